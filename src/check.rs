@@ -40,12 +40,21 @@ const CONFIG: &[&[Check]] = &[
 const HERE: &[&[Check]] = &[variables::DEVICES, files::RULES];
 
 pub fn rules() -> impl Iterator<Item = &'static Check> {
-    [CONFIG, &[variables::RULES], HERE, &[rejections::RULES]].into_iter().flatten().copied().flatten()
+    [CONFIG, &[variables::RULES], HERE, &[rejections::RULES]]
+        .into_iter()
+        .flatten()
+        .copied()
+        .flatten()
 }
 
 /// A launch needs it, a plan does not: a plan may be for another machine, and its command may be incomplete.
 pub(crate) fn is_about_the_start(rule: Rule) -> bool {
-    rule == Rule::ArgumentMissing || HERE.iter().copied().flatten().any(|check| check.rule == rule)
+    rule == Rule::ArgumentMissing
+        || HERE
+            .iter()
+            .copied()
+            .flatten()
+            .any(|check| check.rule == rule)
 }
 
 pub(crate) fn is_about_batch(rule: Rule) -> bool {
@@ -54,7 +63,9 @@ pub(crate) fn is_about_batch(rule: Rule) -> bool {
 
 /// The names that `--allow` takes.
 pub(crate) fn allowable() -> Vec<Rule> {
-    Rule::all().filter(|rule| rule.only_warns() || rule.subject() == RuleSubject::Check).collect()
+    Rule::all()
+        .filter(|rule| rule.only_warns() || rule.subject() == RuleSubject::Check)
+        .collect()
 }
 
 /// Checks a config without a command.
@@ -64,13 +75,29 @@ pub(crate) fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem>
 
 /// Without a config, only the rules about the launch are asked. Notes cost time, so they are only made if they are printed.
 pub(crate) fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
-    let about_config: &[&[Check]] = if subject.config.is_null() { &[] } else { CONFIG };
+    let about_config: &[&[Check]] = if subject.config.is_null() {
+        &[]
+    } else {
+        CONFIG
+    };
     let here = if subject.runs_here() { HERE } else { &[] };
-    let rules = [about_config, &[variables::RULES], here, &[rejections::RULES]].into_iter().flatten();
+    let rules = [
+        about_config,
+        &[variables::RULES],
+        here,
+        &[rejections::RULES],
+    ]
+    .into_iter()
+    .flatten();
     run(rules.copied().flatten(), subject, allow, notes)
 }
 
-fn run(rules: impl Iterator<Item = &'static Check>, subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
+fn run(
+    rules: impl Iterator<Item = &'static Check>,
+    subject: &Subject,
+    allow: &[Rule],
+    notes: bool,
+) -> Vec<Problem> {
     let is_wanted = |severity: Severity| notes || severity != Severity::Note;
     let mut found = Vec::new();
     for check in rules.filter(|check| is_wanted(check.severity) && !allow.contains(&check.rule)) {

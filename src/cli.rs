@@ -57,13 +57,18 @@ pub fn parse(argv: &[OsString], host: &Host, tools: &'static Tools) -> Result<As
             Ok(asked) => break asked,
             Err(why) => why,
         };
-        let is_page = matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+        let is_page = matches!(
+            why.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+        );
         match position_of_refused(&why, &words) {
             Some(at) if problems.len() < MOST_REFUSED => {
                 problems.push(without_refused(&why, at, &mut words, host, tools));
             }
             None if is_page && !problems.is_empty() => return Err(problems.into()),
-            None if why.kind() == ErrorKind::DisplayVersion => return Ok(Asked::Text(why.to_string(), 0)),
+            None if why.kind() == ErrorKind::DisplayVersion => {
+                return Ok(Asked::Text(why.to_string(), 0));
+            }
             None if is_page => return Ok(Asked::Text(help::asked_by(&words, host, tools), 0)),
             _ => {
                 problems.push(refusal(&why, &words, tools));
@@ -77,14 +82,23 @@ pub fn parse(argv: &[OsString], host: &Host, tools: &'static Tools) -> Result<As
     if problems.is_empty() {
         return asked.map(Asked::Request);
     }
-    for problem in problems.iter_mut().filter(|problem| problem.fixes.is_empty()) {
+    for problem in problems
+        .iter_mut()
+        .filter(|problem| problem.fixes.is_empty())
+    {
         problem.fixes = run(did_you_mean::line(&words)).into();
     }
     match asked {
-        Ok(request) => Err(Refused { problems, meant: request.into_launch() }),
+        Ok(request) => Err(Refused {
+            problems,
+            meant: request.into_launch(),
+        }),
         Err(refused) => {
             problems.extend(refused.problems);
-            Err(Refused { problems, meant: refused.meant })
+            Err(Refused {
+                problems,
+                meant: refused.meant,
+            })
         }
     }
 }
@@ -93,17 +107,28 @@ pub fn parse(argv: &[OsString], host: &Host, tools: &'static Tools) -> Result<As
 fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
     let mut first = None;
     for word in words {
-        let Some(text) = word.to_str().map(str::to_string) else { continue };
+        let Some(text) = word.to_str().map(str::to_string) else {
+            continue;
+        };
         let bare = text.trim_start_matches(['-', '‐', '‑', '‒', '–', '—', '―', '−']);
         let name = bare.split('=').next().unwrap_or_default();
         let has_other_dash = !text[..text.len() - bare.len()].is_ascii();
-        if has_other_dash && (launch_option(name).is_some() || argument_class::is_recorded(&name.replace('-', "_"))) {
+        if has_other_dash
+            && (launch_option(name).is_some()
+                || argument_class::is_recorded(&name.replace('-', "_")))
+        {
             *word = format!("--{bare}").into();
             first.get_or_insert(text);
         }
     }
     let first = first?;
-    Some(Problem::error(Rule::Usage, format!("`{first}` starts with a dash that is not `-`")).at(first))
+    Some(
+        Problem::error(
+            Rule::Usage,
+            format!("`{first}` starts with a dash that is not `-`"),
+        )
+        .at(first),
+    )
 }
 
 /// The outer error is clap's.
@@ -114,20 +139,43 @@ fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Request
     let command = Box::leak(Box::new(described(subcommand).no_binary_name(true)));
     let (place, options) = (subcommand.name, &words[..]);
     let (problems, warnings) = (Vec::new(), Vec::new());
-    let mut reader = Reader { tools, place, words: &words, options, host, problems, warnings, command };
-    let variables = if describes_launch(reader.command) { reader.words_of_variables() } else { Vec::new() };
-    let mut matches = reader.command.try_get_matches_from_mut(variables.iter().chain(&words))?;
+    let mut reader = Reader {
+        tools,
+        place,
+        words: &words,
+        options,
+        host,
+        problems,
+        warnings,
+        command,
+    };
+    let variables = if describes_launch(reader.command) {
+        reader.words_of_variables()
+    } else {
+        Vec::new()
+    };
+    let mut matches = reader
+        .command
+        .try_get_matches_from_mut(variables.iter().chain(&words))?;
     (subcommand.read)(&mut matches, reader)
 }
 
 /// Takes what clap refuses out of the words, or puts it behind the command if it belongs there.
-fn without_refused(why: &clap::Error, at: usize, words: &mut Vec<OsString>, host: &Host, tools: &Tools) -> Problem {
+fn without_refused(
+    why: &clap::Error,
+    at: usize,
+    words: &mut Vec<OsString>,
+    host: &Host,
+    tools: &Tools,
+) -> Problem {
     let whole = words[at].to_string_lossy().into_owned();
     let given = refused_argument(why).filter(|given| given.starts_with('-'));
     match given {
         // `-deepspeed` with one dash: clap refuses its first letter.
         _ if is_long_with_one_dash(&whole) => unknown_option(&whole, at, words, host, tools),
-        Some(given) if why.kind() == ErrorKind::UnknownArgument => unknown_option(&given, at, words, host, tools),
+        Some(given) if why.kind() == ErrorKind::UnknownArgument => {
+            unknown_option(&given, at, words, host, tools)
+        }
         _ => {
             let problem = refusal(why, words, tools);
             words.remove(at);
@@ -137,15 +185,24 @@ fn without_refused(why: &clap::Error, at: usize, words: &mut Vec<OsString>, host
 }
 
 fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
-    let ours = words.iter().take_while(|word| *word != "--").map(|word| word.to_str().unwrap_or_default());
-    let one_dash =
-        |is_it: &dyn Fn(&str) -> bool| ours.clone().position(|word| is_long_with_one_dash(word) && is_it(&word[1..]));
+    let ours = words
+        .iter()
+        .take_while(|word| *word != "--")
+        .map(|word| word.to_str().unwrap_or_default());
+    let one_dash = |is_it: &dyn Fn(&str) -> bool| {
+        ours.clone()
+            .position(|word| is_long_with_one_dash(word) && is_it(&word[1..]))
+    };
     let Some(refused) = refused_argument(why) else {
         // clap takes `-hostfile` for `-h`.
         return one_dash(&|name| launch_option(name).is_some());
     };
-    let exact = words.iter().position(|word| word.to_str().and_then(|word| word.split('=').next()) == Some(&refused));
-    let letter = refused.strip_prefix('-').filter(|letter| letter.chars().count() == 1);
+    let exact = words
+        .iter()
+        .position(|word| word.to_str().and_then(|word| word.split('=').next()) == Some(&refused));
+    let letter = refused
+        .strip_prefix('-')
+        .filter(|letter| letter.chars().count() == 1);
     exact.or_else(|| one_dash(&|name| letter.is_some_and(|letter| name.contains(letter))))
 }
 
@@ -155,7 +212,10 @@ fn is_long_with_one_dash(word: &str) -> bool {
 
 /// The value of an option among words that may be wrong.
 pub(crate) fn asked<'a>(words: &'a [OsString], option: &str) -> Option<&'a str> {
-    let ours = words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let ours = words
+        .iter()
+        .take_while(|word| *word != "--")
+        .filter_map(|word| word.to_str());
     let mut ours = ours.skip_while(|word| word.split('=').next() != Some(option));
     let joined = ours.next()?.split_once('=').map(|(_, value)| value);
     joined.or_else(|| ours.next())

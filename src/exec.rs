@@ -36,7 +36,12 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     // Behind srun or another prefix, zlaunch runs again and writes its own files.
     let writes = !plan.launcher.runs_zlaunch();
     if writes && let Some(config) = &plan.config {
-        files::write(&config.file.path, &config.text, config.file.kind, OutputFile::CONFIG)?;
+        files::write(
+            &config.file.path,
+            &config.text,
+            config.file.kind,
+            OutputFile::CONFIG,
+        )?;
         if let Some((path, text)) = &config.run_file {
             files::write(path, text, FileKind::Ours, OutputFile::RUN_FILE)?;
         }
@@ -49,8 +54,14 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
         write_record(record)?;
     }
     // Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.
-    match plan.opens.as_ref().map(|port| (port, TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)))) {
-        Some((port, Err(why))) if why.kind() == io::ErrorKind::AddrInUse => Err(report::port_in_use(port)),
+    match plan
+        .opens
+        .as_ref()
+        .map(|port| (port, TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value))))
+    {
+        Some((port, Err(why))) if why.kind() == io::ErrorKind::AddrInUse => {
+            Err(report::port_in_use(port))
+        }
         _ => Ok(()),
     }
 }
@@ -59,14 +70,20 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
 pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     // Pinned and RDMA memory count against this limit, and tasks inherit the low one of the login shell. If this fails and
     // the trainer needs more, the trainer says so.
-    let _ = getrlimit(Resource::RLIMIT_MEMLOCK).and_then(|(_, most)| setrlimit(Resource::RLIMIT_MEMLOCK, most, most));
+    let _ = getrlimit(Resource::RLIMIT_MEMLOCK)
+        .and_then(|(_, most)| setrlimit(Resource::RLIMIT_MEMLOCK, most, most));
     let Some((program, arguments)) = plan.argv.split_first() else {
         return Err(report::nothing_to_launch("", "zero2"));
     };
     if let Some(local) = &plan.local {
         // A port for the ranks to meet on, if the plan leaves it open with 0. Rank 0 will listen on all addresses.
-        let is_open = plan.environment.settings().any(|setting| setting == (vars::MASTER_PORT, OsStr::new("0")));
-        let free = is_open.then(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()).transpose();
+        let is_open = plan
+            .environment
+            .settings()
+            .any(|setting| setting == (vars::MASTER_PORT, OsStr::new("0")));
+        let free = is_open
+            .then(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr())
+            .transpose();
         let free = free.map_err(|why| report::cannot_watch_ranks(&why))?;
         return local::run(local, plan, free.map(|address| address.port()));
     }
@@ -87,18 +104,25 @@ fn write_record(record: &Record) -> Result<(), Problem> {
         }
         Ok(foreign)
     });
-    let foreign = foreign.map_err(|why| report::cannot_write(OutputFile::RECORD, &record.folder, &why))?;
+    let foreign =
+        foreign.map_err(|why| report::cannot_write(OutputFile::RECORD, &record.folder, &why))?;
     let Some(file) = foreign else { return Ok(()) };
     let folder = file.parent().unwrap_or(&file).join("zlaunch");
     let what = "this file is not part of a launch record, and is not overwritten";
-    Err(Problem::error(Rule::Record, what).at(&file).fix(give("--record", folder.display())))
+    Err(Problem::error(Rule::Record, what)
+        .at(&file)
+        .fix(give("--record", folder.display())))
 }
 
 /// All files are whole before the old ones go. The old config goes first and the new one comes last, so that nobody finds
 /// a record with the config of another launch.
 fn replace_record(record: &Record) -> io::Result<()> {
-    files::remove_stale(&record.folder, &[Record::FILE, Record::SCRIPT, Record::CONFIG]);
-    let [file, script, config] = [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
+    files::remove_stale(
+        &record.folder,
+        &[Record::FILE, Record::SCRIPT, Record::CONFIG],
+    );
+    let [file, script, config] =
+        [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
     let mut new = vec![
         PendingFile::write(&file, record.text(SystemTime::now()).as_bytes(), 0o600)?,
         PendingFile::write(&script, &record.script, 0o600)?,

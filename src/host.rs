@@ -47,9 +47,14 @@ impl Host {
             words: std::env::args_os().collect(),
             env: std::env::vars_os().collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-            hostname: gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default(),
+            hostname: gethostname()
+                .ok()
+                .and_then(|name| name.into_string().ok())
+                .unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            nvidia_gpus: fs::read_dir("/proc/driver/nvidia/gpus").ok().map(Iterator::count),
+            nvidia_gpus: fs::read_dir("/proc/driver/nvidia/gpus")
+                .ok()
+                .map(Iterator::count),
             ignores_hangup: is_ignored(Signal::SIGHUP),
             documents: Rc::default(),
         }
@@ -64,8 +69,13 @@ impl Host {
     }
 
     /// The variables whose names begin with this.
-    pub(crate) fn vars_from<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
-        let rest = self.env.range::<OsStr, _>((Bound::Included(OsStr::new(prefix)), Bound::Unbounded));
+    pub(crate) fn vars_from<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
+        let rest = self
+            .env
+            .range::<OsStr, _>((Bound::Included(OsStr::new(prefix)), Bound::Unbounded));
         let named = rest.filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
         named.take_while(move |(name, _)| name.starts_with(prefix))
     }
@@ -76,7 +86,9 @@ impl Host {
 
     /// A folder named by a variable. Relative ones are ignored, as the XDG specification asks.
     fn folder(&self, name: &str) -> Option<PathBuf> {
-        self.var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        self.var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
     }
 
     pub(crate) fn home(&self) -> Option<PathBuf> {
@@ -84,38 +96,54 @@ impl Host {
     }
 
     pub(crate) fn cache_home(&self) -> Option<PathBuf> {
-        self.folder(vars::XDG_CACHE_HOME).or_else(|| self.home().map(|home| home.join(".cache")))
+        self.folder(vars::XDG_CACHE_HOME)
+            .or_else(|| self.home().map(|home| home.join(".cache")))
     }
 
     pub(crate) fn data_home(&self) -> Option<PathBuf> {
-        self.folder(vars::XDG_DATA_HOME).or_else(|| Some(self.home().filter(|it| it.is_dir())?.join(".local/share")))
+        self.folder(vars::XDG_DATA_HOME)
+            .or_else(|| Some(self.home().filter(|it| it.is_dir())?.join(".local/share")))
     }
 
     pub(crate) fn config_home(&self) -> Option<PathBuf> {
-        self.folder(vars::XDG_CONFIG_HOME).or_else(|| self.home().map(|home| home.join(".config")))
+        self.folder(vars::XDG_CONFIG_HOME)
+            .or_else(|| self.home().map(|home| home.join(".config")))
     }
 
     /// The folder of Hugging Face's libraries.
     pub(crate) fn hf_home(&self) -> Option<PathBuf> {
-        self.path(vars::HF_HOME).or_else(|| Some(self.cache_home()?.join("huggingface")))
+        self.path(vars::HF_HOME)
+            .or_else(|| Some(self.cache_home()?.join("huggingface")))
     }
 
     /// The path that a variable holds, made absolute.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
-        self.nonempty_var(name).map(|path| self.absolute(Path::new(path)))
+        self.nonempty_var(name)
+            .map(|path| self.absolute(Path::new(path)))
     }
 
     /// `~` and relative paths made absolute, without `.`, `//` and `folder/..`. The parent of a link is another one.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
-        let home = path.strip_prefix("~").ok().and_then(|rest| Some(self.home()?.join(rest)));
+        let home = path
+            .strip_prefix("~")
+            .ok()
+            .and_then(|rest| Some(self.home()?.join(rest)));
         let path = self.cwd.join(home.as_deref().unwrap_or(path));
-        if !path.as_os_str().as_encoded_bytes().windows(2).any(|pair| pair == b"//" || pair == b"/.") {
+        if !path
+            .as_os_str()
+            .as_encoded_bytes()
+            .windows(2)
+            .any(|pair| pair == b"//" || pair == b"/.")
+        {
             return path;
         }
-        path.components().fold(PathBuf::new(), |short, part| match part {
-            Component::ParentDir if short.is_dir() && !short.is_symlink() => short.parent().unwrap_or(&short).into(),
-            _ => short.join(part),
-        })
+        path.components()
+            .fold(PathBuf::new(), |short, part| match part {
+                Component::ParentDir if short.is_dir() && !short.is_symlink() => {
+                    short.parent().unwrap_or(&short).into()
+                }
+                _ => short.join(part),
+            })
     }
 
     /// Remembers a document, whose secrets must not be shown.
@@ -126,16 +154,27 @@ impl Host {
     /// The executable that a shell would run for this word, or the next one of that name if it is a shim of zlaunch.
     pub fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
         let first = self.programs(word).next()?;
-        if is_shim(&first) { self.programs(first.file_name()?).find(|program| !is_shim(program)) } else { Some(first) }
+        if is_shim(&first) {
+            self.programs(first.file_name()?)
+                .find(|program| !is_shim(program))
+        } else {
+            Some(first)
+        }
     }
 
     pub(crate) fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {
-        which::which_in_all(word, self.var_os(vars::PATH), &self.cwd).into_iter().flatten()
+        which::which_in_all(word, self.var_os(vars::PATH), &self.cwd)
+            .into_iter()
+            .flatten()
     }
 
     /// The models of the GPUs, as the NVIDIA driver names them.
     pub(crate) fn gpus(&self) -> Vec<String> {
-        if self.nvidia_gpus.is_none() { Vec::new() } else { Machine::here().gpus() }
+        if self.nvidia_gpus.is_none() {
+            Vec::new()
+        } else {
+            Machine::here().gpus()
+        }
     }
 
     /// All CPUs of the machine, also those that this process may not use.
@@ -150,27 +189,42 @@ impl Host {
 
     /// The path is in a folder that other machines usually do not share.
     pub(crate) fn is_of_this_machine(&self, path: &Path) -> bool {
-        ["/tmp", "/var/tmp", "/dev/shm", "/run"].iter().any(|folder| path.starts_with(folder))
-            || self.folder(vars::TMPDIR).is_some_and(|folder| path.starts_with(folder))
+        ["/tmp", "/var/tmp", "/dev/shm", "/run"]
+            .iter()
+            .any(|folder| path.starts_with(folder))
+            || self
+                .folder(vars::TMPDIR)
+                .is_some_and(|folder| path.starts_with(folder))
     }
 
     /// The same host with these variables set and removed. Most launches change none, and then nothing is copied.
-    pub fn with(&self, set: &[Sourced<(String, OsString)>], unset: &[Sourced<String>]) -> Cow<'_, Self> {
+    pub fn with(
+        &self,
+        set: &[Sourced<(String, OsString)>],
+        unset: &[Sourced<String>],
+    ) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
         for sourced in unset {
             host.to_mut().env.remove(OsStr::new(&sourced.value));
         }
         for sourced in set {
-            host.to_mut().env.insert(OsString::from(&sourced.value.0), sourced.value.1.clone());
+            host.to_mut()
+                .env
+                .insert(OsString::from(&sourced.value.0), sourced.value.1.clone());
         }
         host
     }
 
     /// The same host with those of these variables set that were not.
-    pub(crate) fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
+    pub(crate) fn with_more<'a>(
+        &self,
+        more: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
         for (name, value) in more.filter(|(name, _)| self.var_os(name).is_none()) {
-            host.to_mut().env.insert(OsString::from(name), OsString::from(value));
+            host.to_mut()
+                .env
+                .insert(OsString::from(name), OsString::from(value));
         }
         host
     }
@@ -178,9 +232,13 @@ impl Host {
     /// The folder for resolved configs: in the user's cache if only this user can write it, or else a private one in the
     /// temporary folder. `exec` creates it, but neither a home nor the folder that TMPDIR names.
     pub(crate) fn configs_folder(&self) -> PathBuf {
-        let cache = self.configs_in_cache().filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none());
+        let cache = self
+            .configs_in_cache()
+            .filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none());
         cache.unwrap_or_else(|| {
-            let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
+            let temporary = self
+                .folder(vars::TMPDIR)
+                .unwrap_or_else(|| PathBuf::from("/tmp"));
             temporary.join(format!("zlaunch-{}", geteuid()))
         })
     }
@@ -191,7 +249,9 @@ impl Host {
     }
 
     fn configs_in_cache(&self) -> Option<PathBuf> {
-        let cache = self.cache_home().filter(|cache| cache.is_dir() || cache.parent().is_some_and(Path::is_dir))?;
+        let cache = self
+            .cache_home()
+            .filter(|cache| cache.is_dir() || cache.parent().is_some_and(Path::is_dir))?;
         Some(cache.join("zlaunch/configs")).filter(|folder| can_be_written(folder))
     }
 }
@@ -200,13 +260,19 @@ impl Host {
 pub(crate) fn is_shim(file: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut head));
-    read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(b"# zlaunch shim:"))
+    read.is_ok()
+        && head
+            .split(|byte| *byte == b'\n')
+            .nth(1)
+            .is_some_and(|line| line.starts_with(b"# zlaunch shim:"))
 }
 
 /// Our caller made us ignore this signal. /proc says so, and no handler has to be changed for that.
 pub(crate) fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let mask = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     mask.unwrap_or(0) >> (signal as i32 - 1) & 1 == 1
 }
 
@@ -233,27 +299,49 @@ pub(crate) fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)>
 /// The word behind an option in the command line of a process.
 pub fn argument_of(process: u32, option: &str) -> Option<String> {
     let line = fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
-    line.split('\0').skip_while(|word| *word != option).nth(1).map(str::to_string)
+    line.split('\0')
+        .skip_while(|word| *word != option)
+        .nth(1)
+        .map(str::to_string)
 }
 
 /// The children of this process, which has one thread that starts any. A kernel without this file lists none.
 pub(crate) fn children() -> Vec<Pid> {
     let pid = getpid();
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid::from_raw).collect()
+    text.split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .map(Pid::from_raw)
+        .collect()
 }
 
 /// A column of a table in /proc. `\040` is a space there.
 pub(crate) fn paths_in_table(table: &str, column: usize) -> Vec<String> {
     let text = fs::read_to_string(table).unwrap_or_default();
-    let column = text.lines().filter_map(|line| line.split_whitespace().nth(column)?.strip_prefix('/'));
-    let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
-    column.map(|path| codes.iter().fold(format!("/{path}"), |path, (code, it)| path.replace(code, it))).collect()
+    let column = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(column)?.strip_prefix('/'));
+    let codes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    column
+        .map(|path| {
+            codes.iter().fold(format!("/{path}"), |path, (code, it)| {
+                path.replace(code, it)
+            })
+        })
+        .collect()
 }
 
 /// In no order.
 pub(crate) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
-    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+    fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
 }
 
 pub(crate) fn this_program() -> PathBuf {
@@ -262,11 +350,15 @@ pub(crate) fn this_program() -> PathBuf {
 
 /// A name such as `refs/pr/1` stays below the folder it is joined to.
 pub(crate) fn stays_below(name: &str) -> bool {
-    Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
+    Path::new(name)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// The folder, or the nearest one above it that exists, can be written.
 pub(crate) fn can_be_written(folder: &Path) -> bool {
     let existing = folder.ancestors().find(|path| path.exists());
-    existing.is_some_and(|path| path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
+    existing.is_some_and(|path| {
+        path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()
+    })
 }

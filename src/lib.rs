@@ -1,6 +1,9 @@
 //! zlaunch turns a command line into one exact, checked, explainable launch, and then becomes it by `exec`. The folders are
 //! layers, which the table in `CONTRIBUTING.md` lists from top to bottom: each imports only those below it.
-#![cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "it is public for `testing`"))]
+#![cfg_attr(
+    not(feature = "testing"),
+    allow(unreachable_pub, reason = "it is public for `testing`")
+)]
 
 mod base;
 mod check;
@@ -34,13 +37,21 @@ use tools::output::{out_bytes, show};
 pub fn run() -> ExitCode {
     const STACK: usize = 8 << 20;
     let is_small = getrlimit(Resource::RLIMIT_STACK).is_ok_and(|(stack, _)| stack < 1 << 20);
-    let thread = if is_small { Builder::new().stack_size(STACK).spawn(run_here).ok() } else { None };
-    thread.and_then(|thread| thread.join().ok()).unwrap_or_else(run_here)
+    let thread = if is_small {
+        Builder::new().stack_size(STACK).spawn(run_here).ok()
+    } else {
+        None
+    };
+    thread
+        .and_then(|thread| thread.join().ok())
+        .unwrap_or_else(run_here)
 }
 
 fn run_here() -> ExitCode {
     let host = Host::read();
-    if let Some(status) = exec::become_rank(&host.words).or_else(|| exec::enter_sandbox(&host.words)) {
+    if let Some(status) =
+        exec::become_rank(&host.words).or_else(|| exec::enter_sandbox(&host.words))
+    {
         return ExitCode::from(status);
     }
     report::choose_colour(cli::asked(&host.words, "--color"), &host);

@@ -49,20 +49,30 @@ impl Launch {
     /// The command unchanged, without our options.
     pub(crate) fn command_alone(&self) -> Self {
         let trainer = Some(Sourced::new(trainer::passthrough(), Source::Default));
-        Launch { output: self.output, command: self.command.clone(), trainer, ..Launch::default() }
+        Launch {
+            output: self.output,
+            command: self.command.clone(),
+            trainer,
+            ..Launch::default()
+        }
     }
 
     /// The first of several machines, where nothing says which one this is: only a launch needs the truth.
     pub(crate) fn be_first_machine(&mut self, who: &'static str, host: &Host) {
         let ranks = &mut self.topology;
         if ranks.node_rank.is_none() && ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
-            let is_unset = |names: [&str; 2]| names.iter().all(|name| host.nonempty_var(name).is_none());
+            let is_unset =
+                |names: [&str; 2]| names.iter().all(|name| host.nonempty_var(name).is_none());
             ranks.node_rank = Some(Sourced::new(0, Source::Machine(who)));
             if is_unset([vars::MASTER_ADDR, vars::PET_MASTER_ADDR]) {
-                ranks.master_addr.get_or_insert_with(|| Sourced::new(host.hostname.clone(), Source::Machine(who)));
+                ranks.master_addr.get_or_insert_with(|| {
+                    Sourced::new(host.hostname.clone(), Source::Machine(who))
+                });
             }
             if is_unset([vars::MASTER_PORT, vars::PET_MASTER_PORT]) {
-                ranks.master_port.get_or_insert_with(|| Sourced::new(29500, Source::Machine(who)));
+                ranks
+                    .master_port
+                    .get_or_insert_with(|| Sourced::new(29500, Source::Machine(who)));
             }
         }
     }
@@ -70,13 +80,17 @@ impl Launch {
     /// Reads a config that comes through a pipe: `--deepspeed -`, `--deepspeed <(…)`. A pipe can be read once, so its text
     /// replaces its name, also for zlaunch behind a prefix and in the record.
     pub(crate) fn read_piped_config(&mut self, host: &Host) -> Result<(), Problem> {
-        let Some(spec) = self.deepspeed.as_mut().filter(|spec| spec.from.is_flag()) else { return Ok(()) };
+        let Some(spec) = self.deepspeed.as_mut().filter(|spec| spec.from.is_flag()) else {
+            return Ok(());
+        };
         let name = spec.value.clone();
         if !read_if_piped(spec, host)? {
             return Ok(());
         }
         for word in &mut self.options {
-            if let Some(option @ ("" | "--deepspeed=")) = word.to_str().and_then(|text| text.strip_suffix(&name)) {
+            if let Some(option @ ("" | "--deepspeed=")) =
+                word.to_str().and_then(|text| text.strip_suffix(&name))
+            {
                 *word = format!("{option}{}", spec.value).into();
             }
         }
@@ -87,14 +101,25 @@ impl Launch {
     pub(crate) fn words_with(&self, more: &[OsString], command: &[OsString]) -> Vec<OsString> {
         let mut ours: Vec<OsString> = vec!["zlaunch".into()];
         ours.extend((!self.subcommand.is_empty()).then(|| self.subcommand.into()));
-        let options = self.options.strip_suffix(&["--".into()]).unwrap_or(&self.options);
+        let options = self
+            .options
+            .strip_suffix(&["--".into()])
+            .unwrap_or(&self.options);
         [&ours, options, more, &["--".into()], command].concat()
     }
 
     /// Our options, and a sub-command's own, for zlaunch behind a prefix, without those that only print and those for srun.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
-        let mut dropped = if self.subcommand.is_empty() { vec!["dry-run", "format"] } else { Vec::new() };
-        if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
+        let mut dropped = if self.subcommand.is_empty() {
+            vec!["dry-run", "format"]
+        } else {
+            Vec::new()
+        };
+        if self
+            .launcher
+            .as_ref()
+            .is_some_and(|asked| asked.value == Launcher::Srun)
+        {
             dropped.extend(["launcher", "launcher-arg"]);
         }
         let mut forwarded = Vec::new();
@@ -114,7 +139,10 @@ impl Launch {
             };
             let is_alone = !takes_value(option) || long.contains('=');
             let value = if is_alone { None } else { words.next() };
-            if !option.get_long().is_some_and(|long| dropped.contains(&long)) {
+            if !option
+                .get_long()
+                .is_some_and(|long| dropped.contains(&long))
+            {
                 forwarded.extend(std::iter::once(word).chain(value).cloned());
             }
         }
@@ -124,13 +152,18 @@ impl Launch {
 
 /// Replaces the name of a pipe by its text. False if it is no pipe.
 pub(crate) fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<bool, Problem> {
-    let Some(piped) = reading::piped(&spec.value, host) else { return Ok(false) };
+    let Some(piped) = reading::piped(&spec.value, host) else {
+        return Ok(false);
+    };
     spec.value = piped?.to_string();
     spec.from = Source::Input;
     Ok(true)
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     /// Print the plan in this format and do nothing.
@@ -179,6 +212,7 @@ pub struct EnvironmentFlags {
 
 impl EnvironmentFlags {
     pub(crate) fn says(&self, name: &str) -> bool {
-        self.set.iter().any(|sourced| sourced.value.0 == name) || self.unset.iter().any(|sourced| sourced.value == name)
+        self.set.iter().any(|sourced| sourced.value.0 == name)
+            || self.unset.iter().any(|sourced| sourced.value == name)
     }
 }

@@ -2,11 +2,14 @@
 //! this file, so that the compiler reports code that only a test uses.
 
 pub use crate::base::source::Source;
-pub use crate::base::{bytes, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml};
+pub use crate::base::{
+    bytes, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
+};
 pub use crate::command::front_end::Ranks;
 pub use crate::command::job::Job;
 pub use crate::command::{
-    argv, input_paths, model, python, script, script_source, section_option, shipped, target, trainer,
+    argv, input_paths, model, python, script, script_source, section_option, shipped, target,
+    trainer,
 };
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
@@ -25,7 +28,9 @@ pub use crate::tools::doctor::{DoctorReport, Examination, comparison};
 pub use crate::tools::{explain, generate};
 
 pub mod arguments {
-    pub use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS, recorded_versions};
+    pub use crate::command::argument_class::{
+        ArgumentClass, TRAINING_ARGUMENTS, recorded_versions,
+    };
 }
 
 pub mod check {
@@ -34,7 +39,9 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{ABOUT_VARIABLES, Asked, EXAMPLE, EXIT_STATUS, FIRST, MORE, foreign_options};
+    pub use crate::cli::{
+        ABOUT_VARIABLES, Asked, EXAMPLE, EXIT_STATUS, FIRST, MORE, foreign_options,
+    };
     pub use crate::cli::{command, in_chinese, parse, shown_options};
     pub use crate::tools::TOOLS;
     pub use crate::tools::launch::all_problems;
@@ -42,7 +49,8 @@ pub mod cli {
 
 pub mod fit {
     pub use crate::fit::{
-        FitRequest, View, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
+        FitRequest, View, answer, architecture, cards, memory, need, optimizer, settings, strategy,
+        workload,
     };
 }
 

@@ -7,7 +7,11 @@
     unused_macros,
     reason = "each of those who include this file needs another part of it"
 )]
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot write its files fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot write its files fails"
+)]
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -35,8 +39,17 @@ fi
 exit "${STUB_EXIT:-0}"
 "#;
 
-const CONSOLE_SCRIPTS: &[&str] =
-    &["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl", "xtuner"];
+const CONSOLE_SCRIPTS: &[&str] = &[
+    "swift",
+    "megatron",
+    "torchrun",
+    "deepspeed",
+    "accelerate",
+    "llamafactory-cli",
+    "axolotl",
+    "trl",
+    "xtuner",
+];
 /// Scripts in the current folder, of which nothing is known.
 const SCRIPTS: &[&str] = &["train.py", "x.py"];
 const MODULES: &[&str] = &[
@@ -47,7 +60,11 @@ const MODULES: &[&str] = &[
     "torch/distributed/run.py",
     "deepspeed/__init__.py",
 ];
-const PACKAGES: &[(&str, &str)] = &[("ms_swift", "4.6.0"), ("transformers", "5.19.0"), ("deepspeed", "0.19.8")];
+const PACKAGES: &[(&str, &str)] = &[
+    ("ms_swift", "4.6.0"),
+    ("transformers", "5.19.0"),
+    ("deepspeed", "0.19.8"),
+];
 
 pub(crate) struct Sandbox {
     /// Removed with the sandbox.
@@ -69,7 +86,11 @@ impl Sandbox {
 
     pub(crate) fn bare_in(folder: TempDir) -> Self {
         let root = fs::canonicalize(folder.path()).unwrap();
-        let mut sandbox = Sandbox { _folder: folder, root, variables: BTreeMap::new() };
+        let mut sandbox = Sandbox {
+            _folder: folder,
+            root,
+            variables: BTreeMap::new(),
+        };
         fs::create_dir(sandbox.home()).unwrap();
         fs::create_dir(sandbox.cwd()).unwrap();
         let home = sandbox.home();
@@ -139,7 +160,8 @@ impl Sandbox {
     }
 
     pub(crate) fn vars(&mut self, all: &[(&str, &str)]) -> &mut Self {
-        self.variables.extend(all.iter().map(|(name, value)| (name.into(), value.into())));
+        self.variables
+            .extend(all.iter().map(|(name, value)| (name.into(), value.into())));
         self
     }
 
@@ -181,7 +203,10 @@ impl Sandbox {
 
     /// A program on PATH that is run by the interpreter of the virtual environment.
     pub(crate) fn console_script(&self, name: &str) -> PathBuf {
-        self.executable(&format!("env/bin/{name}"), &format!("#!{}\n", self.python().display()))
+        self.executable(
+            &format!("env/bin/{name}"),
+            &format!("#!{}\n", self.python().display()),
+        )
     }
 
     /// A package of this version, instead of another one.
@@ -196,7 +221,14 @@ impl Sandbox {
     }
 
     /// A model's config.json in a cache of huggingface_hub: a commit, and the branch or tag that names it.
-    pub(crate) fn cached_model(&self, hub: &str, model: &str, branch: Option<&str>, commit: &str, config: &str) {
+    pub(crate) fn cached_model(
+        &self,
+        hub: &str,
+        model: &str,
+        branch: Option<&str>,
+        commit: &str,
+        config: &str,
+    ) {
         let model = format!("{hub}/models--{}", model.replace('/', "--"));
         if let Some(branch) = branch {
             self.put(&format!("{model}/refs/{branch}"), commit);
@@ -211,7 +243,11 @@ impl Sandbox {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let path = entry.unwrap().path();
-                if path.is_dir() && !path.is_symlink() { folders.push(path) } else { found.push(path) }
+                if path.is_dir() && !path.is_symlink() {
+                    folders.push(path);
+                } else {
+                    found.push(path);
+                }
             }
         }
         found.sort();
@@ -283,7 +319,9 @@ pub(crate) fn start(command: &mut Command) -> Child {
 }
 
 pub(crate) fn output(command: &mut Command) -> Output {
-    start(command.stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output().unwrap()
+    start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+        .wait_with_output()
+        .unwrap()
 }
 
 pub(crate) fn executable(path: &Path, text: &str) {
@@ -298,7 +336,11 @@ pub(crate) fn mode(path: &Path, mode: u32) {
 
 /// A named pipe.
 pub(crate) fn pipe(path: &Path) {
-    assert!(output(Command::new("mkfifo").arg(path)).status.success(), "mkfifo {}", path.display());
+    assert!(
+        output(Command::new("mkfifo").arg(path)).status.success(),
+        "mkfifo {}",
+        path.display()
+    );
 }
 
 /// A file of safetensors with this header and no weights.

@@ -28,14 +28,28 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     if text.trim_ascii_start().is_empty() {
         return Err(fault_at(b"", "it is empty".to_string()));
     }
-    let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
+    let mut value: Value =
+        serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
     // serde_json keeps the last of several equal keys.
     if written != count_keys(&value) {
         let mut seen = HashMap::new();
-        for Key { object, path, line, column, .. } in keys(&text) {
+        for Key {
+            object,
+            path,
+            line,
+            column,
+            ..
+        } in keys(&text)
+        {
             if let Some(first) = seen.insert((object, path.clone()), (line, column)) {
                 let what = format!("the key `{path}` appears twice, and trainers use the last one");
-                return Err(SyntaxError { line, column, what, help: "drop one of them", first: Some(first) });
+                return Err(SyntaxError {
+                    line,
+                    column,
+                    what,
+                    help: "drop one of them",
+                    first: Some(first),
+                });
             }
         }
     }
@@ -51,16 +65,22 @@ pub fn parse_built_in(text: &str) -> Value {
     value
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only whole numbers that fit are cast")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "only whole numbers that fit are cast"
+)]
 fn make_whole(value: &mut Value) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(make_whole),
         Value::Object(object) => object.values_mut().for_each(make_whole),
-        Value::Number(number) if number.is_f64() => match number.as_f64().filter(|float| float.fract() == 0.0) {
-            Some(float) if float.abs() < 9.2e18 => *value = Value::from(float as i64),
-            Some(float) if (0.0..1.8e19).contains(&float) => *value = Value::from(float as u64),
-            _ => {}
-        },
+        Value::Number(number) if number.is_f64() => {
+            match number.as_f64().filter(|float| float.fract() == 0.0) {
+                Some(float) if float.abs() < 9.2e18 => *value = Value::from(float as i64),
+                Some(float) if (0.0..1.8e19).contains(&float) => *value = Value::from(float as u64),
+                _ => {}
+            }
+        }
         _ => {}
     }
 }
@@ -75,8 +95,14 @@ pub fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
 fn refuse_huge_integers(text: &str) -> Result<(), SyntaxError> {
     for (at, token) in tokens(text).filter(|(_, token)| token.len() > 19) {
         let digits = token.trim_start_matches('-');
-        if digits.len() > 19 && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u64>().is_err() {
-            return Err(fault_at(&text.as_bytes()[..at], "this integer has more than 64 bits".to_string()));
+        if digits.len() > 19
+            && digits.bytes().all(|b| b.is_ascii_digit())
+            && digits.parse::<u64>().is_err()
+        {
+            return Err(fault_at(
+                &text.as_bytes()[..at],
+                "this integer has more than 64 bits".to_string(),
+            ));
         }
     }
     Ok(())
@@ -87,16 +113,23 @@ pub fn write(value: &Value) -> String {
 }
 
 pub fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    key.split('.').try_fold(config, |node, part| node.as_object()?.get(part))
+    key.split('.')
+        .try_fold(config, |node, part| node.as_object()?.get(part))
 }
 
 pub fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
-    key.split('.').try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
+    key.split('.')
+        .try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
 }
 
 /// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.
 pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
-    fn walk<'a>(node: &'a Value, path: &mut Vec<&'a str>, wanted: fn(&Value) -> bool, found: &mut Vec<String>) {
+    fn walk<'a>(
+        node: &'a Value,
+        path: &mut Vec<&'a str>,
+        wanted: fn(&Value) -> bool,
+        found: &mut Vec<String>,
+    ) {
         let Some(object) = node.as_object() else {
             found.extend(wanted(node).then(|| path.join(".")));
             return;
@@ -114,7 +147,12 @@ pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
 
 /// The dotted keys whose values differ, in the order of the first object. Lists count as values.
 pub fn differing(one: &Value, two: &Value) -> Vec<String> {
-    fn walk<'a>(one: Option<&'a Value>, two: Option<&'a Value>, path: &mut Vec<&'a str>, found: &mut Vec<String>) {
+    fn walk<'a>(
+        one: Option<&'a Value>,
+        two: Option<&'a Value>,
+        path: &mut Vec<&'a str>,
+        found: &mut Vec<String>,
+    ) {
         let [first, second] = [one, two].map(|side| side.and_then(Value::as_object));
         if first.is_none() && second.is_none() {
             found.extend((one != two).then(|| path.join(".")));
@@ -124,7 +162,12 @@ pub fn differing(one: &Value, two: &Value) -> Vec<String> {
         let new = names(second).filter(|name| first.is_none_or(|first| !first.contains_key(*name)));
         for name in names(first).chain(new) {
             path.push(name);
-            walk(first.and_then(|side| side.get(name)), second.and_then(|side| side.get(name)), path, found);
+            walk(
+                first.and_then(|side| side.get(name)),
+                second.and_then(|side| side.get(name)),
+                path,
+                found,
+            );
             path.pop();
         }
     }
@@ -139,7 +182,11 @@ pub(crate) type Positions = HashMap<String, (usize, usize)>;
 /// The first place of each key in a text that was parsed before: below a list there can be several.
 pub fn positions(text: &str) -> Option<Positions> {
     let mut found = Positions::new();
-    for key in keys(&without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?.0) {
+    for key in keys(
+        &without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))
+            .ok()?
+            .0,
+    ) {
         found.entry(key.path).or_insert((key.line, key.column));
     }
     Some(found)
@@ -157,7 +204,10 @@ fn spans(text: &str, key: &str) -> Option<(Range<usize>, Range<usize>)> {
         depth += i32::from(matches!(*token, "{" | "[")) - i32::from(matches!(*token, "}" | "]"));
         depth < 0 || depth == 0 && *token == ","
     });
-    Some((name, start..start + plain[start..start + end?.0].trim_end().len()))
+    Some((
+        name,
+        start..start + plain[start..start + end?.0].trim_end().len(),
+    ))
 }
 
 /// A change of a config that leaves the rest of its text as it stands: comments, order, spacing.
@@ -185,7 +235,9 @@ impl Edit {
     pub fn apply(&self, text: &str) -> Option<String> {
         let mut new = text.to_string();
         match self {
-            Edit::Rename(key, to) => new.replace_range(spans(text, key)?.0, &Value::from(to.as_str()).to_string()),
+            Edit::Rename(key, to) => {
+                new.replace_range(spans(text, key)?.0, &Value::from(to.as_str()).to_string());
+            }
             Edit::Set(key, to) => match spans(text, key) {
                 Some((_, value)) => new.replace_range(value, to),
                 None => {
@@ -198,8 +250,15 @@ impl Edit {
                     let inside = text[start..].strip_prefix('{')?;
                     let gap = &inside[..inside.len() - inside.trim_start().len()];
                     let comma = if gap.is_empty() { ", " } else { "," };
-                    let comma = if inside.trim_start().starts_with('}') { "" } else { comma };
-                    new.insert_str(start + 1, &format!("{gap}{}: {to}{comma}", Value::from(name)));
+                    let comma = if inside.trim_start().starts_with('}') {
+                        ""
+                    } else {
+                        comma
+                    };
+                    new.insert_str(
+                        start + 1,
+                        &format!("{gap}{}: {to}{comma}", Value::from(name)),
+                    );
                 }
             },
             Edit::Remove(key) => new.replace_range(removed(text, key)?, ""),
@@ -218,15 +277,27 @@ fn removed(text: &str, key: &str) -> Option<Range<usize>> {
         // The space after a comma goes too, unless the line ends there.
         Some(rest) => {
             let blanks = rest.len() - rest.trim_start_matches(' ').len();
-            let blanks = if rest[blanks..].starts_with('\n') { 0 } else { blanks };
+            let blanks = if rest[blanks..].starts_with('\n') {
+                0
+            } else {
+                blanks
+            };
             (name.start, value.end + space + 1 + blanks)
         }
         None if before.ends_with(',') => (before.len() - 1, value.end),
         None => (name.start, value.end),
     };
-    let line = text[..start].rfind('\n').filter(|at| text[*at..start].trim().is_empty());
+    let line = text[..start]
+        .rfind('\n')
+        .filter(|at| text[*at..start].trim().is_empty());
     let is_last = text[end..].starts_with('\n');
-    Some(if is_last { line.unwrap_or(start) } else { start }..end)
+    Some(
+        if is_last {
+            line.unwrap_or(start)
+        } else {
+            start
+        }..end,
+    )
 }
 
 struct Key {
@@ -258,16 +329,27 @@ fn keys(text: &str) -> impl Iterator<Item = Key> {
             "\n" => (line, line_start) = (line + 1, at + 1),
             "{" | "[" => open.push((path.len(), at)),
             "}" | "]" => path.truncate(open.pop()?.0),
-            _ if token.starts_with('"') && text[at + token.len()..].trim_ascii_start().starts_with(':') => {
+            _ if token.starts_with('"')
+                && text[at + token.len()..].trim_ascii_start().starts_with(':') =>
+            {
                 let (above, object) = *open.last()?;
                 path.truncate(above);
                 path += if path.is_empty() { "" } else { "." };
                 match &token[1..token.len() - 1] {
-                    name if name.contains('\\') => path += &serde_json::from_str::<String>(token).ok()?,
+                    name if name.contains('\\') => {
+                        path += &serde_json::from_str::<String>(token).ok()?;
+                    }
                     name => path += name,
                 }
                 let (path, column, width) = (path.clone(), at - line_start + 1, token.len());
-                return Some(Key { object, path, at, line, column, width });
+                return Some(Key {
+                    object,
+                    path,
+                    at,
+                    line,
+                    column,
+                    width,
+                });
             }
             _ => {}
         }
@@ -283,9 +365,15 @@ fn without_comments(text: &str) -> Result<(String, usize), SyntaxError> {
     for (at, token) in tokens(text) {
         if token.starts_with("//") || token.starts_with("/*") {
             if token.starts_with("/*") && !(token.len() >= 4 && token.ends_with("*/")) {
-                return Err(fault_at(&text.as_bytes()[..at], "this comment is not closed".to_string()));
+                return Err(fault_at(
+                    &text.as_bytes()[..at],
+                    "this comment is not closed".to_string(),
+                ));
             }
-            let blank: String = token.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect();
+            let blank: String = token
+                .bytes()
+                .map(|b| if b == b'\n' { '\n' } else { ' ' })
+                .collect();
             plain.replace_range(at..at + token.len(), &blank);
             continue;
         }
@@ -314,7 +402,9 @@ fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
             b'"' => end_of_string(rest),
             b'/' if rest.starts_with("//") => rest.find('\n'),
             b'/' if rest.starts_with("/*") => rest[2..].find("*/").map(|length| length + 4),
-            b'-' | b'0'..=b'9' => rest.bytes().position(|b| !b.is_ascii_digit() && !b"+-.eE".contains(&b)),
+            b'-' | b'0'..=b'9' => rest
+                .bytes()
+                .position(|b| !b.is_ascii_digit() && !b"+-.eE".contains(&b)),
             _ => rest.chars().next().map(char::len_utf8),
         };
         let token = &rest[..length.unwrap_or(rest.len())];
@@ -335,16 +425,33 @@ fn end_of_string(text: &str) -> Option<usize> {
 pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
     let line = before.split(|b| *b == b'\n').count();
     let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
-    SyntaxError { line, column, what, help: HELP, first: None }
+    SyntaxError {
+        line,
+        column,
+        what,
+        help: HELP,
+        first: None,
+    }
 }
 
 fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     // serde_json names the place of the first letter of a word, or of the one behind a sign.
-    let line = text.lines().nth(why.line().saturating_sub(1)).unwrap_or_default();
-    let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');
+    let line = text
+        .lines()
+        .nth(why.line().saturating_sub(1))
+        .unwrap_or_default();
+    let rest = line
+        .get(why.column().saturating_sub(1)..)
+        .unwrap_or_default()
+        .trim_start_matches('-');
     let message = why.to_string();
-    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let message = message
+        .rsplit_once(" at line ")
+        .map_or(message.as_str(), |(what, _)| what);
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
     let is_key = first.trim_end().ends_with(':') || first.contains(": ");
     let looks_like_yaml = is_key && first.starts_with(|c: char| c.is_ascii_alphabetic());
     let is_any = |words: &[&str]| words.iter().any(|word| rest.starts_with(word));
@@ -353,7 +460,9 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
         _ if first.starts_with("#!") => "script",
         _ if rest.starts_with('#') => "hash",
         "expected value" | "key must be a string" if rest.starts_with('\'') => "single quotes",
-        "expected value" | "key must be a string" if is_any(&["“", "”", "‘", "’", "„"]) => "curly quotes",
+        "expected value" | "key must be a string" if is_any(&["“", "”", "‘", "’", "„"]) => {
+            "curly quotes"
+        }
         "expected value" | "key must be a string" if rest.starts_with(',') => "trailing comma",
         "expected value" if is_any(&["True", "False", "None"]) => "word of Python",
         "expected value" if text.contains("\ndistributed_type:") => "accelerate",
@@ -363,5 +472,11 @@ fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     };
     let row = plain(include_str!("json_faults.txt")).find(|[name, _, _]| *name == kind);
     let (what, help) = row.map_or((message, HELP), |[_, what, help]| (what, help));
-    SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string(), help, first: None }
+    SyntaxError {
+        line: why.line(),
+        column: why.column().max(1),
+        what: what.to_string(),
+        help,
+        first: None,
+    }
 }

@@ -12,7 +12,11 @@ pub(crate) fn plural(count: u64, noun: &str, ending: &str) -> String {
 }
 
 pub fn columns(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.width() }
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.width()
+    }
 }
 
 /// A narrower column is hard to read.
@@ -37,12 +41,26 @@ pub enum Line {
 
 impl TextTable {
     pub fn new(indent: usize) -> Self {
-        TextTable { indent, widest: 60, numbers: 0..0, lines: Vec::new() }
+        TextTable {
+            indent,
+            widest: 60,
+            numbers: 0..0,
+            lines: Vec::new(),
+        }
     }
 
-    pub fn of_pairs<L: Into<String>>(indent: usize, pairs: impl IntoIterator<Item = (L, String)>) -> Self {
-        let lines = pairs.into_iter().map(|(label, text)| Line::Row(vec![label.into(), text])).collect();
-        TextTable { lines, ..TextTable::new(indent) }
+    pub fn of_pairs<L: Into<String>>(
+        indent: usize,
+        pairs: impl IntoIterator<Item = (L, String)>,
+    ) -> Self {
+        let lines = pairs
+            .into_iter()
+            .map(|(label, text)| Line::Row(vec![label.into(), text]))
+            .collect();
+        TextTable {
+            lines,
+            ..TextTable::new(indent)
+        }
     }
 
     /// Wraps the last cell of every row, if there is a limit.
@@ -84,7 +102,9 @@ impl TextTable {
                     let at = columns(&text);
                     let is_too_long = |text: &str| at + columns(text) > limit;
                     let is_narrow = at + NARROW > limit && limit > 2 * NARROW;
-                    if is_too_long(cell) && (is_narrow || pieces(cell).any(|(piece, _)| is_too_long(piece))) {
+                    if is_too_long(cell)
+                        && (is_narrow || pieces(cell).any(|(piece, _)| is_too_long(piece)))
+                    {
                         text.truncate(text.trim_end().len());
                         text += if text.is_empty() { "" } else { "\n" };
                         text += &wrapped(cell, self.indent + 4, limit);
@@ -105,7 +125,9 @@ impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = self.lines.iter().map(|line| match line {
             Line::Heading(_) => Vec::new(),
-            Line::Row(cells) | Line::Wrapped(cells, _) => cells.iter().map(|cell| escaped(cell, &[])).collect(),
+            Line::Row(cells) | Line::Wrapped(cells, _) => {
+                cells.iter().map(|cell| escaped(cell, &[])).collect()
+            }
         });
         let rows: Vec<Vec<String>> = rows.collect();
         let widths = self.widths(&rows);
@@ -144,7 +166,11 @@ fn escaped(text: &str, kept: &[char]) -> String {
             Some(c) if !is_deceptive(c) || kept.contains(&c) => shown.push(c),
             Some('\n') => shown += "\\n",
             Some('\t') => shown += "\\t",
-            Some(c) => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+            Some(c) => shown.extend(
+                c.encode_utf16(&mut [0; 2])
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}")),
+            ),
             None => {}
         }
         rest = chars.as_str();
@@ -156,9 +182,16 @@ fn escaped(text: &str, kept: &[char]) -> String {
 pub fn visible(text: &str) -> String {
     /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
-    match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
+    match (
+        text.char_indices().nth(LONGEST),
+        text.char_indices().nth_back(LONGEST),
+    ) {
         (Some((start, _)), Some((end, _))) if start < end => {
-            format!("{} … {}", escaped(&text[..start], &[]), escaped(&text[end..], &[]))
+            format!(
+                "{} … {}",
+                escaped(&text[..start], &[]),
+                escaped(&text[end..], &[])
+            )
         }
         _ => escaped(text, &[]),
     }
@@ -188,7 +221,9 @@ pub fn filled(text: &str, indent: usize, limit: usize) -> String {
     let mut lines = String::new();
     let mut line = String::new();
     for (piece, spaced) in pieces(text) {
-        if !line.is_empty() && indent + columns(&line) + usize::from(spaced) + columns(piece) > limit {
+        if !line.is_empty()
+            && indent + columns(&line) + usize::from(spaced) + columns(piece) > limit
+        {
             lines += &indented(&line);
             line.clear();
         }
@@ -208,11 +243,16 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     text.split_whitespace().flat_map(move |word| {
         let mut cuts = vec![0];
         for ((_, before), (at, c)) in word.char_indices().zip(word.char_indices().skip(1)) {
-            if (is_wide(before) || is_wide(c)) && !NEVER_FIRST.contains(c) && !NEVER_LAST.contains(before) {
+            if (is_wide(before) || is_wide(c))
+                && !NEVER_FIRST.contains(c)
+                && !NEVER_LAST.contains(before)
+            {
                 cuts.push(at);
             }
         }
         cuts.push(word.len());
-        cuts.windows(2).map(|cut| (&word[cut[0]..cut[1]], cut[0] == 0)).collect::<Vec<_>>()
+        cuts.windows(2)
+            .map(|cut| (&word[cut[0]..cut[1]], cut[0] == 0))
+            .collect::<Vec<_>>()
     })
 }

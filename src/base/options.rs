@@ -82,7 +82,10 @@ pub(crate) struct EnvironmentOptions {
     pub(crate) unset_env: Vec<Given>,
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
@@ -118,19 +121,29 @@ impl ValueParserFactory for Given {
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for AnyValue<T> {
     type Value = Given;
 
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Given, clap::Error> {
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Given, clap::Error> {
         let of_variable = value.as_bytes().strip_prefix(FROM_VARIABLE);
         let from = match arg.filter(|arg| !arg.is_positional()) {
             Some(arg) if of_variable.is_some() => Source::Variable(variable(arg)),
             Some(arg) => Source::Flag(flag(arg)),
             None => Source::Operand(command.get_name().to_string()),
         };
-        Ok(Sourced::new(of_variable.map_or(value, OsStr::from_bytes).to_os_string(), from))
+        Ok(Sourced::new(
+            of_variable.map_or(value, OsStr::from_bytes).to_os_string(),
+            from,
+        ))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let words = Some((self.0)()).filter(|words| !words.is_empty())?;
-        Some(Box::new(words.into_iter().map(|(word, _)| PossibleValue::new(word))))
+        Some(Box::new(
+            words.into_iter().map(|(word, _)| PossibleValue::new(word)),
+        ))
     }
 }
 
@@ -140,17 +153,33 @@ pub(crate) fn spelled(command: Command) -> Command {
         let is_named = arg.get_long().is_some() || arg.get_help_heading().is_none();
         let name = arg.get_id().as_str().replace('_', "-");
         // clap lets a list of operands take several words.
-        let arg = if !is_named && takes_value(&arg) { arg.num_args(1) } else { arg };
+        let arg = if !is_named && takes_value(&arg) {
+            arg.num_args(1)
+        } else {
+            arg
+        };
         let arg = if is_named { arg } else { arg.long(name) };
-        let Some(long) = arg.get_long() else { return arg };
-        let spellings = arg.get_all_aliases().unwrap_or_default().into_iter().chain([long]);
+        let Some(long) = arg.get_long() else {
+            return arg;
+        };
+        let spellings = arg
+            .get_all_aliases()
+            .unwrap_or_default()
+            .into_iter()
+            .chain([long]);
         // As torchrun and deepspeed spell theirs.
-        let underscored: Vec<String> =
-            spellings.filter(|spelling| spelling.contains('-')).map(|spelling| spelling.replace('-', "_")).collect();
+        let underscored: Vec<String> = spellings
+            .filter(|spelling| spelling.contains('-'))
+            .map(|spelling| spelling.replace('-', "_"))
+            .collect();
         let takes_value = takes_value(&arg);
         let arg = arg.aliases(underscored);
         // Numbers below zero are judged by us, as other wrong values.
-        if takes_value { arg.allow_negative_numbers(true) } else { arg }
+        if takes_value {
+            arg.allow_negative_numbers(true)
+        } else {
+            arg
+        }
     })
 }
 
@@ -158,25 +187,39 @@ pub(crate) fn spelled(command: Command) -> Command {
 pub(crate) fn explained(command: Command) -> Command {
     let place = command.get_name().to_string();
     command.mut_args(|arg| {
-        let Some([value, about, chinese]) = help_of(&place, &arg) else { return arg };
+        let Some([value, about, chinese]) = help_of(&place, &arg) else {
+            return arg;
+        };
         let hint = match value {
             "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
             "FILE" | "PATH" => ValueHint::FilePath,
             _ => ValueHint::Unknown,
         };
-        let arg = if takes_value(&arg) && !value.is_empty() { arg.value_name(value).value_hint(hint) } else { arg };
-        if arg.get_help().is_none() { arg.help(about).long_help(chinese) } else { arg }
+        let arg = if takes_value(&arg) && !value.is_empty() {
+            arg.value_name(value).value_hint(hint)
+        } else {
+            arg
+        };
+        if arg.get_help().is_none() {
+            arg.help(about).long_help(chinese)
+        } else {
+            arg
+        }
     })
 }
 
 /// The name of its value, what it does, and that in Chinese. An operand has the name of its field.
 pub(crate) fn help_of(place: &str, arg: &Arg) -> Option<[&'static str; 3]> {
     let named = |name: &str| {
-        let mut blocks = include_str!("options.txt").split("\n\n").filter_map(|block| block.strip_prefix(name));
+        let mut blocks = include_str!("options.txt")
+            .split("\n\n")
+            .filter_map(|block| block.strip_prefix(name));
         let mut lines = blocks.find(|block| block.starts_with([' ', '\n']))?.lines();
         Some([lines.next()?.trim_start(), lines.next()?, lines.next()?])
     };
-    let option = arg.get_long().map_or_else(|| arg.get_id().to_string(), |_| flag(arg));
+    let option = arg
+        .get_long()
+        .map_or_else(|| arg.get_id().to_string(), |_| flag(arg));
     named(&format!("{place} {option}")).or_else(|| named(&option))
 }
 
@@ -195,7 +238,8 @@ pub fn takes_value(arg: &Arg) -> bool {
 }
 
 pub fn launch_options() -> impl Iterator<Item = &'static Arg> {
-    static OPTIONS: LazyLock<Command> = LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
+    static OPTIONS: LazyLock<Command> =
+        LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
     OPTIONS.get_arguments()
 }
 
@@ -204,8 +248,12 @@ pub(crate) fn launch_option(long: &str) -> Option<&'static Arg> {
     option_named(launch_options, long)
 }
 
-pub(crate) fn option_named<'a, I: Iterator<Item = &'a Arg>>(options: impl Fn() -> I, long: &str) -> Option<&'a Arg> {
+pub(crate) fn option_named<'a, I: Iterator<Item = &'a Arg>>(
+    options: impl Fn() -> I,
+    long: &str,
+) -> Option<&'a Arg> {
     let name = long.split('=').next()?;
     let named = options().find(|arg| arg.get_long() == Some(name));
-    named.or_else(|| options().find(|arg| arg.get_all_aliases().unwrap_or_default().contains(&name)))
+    named
+        .or_else(|| options().find(|arg| arg.get_all_aliases().unwrap_or_default().contains(&name)))
 }

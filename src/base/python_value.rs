@@ -26,7 +26,9 @@ fn whole(text: &str) -> Option<String> {
 fn without_underscores(text: &str) -> Option<String> {
     let text = text.trim();
     let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-    let is_lawful = text.match_indices('_').all(|(at, _)| at > 0 && is_digit(at - 1) && is_digit(at + 1));
+    let is_lawful = text
+        .match_indices('_')
+        .all(|(at, _)| at > 0 && is_digit(at - 1) && is_digit(at + 1));
     is_lawful.then(|| text.replace('_', ""))
 }
 
@@ -47,8 +49,16 @@ pub fn repr_float(value: f64) -> String {
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if value != 0.0 && !(-4..16).contains(&exponent) {
-        return format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs());
+        return format!(
+            "{digits}e{}{:02}",
+            if exponent < 0 { '-' } else { '+' },
+            exponent.abs()
+        );
     }
     let plain = format!("{value}");
-    if plain.contains('.') { plain } else { plain + ".0" }
+    if plain.contains('.') {
+        plain
+    } else {
+        plain + ".0"
+    }
 }

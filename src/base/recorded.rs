@@ -12,7 +12,9 @@ pub struct Version(pub [u32; 3]);
 impl Version {
     pub fn parse(text: &str) -> Self {
         let mut parts = text.split('.').map(|part| {
-            let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+            let digits = part
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(part.len());
             part[..digits].parse().unwrap_or(0)
         });
         Version([(); 3].map(|()| parts.next().unwrap_or(0)))
@@ -56,7 +58,9 @@ impl VersionMatch {
     }
 
     pub fn version(self) -> Version {
-        let (VersionMatch::Exact(version) | VersionMatch::Between(version, _) | VersionMatch::Nearest(version)) = self;
+        let (VersionMatch::Exact(version)
+        | VersionMatch::Between(version, _)
+        | VersionMatch::Nearest(version)) = self;
         version
     }
 
@@ -82,7 +86,8 @@ impl Table {
             let middle = low.midpoint(high);
             let line = memrchr(b'\n', &self.0.as_bytes()[..middle]).map_or(0, |at| at + 1);
             if self.0.as_bytes()[line..] < *start.as_bytes() {
-                low = memchr(b'\n', &self.0.as_bytes()[middle..]).map_or(high, |at| middle + at + 1);
+                low =
+                    memchr(b'\n', &self.0.as_bytes()[middle..]).map_or(high, |at| middle + at + 1);
             } else {
                 high = line;
             }
@@ -93,7 +98,8 @@ impl Table {
     /// The rest of each line that begins with these words.
     pub fn below(self, words: &[&str]) -> impl Iterator<Item = &'static str> + use<> {
         let start = words.join(" ") + " ";
-        self.from(&start).map_while(move |line| line.strip_prefix(start.as_str()))
+        self.from(&start)
+            .map_while(move |line| line.strip_prefix(start.as_str()))
     }
 
     pub fn find(self, words: &[&str]) -> Option<&'static str> {
@@ -106,10 +112,15 @@ pub fn versions(line: &'static str) -> impl DoubleEndedIterator<Item = Version> 
 }
 
 /// Versions with the value since then, the oldest first: `4.40.2=bool 5.0.0=-`, or `=bool` if it was always so.
-pub fn history(line: &'static str) -> impl DoubleEndedIterator<Item = (&'static str, &'static str)> {
+pub fn history(
+    line: &'static str,
+) -> impl DoubleEndedIterator<Item = (&'static str, &'static str)> {
     line.split(' ').filter_map(|pair| pair.split_once('='))
 }
 
 pub fn at(line: &'static str, version: Version) -> Option<&'static str> {
-    history(line).rev().find(|(since, _)| Version::parse(since) <= version).map(|(_, value)| value)
+    history(line)
+        .rev()
+        .find(|(since, _)| Version::parse(since) <= version)
+        .map(|(_, value)| value)
 }

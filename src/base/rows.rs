@@ -14,9 +14,17 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// The cells of each line of a plain table: `A | B | C`. Lines that begin with `#` are comments.
-pub fn plain<const N: usize>(table: &'static str) -> impl DoubleEndedIterator<Item = [&'static str; N]> {
+pub fn plain<const N: usize>(
+    table: &'static str,
+) -> impl DoubleEndedIterator<Item = [&'static str; N]> {
     let rows = table.lines().filter(|row| !row.starts_with('#'));
-    rows.filter_map(|row| row.split('|').map(str::trim).collect::<Vec<_>>().try_into().ok())
+    rows.filter_map(|row| {
+        row.split('|')
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .try_into()
+            .ok()
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -38,7 +46,9 @@ pub fn rows(table: &'static str) -> impl Iterator<Item = Row> {
 
 /// The blocks of a text: a line that begins with `= `, and those below it.
 pub fn blocks(text: &'static str) -> impl Iterator<Item = &'static str> {
-    let mut starts = memmem::find_iter(text.as_bytes(), "\n= ").map(|at| at + "\n= ".len()).peekable();
+    let mut starts = memmem::find_iter(text.as_bytes(), "\n= ")
+        .map(|at| at + "\n= ".len())
+        .peekable();
     std::iter::from_fn(move || {
         let start = starts.next()?;
         Some(&text[start..starts.peek().map_or(text.len(), |next| next - "\n= ".len())])
@@ -52,9 +62,16 @@ pub fn find(table: &'static str, name: &str) -> Option<Row> {
 /// `KEY VALUE, KEY` as an object. A value that is not JSON is a text.
 pub fn cells(line: &str) -> Map<String, Value> {
     let mut cells = Map::new();
-    for cell in line.split(", ").map(str::trim).filter(|cell| !cell.is_empty()) {
+    for cell in line
+        .split(", ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+    {
         let (key, value) = cell.split_once(' ').unwrap_or((cell, "true"));
-        cells.insert(key.to_string(), serde_json::from_str(value).unwrap_or_else(|_| value.into()));
+        cells.insert(
+            key.to_string(),
+            serde_json::from_str(value).unwrap_or_else(|_| value.into()),
+        );
     }
     cells
 }
@@ -69,7 +86,10 @@ impl Row {
     }
 
     pub fn cells(&self) -> Map<String, Value> {
-        self.lines().filter(|line| !line.contains(EXAMPLE)).flat_map(cells).collect()
+        self.lines()
+            .filter(|line| !line.contains(EXAMPLE))
+            .flat_map(cells)
+            .collect()
     }
 
     /// `None` if a cell cannot be read, which the test of the table would find.
@@ -79,6 +99,8 @@ impl Row {
 
     #[cfg(feature = "testing")]
     pub fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
-        self.lines().filter_map(|line| line.split_once(EXAMPLE)).map(|(input, answer)| (input.trim(), answer.trim()))
+        self.lines()
+            .filter_map(|line| line.split_once(EXAMPLE))
+            .map(|(input, answer)| (input.trim(), answer.trim()))
     }
 }

@@ -13,7 +13,10 @@ pub fn quoted(word: &OsStr) -> Vec<u8> {
     if bytes.is_empty() {
         return b"''".to_vec();
     }
-    if bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b)) {
+    if bytes
+        .iter()
+        .all(|b| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b))
+    {
         return bytes.to_vec();
     }
     let words = runs(bytes).into_iter().map(|run| match run {
@@ -40,7 +43,10 @@ pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
         _ => lengths.push((deceptive, length)),
     };
     for chunk in text.utf8_chunks() {
-        chunk.valid().chars().for_each(|c| add(is_deceptive(c) && c != '\n', c.len_utf8()));
+        chunk
+            .valid()
+            .chars()
+            .for_each(|c| add(is_deceptive(c) && c != '\n', c.len_utf8()));
         if !chunk.invalid().is_empty() {
             add(true, chunk.invalid().len());
         }
@@ -48,7 +54,11 @@ pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
     let mut rest = text;
     let runs = lengths.into_iter().map(|(deceptive, length)| {
         let bytes = rest.split_off(..length).unwrap_or_default();
-        if deceptive { Run::Deceptive(bytes) } else { Run::Plain(bytes) }
+        if deceptive {
+            Run::Deceptive(bytes)
+        } else {
+            Run::Plain(bytes)
+        }
     });
     runs.collect()
 }

@@ -5,11 +5,17 @@ use std::fmt;
 /// The short form: `64 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let step = (0..UNITS.len() - 1).take_while(|step| bytes >> (10 * step) >= 1024).count();
+    let step = (0..UNITS.len() - 1)
+        .take_while(|step| bytes >> (10 * step) >= 1024)
+        .count();
     // One decimal, rounded down, without a float.
     let tenths = (u128::from(bytes) * 10) >> (10 * step);
     let (whole, tenth, unit) = (tenths / 10, tenths % 10, UNITS[step]);
-    if tenth == 0 || whole >= 100 { format!("{whole} {unit}") } else { format!("{whole}.{tenth} {unit}") }
+    if tenth == 0 || whole >= 100 {
+        format!("{whole} {unit}")
+    } else {
+        format!("{whole}.{tenth} {unit}")
+    }
 }
 
 /// The form for columns of sizes that are compared: GiB or TiB, always with one decimal.
@@ -19,7 +25,11 @@ impl fmt::Display for Size {
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gib = self.0 as f64 / f64::from(1 << 30);
-        if gib >= 1024.0 { write!(f, "{:.1} TiB", gib / 1024.0) } else { write!(f, "{gib:.1} GiB") }
+        if gib >= 1024.0 {
+            write!(f, "{:.1} TiB", gib / 1024.0)
+        } else {
+            write!(f, "{gib:.1} GiB")
+        }
     }
 }
 
@@ -32,10 +42,15 @@ pub fn parse_count(text: &str) -> Option<u64> {
 pub(crate) fn number_meant(text: &str, name: &str) -> Option<u64> {
     const WORDS: &str = "zero one two three four five six seven eight nine ten";
     let text = text.trim().replace([',', '_', ' '], "").to_lowercase();
-    let word = WORDS.split(' ').position(|word| word == text).map(|number| number as u64);
+    let word = WORDS
+        .split(' ')
+        .position(|word| word == text)
+        .map(|number| number as u64);
     // `4k` is 4096 for a length.
     let thousand = if name.contains("len") { 1024 } else { 1000 };
-    let thousands = text.strip_suffix('k').and_then(|count| Some(count.parse::<u64>().ok()?.saturating_mul(thousand)));
+    let thousands = text
+        .strip_suffix('k')
+        .and_then(|count| Some(count.parse::<u64>().ok()?.saturating_mul(thousand)));
     word.or(thousands).or_else(|| parse_count(&text))
 }
 
@@ -52,10 +67,16 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     with_unit(text.trim(), UNITS)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers out of range are refused")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers out of range are refused"
+)]
 fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let upper = text.to_ascii_uppercase();
-    let (number, unit) = units.iter().find_map(|(suffix, unit)| Some((upper.strip_suffix(suffix)?, unit)))?;
+    let (number, unit) = units
+        .iter()
+        .find_map(|(suffix, unit)| Some((upper.strip_suffix(suffix)?, unit)))?;
     let number = number.trim_end().parse::<f64>().ok()? * unit;
     (number.is_finite() && (1.0..1e18).contains(&number)).then_some(number as u64)
 }

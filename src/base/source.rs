@@ -46,13 +46,16 @@ pub struct TrainerDefault {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Flag(name) | Source::Argument(name) | Source::Operand(name) | Source::Variable(name) => {
-                f.write_str(name)
-            }
+            Source::Flag(name)
+            | Source::Argument(name)
+            | Source::Operand(name)
+            | Source::Variable(name) => f.write_str(name),
             Source::Implied(words) => f.write_str(&words.join(" ")),
             Source::Machine(what) => f.write_str(what),
             Source::Both(one, two) => write!(f, "{one}, {two}"),
-            Source::TrainerDefault(default) => write!(f, "--{} ({})", default.argument, default.whose),
+            Source::TrainerDefault(default) => {
+                write!(f, "--{} ({})", default.argument, default.whose)
+            }
             Source::Doubtful(doubtful) => f.write_str(&doubtful.argument),
             Source::Input => f.write_str("a pipe"),
             Source::Default => f.write_str("default"),
@@ -72,18 +75,29 @@ impl<T> Sourced<T> {
     }
 
     pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Sourced<U> {
-        Sourced { value: change(self.value), from: self.from }
+        Sourced {
+            value: change(self.value),
+            from: self.from,
+        }
     }
 }
 
 impl Source {
     pub(crate) fn trainer_default(&self) -> Option<&TrainerDefault> {
-        if let Source::TrainerDefault(default) = self { Some(default) } else { None }
+        if let Source::TrainerDefault(default) = self {
+            Some(default)
+        } else {
+            None
+        }
     }
 
     /// The reason why the trainer may get something else.
     pub(crate) fn doubt(&self) -> Option<&str> {
-        if let Source::Doubtful(doubtful) = self { Some(&doubtful.why) } else { None }
+        if let Source::Doubtful(doubtful) = self {
+            Some(&doubtful.why)
+        } else {
+            None
+        }
     }
 
     /// A flag is given for this launch, while a variable may be set for a whole site.

@@ -27,7 +27,13 @@ impl Var {
 pub(crate) const READ: &str = "reads";
 
 pub(crate) static OF_NO_ENGINE: LazyLock<Vec<Var>> = LazyLock::new(|| {
-    rows::plain(include_str!("vars.txt")).map(|[name, does, about]| Var { name: name.into(), does, about }).collect()
+    rows::plain(include_str!("vars.txt"))
+        .map(|[name, does, about]| Var {
+            name: name.into(),
+            does,
+            about,
+        })
+        .collect()
 });
 
 macro_rules! names {
@@ -66,7 +72,8 @@ names! {
 
 /// A word of the list that ends with `_` is a prefix.
 pub(crate) fn lists(list: &str, name: &str) -> bool {
-    list.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
+    list.split(' ')
+        .any(|known| name == known || known.ends_with('_') && name.starts_with(known))
 }
 
 /// A name that a shell can `export`.

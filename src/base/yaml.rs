@@ -25,7 +25,15 @@ const MOST_VALUES: usize = 100_000;
 pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
     let unfinished = (!text.ends_with('\n')).then(|| text.chars().count());
     let parser = Parser::new_from_str(text);
-    let mut loader = Loader { text, parser, dialect, anchors: HashMap::new(), values: 0, unfinished, end: 0 };
+    let mut loader = Loader {
+        text,
+        parser,
+        dialect,
+        anchors: HashMap::new(),
+        values: 0,
+        unfinished,
+        end: 0,
+    };
     let value = loop {
         let (event, place) = loader.next()?;
         match event {
@@ -38,7 +46,9 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
     loop {
         match loader.next()? {
             (Event::StreamEnd, _) => return Ok(value),
-            (Event::DocumentStart(_), place) => return Err(fault(place, "a second document starts here")),
+            (Event::DocumentStart(_), place) => {
+                return Err(fault(place, "a second document starts here"));
+            }
             _ => {}
         }
     }
@@ -68,13 +78,22 @@ impl<'a> Loader<'a> {
                 // The parser names the start of the value that the tab follows.
                 let mut lines = (1..).zip(self.text.lines()).skip(start.0);
                 let tab = lines.find_map(|(at, line)| Some((at, line.find('\t')? + 1)));
-                Err(fault(tab.filter(|_| why.info().ends_with("found a tab")).unwrap_or(start), why.info()))
+                Err(fault(
+                    tab.filter(|_| why.info().ends_with("found a tab"))
+                        .unwrap_or(start),
+                    why.info(),
+                ))
             }
             None => Ok((Event::StreamEnd, (1, 1))),
         }
     }
 
-    fn value(&mut self, event: Event<'a>, place: (usize, usize), depth: usize) -> Result<Value, SyntaxError> {
+    fn value(
+        &mut self,
+        event: Event<'a>,
+        place: (usize, usize),
+        depth: usize,
+    ) -> Result<Value, SyntaxError> {
         self.values += 1;
         if depth > DEEPEST || self.values > MOST_VALUES {
             return Err(fault(place, "it is nested too deeply or too large"));
@@ -82,7 +101,10 @@ impl<'a> Loader<'a> {
         let (anchor, value) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-                let value = match tag.as_deref().map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str())) {
+                let value = match tag
+                    .as_deref()
+                    .map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str()))
+                {
                     None if style == ScalarStyle::Plain && text == "=" => {
                         return Err(fault(place, "a plain `=` has no value"));
                     }
@@ -92,7 +114,9 @@ impl<'a> Loader<'a> {
                         Value::from(text.strip_suffix('\n').unwrap_or(&text))
                     }
                     // Python has types of its own for the last two, but no argument has these.
-                    None | Some((true, "str" | "binary" | "timestamp")) => Value::from(text.as_ref()),
+                    None | Some((true, "str" | "binary" | "timestamp")) => {
+                        Value::from(text.as_ref())
+                    }
                     Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
                     Some((true, "float")) => {
                         let number = text.parse().ok().and_then(Number::from_f64);
@@ -134,11 +158,17 @@ impl<'a> Loader<'a> {
             if matches!(event, Event::MappingEnd | Event::StreamEnd) {
                 break;
             }
-            let is_merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
+            let is_merge =
+                matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
             let key = self.value(event, place, depth + 1)?;
             let repeated = object.contains_key(&python_str(&key));
-            if key.is_array() || key.is_object() || (repeated && self.dialect == Dialect::OmegaConf) {
-                let what = if repeated { "this key appears twice" } else { "a key must be plain text" };
+            if key.is_array() || key.is_object() || (repeated && self.dialect == Dialect::OmegaConf)
+            {
+                let what = if repeated {
+                    "this key appears twice"
+                } else {
+                    "a key must be plain text"
+                };
                 return Err(fault(place, what));
             }
             let (event, place) = self.next()?;
@@ -148,7 +178,11 @@ impl<'a> Loader<'a> {
                 // Of a list the first counts, of several `<<` the last.
                 Value::Array(list) => {
                     let mappings = list.into_iter().rev();
-                    merged.extend(mappings.filter_map(|value| value.as_object().cloned()).flatten());
+                    merged.extend(
+                        mappings
+                            .filter_map(|value| value.as_object().cloned())
+                            .flatten(),
+                    );
                 }
                 _ => return Err(fault(place, "`<<` needs a mapping")),
             }
@@ -160,7 +194,13 @@ impl<'a> Loader<'a> {
 }
 
 fn fault((line, column): (usize, usize), what: &str) -> SyntaxError {
-    SyntaxError { line, column, what: what.to_string(), help: "check that place", first: None }
+    SyntaxError {
+        line,
+        column,
+        what: what.to_string(),
+        help: "check that place",
+        first: None,
+    }
 }
 
 fn size(value: &Value) -> usize {
@@ -175,14 +215,20 @@ fn size(value: &Value) -> usize {
 pub fn scalar(text: &str, dialect: Dialect) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Value::Bool(true),
-        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Value::Bool(false),
+        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Value::Bool(true);
+        }
+        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Value::Bool(false);
+        }
         _ => {}
     }
     if let Some(integer) = integer(text) {
         return Value::from(integer);
     }
-    let Some(float) = float(text, dialect) else { return Value::from(text) };
+    let Some(float) = float(text, dialect) else {
+        return Value::from(text);
+    };
     Number::from_f64(float).map_or_else(|| Value::from(repr_float(float)), Value::Number)
 }
 
@@ -190,7 +236,11 @@ fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let read = |digits: &str, radix: u32| {
         let plain = digits.replace('_', "");
-        if plain.starts_with(['-', '+']) { None } else { i64::from_str_radix(&plain, radix).ok() }
+        if plain.starts_with(['-', '+']) {
+            None
+        } else {
+            i64::from_str_radix(&plain, radix).ok()
+        }
     };
     let value = match digits.as_bytes() {
         [b'0', b'b', ..] => read(&digits[2..], 2)?,
@@ -209,7 +259,10 @@ fn sexagesimal(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
     let mut value: i64 = parts.next()?.replace('_', "").parse().ok()?;
     for part in parts {
-        let digit: i64 = part.parse().ok().filter(|digit| (0..60).contains(digit) && part.len() <= 2)?;
+        let digit: i64 = part
+            .parse()
+            .ok()
+            .filter(|digit| (0..60).contains(digit) && part.len() <= 2)?;
         value = value.checked_mul(60)?.checked_add(digit)?;
     }
     Some(value)
@@ -217,11 +270,18 @@ fn sexagesimal(text: &str) -> Option<i64> {
 
 /// `1:30.5` is 90.5.
 fn sexagesimal_float(text: &str) -> Option<f64> {
-    let (whole, fraction) = text.split_once('.').filter(|(whole, _)| whole.contains(':'))?;
+    let (whole, fraction) = text
+        .split_once('.')
+        .filter(|(whole, _)| whole.contains(':'))?;
     let fraction = fraction.replace('_', "");
-    let lawful = whole.starts_with(|c: char| c.is_ascii_digit()) && fraction.bytes().all(|b| b.is_ascii_digit());
+    let lawful = whole.starts_with(|c: char| c.is_ascii_digit())
+        && fraction.bytes().all(|b| b.is_ascii_digit());
     #[expect(clippy::cast_precision_loss, reason = "minutes and hours")]
-    let seconds = if lawful { sexagesimal(whole)? as f64 } else { return None };
+    let seconds = if lawful {
+        sexagesimal(whole)? as f64
+    } else {
+        return None;
+    };
     Some(seconds + format!("0.{fraction}").parse::<f64>().ok()?)
 }
 
@@ -237,28 +297,44 @@ fn float(text: &str, dialect: Dialect) -> Option<f64> {
         return Some(sign * value);
     }
     let parts = bare.split_once(['e', 'E']);
-    let (mantissa, exponent) = parts.map_or((bare, None), |(mantissa, exponent)| (mantissa, Some(exponent)));
+    let (mantissa, exponent) = parts.map_or((bare, None), |(mantissa, exponent)| {
+        (mantissa, Some(exponent))
+    });
     let omegaconf = dialect == Dialect::OmegaConf;
     let lawful_exponent = exponent.is_none_or(|exponent| {
         // PyYAML wants a sign.
-        let digits = exponent.strip_prefix(['-', '+']).unwrap_or(if omegaconf { exponent } else { "" });
+        let digits =
+            exponent
+                .strip_prefix(['-', '+'])
+                .unwrap_or(if omegaconf { exponent } else { "" });
         !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
     });
     let is_number = |digits: &str| {
-        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+        digits.starts_with(|c: char| c.is_ascii_digit())
+            && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_')
     };
     let lawful_mantissa = match mantissa.split_once('.') {
         // A number that begins with the dot has no sign.
-        Some((whole, fraction)) => (bare == text || !whole.is_empty()) && is_number(&[whole, fraction].concat()),
+        Some((whole, fraction)) => {
+            (bare == text || !whole.is_empty()) && is_number(&[whole, fraction].concat())
+        }
         // `1e-5` has no dot: a float for OmegaConf, a string for PyYAML.
         None => omegaconf && exponent.is_some() && is_number(mantissa),
     };
-    if lawful_exponent && lawful_mantissa { text.replace('_', "").parse().ok() } else { None }
+    if lawful_exponent && lawful_mantissa {
+        text.replace('_', "").parse().ok()
+    } else {
+        None
+    }
 }
 
 /// Python's `str(value)`.
 pub fn python_str(value: &Value) -> String {
-    if let Value::String(text) = value { text.clone() } else { nested(value, python_repr) }
+    if let Value::String(text) = value {
+        text.clone()
+    } else {
+        nested(value, python_repr)
+    }
 }
 
 /// Python's `repr(value)`, which `str` uses for the items of a list or mapping.
@@ -268,9 +344,20 @@ fn python_repr(scalar: &Value) -> String {
         Value::Bool(true) => "True".to_string(),
         Value::Bool(false) => "False".to_string(),
         Value::String(text) => {
-            let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-            let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t");
-            let escaped = if quote == '\'' { escaped.replace('\'', "\\'") } else { escaped };
+            let quote = if text.contains('\'') && !text.contains('"') {
+                '"'
+            } else {
+                '\''
+            };
+            let escaped = text
+                .replace('\\', "\\\\")
+                .replace('\n', "\\n")
+                .replace('\t', "\\t");
+            let escaped = if quote == '\'' {
+                escaped.replace('\'', "\\'")
+            } else {
+                escaped
+            };
             format!("{quote}{escaped}{quote}")
         }
         other => dumped(other),
@@ -283,14 +370,22 @@ pub fn python_json(value: &Value) -> String {
 }
 
 fn dumped(scalar: &Value) -> String {
-    if scalar.is_f64() { repr_float(scalar.as_f64().unwrap_or_default()) } else { scalar.to_string() }
+    if scalar.is_f64() {
+        repr_float(scalar.as_f64().unwrap_or_default())
+    } else {
+        scalar.to_string()
+    }
 }
 
 /// One line that PyYAML reads back with the same types: its floats need a dot.
 pub(crate) fn flow(value: &Value) -> String {
     nested(value, |scalar| {
         let text = dumped(scalar);
-        if scalar.is_f64() && !text.contains('.') { text.replacen('e', ".0e", 1) } else { text }
+        if scalar.is_f64() && !text.contains('.') {
+            text.replacen('e', ".0e", 1)
+        } else {
+            text
+        }
     })
 }
 
@@ -301,7 +396,9 @@ fn nested(value: &Value, write: fn(&Value) -> String) -> String {
             format!("[{}]", items.join(", "))
         }
         Value::Object(object) => {
-            let entries = object.iter().map(|(key, value)| write(&key.as_str().into()) + ": " + &nested(value, write));
+            let entries = object
+                .iter()
+                .map(|(key, value)| write(&key.as_str().into()) + ": " + &nested(value, write));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
         scalar => write(scalar),

@@ -17,85 +17,184 @@ use crate::report::fix::{give, give_as, rename_option, run, say, unset_variable}
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
-    Check::code(Rule::ScriptMissing, Severity::Error, When::Start, |subject, found| {
-        let (Target::Script { path, .. }, false) = (&subject.job.target, subject.job.rewritten) else { return };
-        let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
-        if is_missing(&path) {
-            // If the ranks exist already, Python reports it at once.
-            let severity = Severity::error_if(!subject.topology.is_some_and(Topology::ranks_exist));
-            found.at([Place::from(&path)], format!("`{word}` does not exist"), reading::path_advice(&path)).severity =
-                severity;
-        } else if path.is_dir() && !["py", "pyc"].iter().any(|it| path.join("__main__").with_extension(it).is_file()) {
-            let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
-            found.at([Place::from(&path)], what, format!("name a script in it: {word}/train.py"));
-        }
-    }),
-    Check::code(Rule::ModuleMissing, Severity::Error, When::Start, |subject, found| {
-        let (Target::Module { name, .. }, Some(python)) = (&subject.job.target, &subject.job.python) else { return };
-        let (Some(name), false) = (name.to_str(), subject.job.rewritten) else { return };
-        if python.seek(name, subject.host) != Presence::Missing {
-            let path = name.replace('.', "/");
-            let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
-            let is_script = subject.job.source.is_some() || has(".py") || has("/__main__.py");
-            let main = format!("{name}.__main__");
-            if !is_script && (has("/__init__.py") || python.seek(&main, subject.host) == Presence::Missing) {
-                let what = format!("`{name}` is a package without `__main__.py`, which `python -m` cannot run");
-                let fix = rename_option(format_args!("python -m {name}"), name);
-                let fix =
-                    if trainer::is_console(name.as_ref()) { fix } else { say("name the module in it that trains") };
-                found.at([Place::option("-m", name)], what, fix);
-            }
-            return;
-        }
-        let what = format!("{} has no module `{name}`", python.program.display());
-        let fix = match name.strip_suffix(".py") {
-            Some(module) => give("-m", module).remark("without .py"),
-            None => say("check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages"),
-        };
-        found.at([Place::option("-m", name)], what, fix);
-    }),
-    Check::code(Rule::PathMissing, Severity::Error, When::Start, |subject, found| {
-        for missing in input_paths::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
-            let MissingInput { option, value, path, certain, expanded } = missing;
-            let in_file = subject.job.place_in_run_file(&value, subject.host);
-            let place = in_file.unwrap_or_else(|| Place::option(&option, &value));
-            let (what, fix) = match expanded {
-                Some(expanded) => (format!("the `~` in `{value}` is not expanded"), give(option, expanded.display())),
-                None => (format!("`{value}` does not exist"), reading::path_advice(&path)),
+    Check::code(
+        Rule::ScriptMissing,
+        Severity::Error,
+        When::Start,
+        |subject, found| {
+            let (Target::Script { path, .. }, false) = (&subject.job.target, subject.job.rewritten)
+            else {
+                return;
             };
-            let doubt = if certain { "" } else { ": the run fails if the script reads it" };
-            found.at([place], what + doubt, fix).severity = Severity::error_if(certain);
-        }
-    }),
-    Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable),
-    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, |subject, found| {
-        let loads = subject.job.trainer.model.needs_weights && subject.job.args.list("train_from_scratch").is_none();
-        let (Some(folder), true) = (subject.model_folder(), loads) else { return };
-        let has = |name: &str| folder.join(name).is_file();
-        // A folder with config.json alone may be made for planning.
-        let is_model = (has("tokenizer.json") || has("tokenizer_config.json")) && has("config.json") && !has(ADAPTER);
-        if !is_model || has("model.safetensors") || has("model.safetensors.index.json") {
-            return;
-        }
-        let Ok(files) = std::fs::read_dir(&folder) else { return };
-        if !files.flatten().take(10_000).any(|file| is_called(&file.path(), WEIGHTS)) {
-            let what = format!("`{}` has a tokenizer but no weights", folder.display());
-            found.at([Place::from(&folder)], what, "download the model again, including its *.safetensors");
-        }
-    }),
-    Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
-        match subject.job.trainer.arguments.datasets {
+            let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
+            if is_missing(&path) {
+                // If the ranks exist already, Python reports it at once.
+                let severity =
+                    Severity::error_if(!subject.topology.is_some_and(Topology::ranks_exist));
+                found
+                    .at(
+                        [Place::from(&path)],
+                        format!("`{word}` does not exist"),
+                        reading::path_advice(&path),
+                    )
+                    .severity = severity;
+            } else if path.is_dir()
+                && !["py", "pyc"]
+                    .iter()
+                    .any(|it| path.join("__main__").with_extension(it).is_file())
+            {
+                let what =
+                    format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
+                found.at(
+                    [Place::from(&path)],
+                    what,
+                    format!("name a script in it: {word}/train.py"),
+                );
+            }
+        },
+    ),
+    Check::code(
+        Rule::ModuleMissing,
+        Severity::Error,
+        When::Start,
+        |subject, found| {
+            let (Target::Module { name, .. }, Some(python)) =
+                (&subject.job.target, &subject.job.python)
+            else {
+                return;
+            };
+            let (Some(name), false) = (name.to_str(), subject.job.rewritten) else {
+                return;
+            };
+            if python.seek(name, subject.host) != Presence::Missing {
+                let path = name.replace('.', "/");
+                let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
+                let is_script = subject.job.source.is_some() || has(".py") || has("/__main__.py");
+                let main = format!("{name}.__main__");
+                if !is_script
+                    && (has("/__init__.py")
+                        || python.seek(&main, subject.host) == Presence::Missing)
+                {
+                    let what = format!(
+                        "`{name}` is a package without `__main__.py`, which `python -m` cannot run"
+                    );
+                    let fix = rename_option(format_args!("python -m {name}"), name);
+                    let fix = if trainer::is_console(name.as_ref()) {
+                        fix
+                    } else {
+                        say("name the module in it that trains")
+                    };
+                    found.at([Place::option("-m", name)], what, fix);
+                }
+                return;
+            }
+            let what = format!("{} has no module `{name}`", python.program.display());
+            let fix = match name.strip_suffix(".py") {
+                Some(module) => give("-m", module).remark("without .py"),
+                None => say(
+                    "check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages",
+                ),
+            };
+            found.at([Place::option("-m", name)], what, fix);
+        },
+    ),
+    Check::code(
+        Rule::PathMissing,
+        Severity::Error,
+        When::Start,
+        |subject, found| {
+            for missing in input_paths::missing(
+                subject.job.trainer.arguments.inputs,
+                &subject.job.args,
+                subject.host,
+            ) {
+                let MissingInput {
+                    option,
+                    value,
+                    path,
+                    certain,
+                    expanded,
+                } = missing;
+                let in_file = subject.job.place_in_run_file(&value, subject.host);
+                let place = in_file.unwrap_or_else(|| Place::option(&option, &value));
+                let (what, fix) = match expanded {
+                    Some(expanded) => (
+                        format!("the `~` in `{value}` is not expanded"),
+                        give(option, expanded.display()),
+                    ),
+                    None => (
+                        format!("`{value}` does not exist"),
+                        reading::path_advice(&path),
+                    ),
+                };
+                let doubt = if certain {
+                    ""
+                } else {
+                    ": the run fails if the script reads it"
+                };
+                found.at([place], what + doubt, fix).severity = Severity::error_if(certain);
+            }
+        },
+    ),
+    Check::code(
+        Rule::ModelUnreadable,
+        Severity::Error,
+        When::Start,
+        model_unreadable,
+    ),
+    Check::code(
+        Rule::WeightsMissing,
+        Severity::Error,
+        When::Start,
+        |subject, found| {
+            let loads = subject.job.trainer.model.needs_weights
+                && subject.job.args.list("train_from_scratch").is_none();
+            let (Some(folder), true) = (subject.model_folder(), loads) else {
+                return;
+            };
+            let has = |name: &str| folder.join(name).is_file();
+            // A folder with config.json alone may be made for planning.
+            let is_model = (has("tokenizer.json") || has("tokenizer_config.json"))
+                && has("config.json")
+                && !has(ADAPTER);
+            if !is_model || has("model.safetensors") || has("model.safetensors.index.json") {
+                return;
+            }
+            let Ok(files) = std::fs::read_dir(&folder) else {
+                return;
+            };
+            if !files
+                .flatten()
+                .take(10_000)
+                .any(|file| is_called(&file.path(), WEIGHTS))
+            {
+                let what = format!("`{}` has a tokenizer but no weights", folder.display());
+                found.at(
+                    [Place::from(&folder)],
+                    what,
+                    "download the model again, including its *.safetensors",
+                );
+            }
+        },
+    ),
+    Check::code(
+        Rule::DatasetUnreadable,
+        Severity::Error,
+        When::Start,
+        |subject, found| match subject.job.trainer.arguments.datasets {
             Datasets::Unknown => {}
             Datasets::Listed => listed_datasets(subject, found),
             Datasets::Folders => dataset_folder(subject, found),
             Datasets::Files => dataset_files(subject, found),
-        }
-    }),
+        },
+    ),
 ];
 
 fn model_unreadable(subject: &Subject, found: &mut Findings) {
     const NAME_FOLDER: &str = "name the folder that has the model's config.json";
-    let Some(model) = subject.job.args.text(subject.job.trainer.model.argument) else { return };
+    let Some(model) = subject.job.args.text(subject.job.trainer.model.argument) else {
+        return;
+    };
     let value = &model.value;
     let severity = Severity::error_if(!subject.job.trainer.launch.consoles.is_empty());
     let Some(folder) = subject.model_folder() else {
@@ -107,14 +206,25 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
             && !path.exists()
             && let Some(near) = reading::nearest_in(&subject.host.cwd, value, Path::is_dir)
         {
-            let what = format!("there is no folder `{value}`, so the trainer looks for this model on the hub");
+            let what = format!(
+                "there is no folder `{value}`, so the trainer looks for this model on the hub"
+            );
             let fix = give_as(&model.from, &near).meaning(near);
             found.at([Place::from(&model)], what, fix).severity = Severity::Warning;
         } else if let Some(variable) = keeps_from_download(subject, value) {
-            let what = format!("`{value}` is not in the Hugging Face cache, and {variable} prevents the download");
-            let download = run(format!("hf download {value}")).remark("on a machine with network access");
+            let what = format!(
+                "`{value}` is not in the Hugging Face cache, and {variable} prevents the download"
+            );
+            let download =
+                run(format!("hf download {value}")).remark("on a machine with network access");
             let place = Place::variable(variable, subject.host.var(variable).unwrap_or_default());
-            found.at([Place::from(&model), place], what, download.or(unset_variable(variable))).severity = severity;
+            found
+                .at(
+                    [Place::from(&model), place],
+                    what,
+                    download.or(unset_variable(variable)),
+                )
+                .severity = severity;
         }
         return;
     };
@@ -127,36 +237,65 @@ fn model_unreadable(subject: &Subject, found: &mut Findings) {
         return found.at([Place::from(&model)], what, NAME_FOLDER).severity = Severity::Warning;
     };
     // Python takes NaN, too.
-    if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {
+    if serde_json::from_str::<Value>(&text).is_err()
+        && !text.contains("NaN")
+        && !text.contains("Infinity")
+    {
         let what = format!("the config.json of the model `{value}` is not JSON");
-        found.at([Place::from(&file)], what, "download it again, or fix the file").severity = severity;
+        found
+            .at(
+                [Place::from(&file)],
+                what,
+                "download it again, or fix the file",
+            )
+            .severity = severity;
     }
 }
 
 /// The variable that forbids the download, if the model must be downloaded.
 fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let Subject { job, host, .. } = subject;
-    let is_name = model.split('/').count() == 2 && !model.starts_with(['.', '/', '~']) && !model.contains('$');
+    let is_name = model.split('/').count() == 2
+        && !model.starts_with(['.', '/', '~'])
+        && !model.contains('$');
     // The first that is not empty counts.
     let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
     let variable = variables.find(|name| host.nonempty_var(name).is_some())?;
-    let is_offline = ["1", "ON", "YES", "TRUE"].contains(&host.var(variable)?.to_uppercase().as_str());
+    let is_offline =
+        ["1", "ON", "YES", "TRUE"].contains(&host.var(variable)?.to_uppercase().as_str());
     let cached = format!("models--{}", model.replace('/', "--"));
     let is_needed = is_name
         && is_offline
         && job.args.list("cache_dir").is_none()
         && (job.trainer.model.hub)(&job.args, host) == Hub::HuggingFace
-        && Hub::HuggingFace.cache(host).is_some_and(|cache| !cache.join(cached).exists());
+        && Hub::HuggingFace
+            .cache(host)
+            .is_some_and(|cache| !cache.join(cached).exists());
     is_needed.then_some(variable)
 }
 
 /// A folder with this file is an adapter; the model is elsewhere.
 const ADAPTER: &str = "adapter_config.json";
-const WEIGHTS: &[&str] = &["safetensors", "bin", "pt", "pth", "gguf", "h5", "msgpack", "index"];
+const WEIGHTS: &[&str] = &[
+    "safetensors",
+    "bin",
+    "pt",
+    "pth",
+    "gguf",
+    "h5",
+    "msgpack",
+    "index",
+];
 
 const INFO: &str = "dataset_info.json";
 /// Entries with one of these keys are downloaded.
-const ELSEWHERE: &[&str] = &["hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name"];
+const ELSEWHERE: &[&str] = &[
+    "hf_hub_url",
+    "ms_hub_url",
+    "om_hub_url",
+    "script_url",
+    "cloud_file_name",
+];
 const ENDINGS: &[&str] = &["jsonl", "json", "csv", "parquet", "txt", "arrow"];
 
 fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
@@ -168,21 +307,39 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
     let is_unread = subject.job.unread.iter().any(|name| name == "dataset_dir");
     let folder = value(subject, "dataset_dir").unwrap_or("data");
     // Tokenized data are read instead.
-    let is_tokenized = value(subject, "tokenized_path").is_some_and(|path| subject.host.cwd.join(path).exists());
+    let is_tokenized =
+        value(subject, "tokenized_path").is_some_and(|path| subject.host.cwd.join(path).exists());
     if is_unread || folder == "ONLINE" || folder.starts_with("REMOTE:") || is_tokenized {
         return;
     }
-    let lists = ["dataset", "eval_dataset"].into_iter().filter_map(|name| value(subject, name));
-    let names: Vec<&str> = lists.flat_map(|names| names.split(',')).map(str::trim).collect();
+    let lists = ["dataset", "eval_dataset"]
+        .into_iter()
+        .filter_map(|name| value(subject, name));
+    let names: Vec<&str> = lists
+        .flat_map(|names| names.split(','))
+        .map(str::trim)
+        .collect();
     let folder = subject.host.cwd.join(folder);
-    if names.is_empty() || folder.to_string_lossy().contains('$') || names.iter().any(|name| name.contains('$')) {
+    if names.is_empty()
+        || folder.to_string_lossy().contains('$')
+        || names.iter().any(|name| name.contains('$'))
+    {
         return;
     }
     let file = folder.join(INFO);
-    let place = |name: &str| subject.job.place_in_run_file(name, subject.host).unwrap_or_else(|| Place::from(name));
-    let info = reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let place = |name: &str| {
+        subject
+            .job
+            .place_in_run_file(name, subject.host)
+            .unwrap_or_else(|| Place::from(name))
+    };
+    let info =
+        reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let Some(info) = info.as_ref().and_then(Value::as_object) else {
-        let what = format!("`{}` is missing or not JSON, so the trainer knows no datasets", file.display());
+        let what = format!(
+            "`{}` is missing or not JSON, so the trainer knows no datasets",
+            file.display()
+        );
         found.at([place(names[0])], what, give("dataset_dir", "FOLDER"));
         return;
     };
@@ -192,30 +349,50 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
                 Some(near) => rename_option(name, near),
                 None => say(format_args!("add it to {}", file.display())),
             };
-            found.at([place(name)], format!("{INFO} has no dataset `{name}`"), fix);
+            found.at(
+                [place(name)],
+                format!("{INFO} has no dataset `{name}`"),
+                fix,
+            );
             continue;
         };
         if let Some(data) = entry["file_name"].as_str().map(|local| folder.join(local))
             && !ELSEWHERE.iter().any(|key| entry.get(key).is_some())
             && is_missing(&data)
         {
-            let what = format!("the dataset `{name}` is in `{}`, which does not exist", data.display());
-            found.at([place(name)], what, format!("fix its file_name in {}", file.display()));
+            let what = format!(
+                "the dataset `{name}` is in `{}`, which does not exist",
+                data.display()
+            );
+            found.at(
+                [place(name)],
+                what,
+                format!("fix its file_name in {}", file.display()),
+            );
         }
     }
 }
 
 /// `load_dataset` takes a name of the hub or a folder. A file is neither.
 fn dataset_folder(subject: &Subject, found: &mut Findings) {
-    let Some(name) = value(subject, "dataset_name").filter(|name| !name.contains('$')) else { return };
-    if subject.job.args.list("datasets").is_some_and(|(_, values)| !values.is_empty()) {
+    let Some(name) = value(subject, "dataset_name").filter(|name| !name.contains('$')) else {
+        return;
+    };
+    if subject
+        .job
+        .args
+        .list("datasets")
+        .is_some_and(|(_, values)| !values.is_empty())
+    {
         return;
     }
     let path = subject.host.cwd.join(name);
     let place = Place::option("--dataset_name", name);
     if path.is_file() && !is_called(&path, &["py"]) {
         let folder = path.parent().unwrap_or(&path).display();
-        let what = format!("`{name}` is a file, but TRL needs the folder with the data, or a dataset on the hub");
+        let what = format!(
+            "`{name}` is a file, but TRL needs the folder with the data, or a dataset on the hub"
+        );
         found.at([place], what, give("--dataset_name", folder));
     } else {
         report_missing(name, &path, place, found);
@@ -224,8 +401,14 @@ fn dataset_folder(subject: &Subject, found: &mut Findings) {
 
 fn dataset_files(subject: &Subject, found: &mut Findings) {
     let args = &subject.job.args;
-    let Some((option, values)) = args.list("dataset") else { return };
-    let plugins = ["external_plugins", "custom_register_path", "custom_dataset_info"];
+    let Some((option, values)) = args.list("dataset") else {
+        return;
+    };
+    let plugins = [
+        "external_plugins",
+        "custom_register_path",
+        "custom_dataset_info",
+    ];
     if plugins.iter().any(|name| args.list(name).is_some()) {
         return;
     }
@@ -237,8 +420,14 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
         }
         let path = subject.host.absolute(Path::new(name));
         let place = Place::option(&option, value);
-        if values.len() == 1 && std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
-            found.at([place], format!("`{name}` is empty"), "name a file with data");
+        if values.len() == 1
+            && std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0)
+        {
+            found.at(
+                [place],
+                format!("`{name}` is empty"),
+                "name a file with data",
+            );
         } else {
             report_missing(name, &path, place, found);
         }
@@ -247,11 +436,13 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
 
 fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
     if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
-        let what = format!("there is no file `{name}` here, so the trainer looks for it on the hub");
+        let what =
+            format!("there is no file `{name}` here, so the trainer looks for it on the hub");
         found.at([place], what, reading::path_advice(path)).severity = Severity::Warning;
     }
 }
 
 fn is_called(path: &Path, endings: &[&str]) -> bool {
-    path.extension().is_some_and(|extension| endings.iter().any(|ending| extension == *ending))
+    path.extension()
+        .is_some_and(|extension| endings.iter().any(|ending| extension == *ending))
 }

@@ -26,9 +26,26 @@ const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
 const LEAST_FILES: u64 = 1024;
 
 /// File systems whose locks and renames are slow or wrong for many ranks at once.
-const WITHOUT_GOOD_LOCKS: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.glusterfs", "9p"];
+const WITHOUT_GOOD_LOCKS: &[&str] = &[
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+    "9p",
+];
 /// File systems that other machines see too.
-const SHARED: &[&str] = &["lustre", "gpfs", "beegfs", "ceph", "wekafs", "panfs", "fuse.juicefs", "afs"];
+const SHARED: &[&str] = &[
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "ceph",
+    "wekafs",
+    "panfs",
+    "fuse.juicefs",
+    "afs",
+];
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Wants {
@@ -42,11 +59,19 @@ impl Wants {
     pub fn of(config: &Value) -> Self {
         let zero = Zero::of(config);
         let stage = zero.stage.unwrap_or(0);
-        let sections = [("offload_optimizer", zero.optimizer), ("offload_param", zero.param)];
-        let on_nvme = sections.into_iter().filter(|(_, device)| stage == 3 && *device == Device::Nvme);
+        let sections = [
+            ("offload_optimizer", zero.optimizer),
+            ("offload_param", zero.param),
+        ];
+        let on_nvme = sections
+            .into_iter()
+            .filter(|(_, device)| stage == 3 && *device == Device::Nvme);
         let nvme = on_nvme.filter_map(|(section, _)| {
             let path = zero.section?.get(section)?.get("nvme_path")?.as_str()?;
-            Some((format!("zero_optimization.{section}.nvme_path"), PathBuf::from(path)))
+            Some((
+                format!("zero_optimization.{section}.nvme_path"),
+                PathBuf::from(path),
+            ))
         });
         Wants {
             offloads_optimizer: stage > 0 && zero.optimizer.is_off_gpu(),
@@ -60,23 +85,39 @@ impl Wants {
 pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
     let python = job.python.as_ref();
     let mut problems = Vec::new();
-    problems.extend(Wants::of(config).nvme.iter().filter_map(|(key, path)| unusable_nvme(key, path, host)));
+    problems.extend(
+        Wants::of(config)
+            .nvme
+            .iter()
+            .filter_map(|(key, path)| unusable_nvme(key, path, host)),
+    );
     let operators = operators::needed(config, job);
     if !operators.is_empty()
         && let Some(all) = extensions_folder(host).filter(|folder| folder.is_dir())
     {
         // Only the locks of this Python and CUDA count, where these are known.
-        let folder = python.and_then(|python| operators::build_folder(python, host)).unwrap_or(all);
+        let folder = python
+            .and_then(|python| operators::build_folder(python, host))
+            .unwrap_or(all);
         let mut locks = locks_in(&folder);
-        locks.retain(|lock| operators.iter().any(|(name, _)| lock.path.ends_with(Path::new(name).join("lock"))));
+        locks.retain(|lock| {
+            operators
+                .iter()
+                .any(|(name, _)| lock.path.ends_with(Path::new(name).join("lock")))
+        });
         problems.extend(stale_locks(&locks, python));
     }
-    let missing = python.into_iter().flat_map(|python| missing_packages(job, python, host));
-    missing.chain(problems.into_iter().map(Problem::into_warning)).collect()
+    let missing = python
+        .into_iter()
+        .flat_map(|python| missing_packages(job, python, host));
+    missing
+        .chain(problems.into_iter().map(Problem::into_warning))
+        .collect()
 }
 
 pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
-    host.path(vars::TORCH_EXTENSIONS_DIR).or_else(|| Some(host.cache_home()?.join("torch_extensions")))
+    host.path(vars::TORCH_EXTENSIONS_DIR)
+        .or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
 /// Only transformers' Trainer needs the last one.
@@ -84,10 +125,17 @@ const NEEDED: [&str; 3] = ["torch", "deepspeed", "transformers"];
 
 /// If no packages are found at all, nothing is reported.
 pub(crate) fn missing_package(name: &str, python: &Python, host: &Host) -> Option<Problem> {
-    let inside = if name == "torch" { "distributed/run.py" } else { "__init__.py" };
+    let inside = if name == "torch" {
+        "distributed/run.py"
+    } else {
+        "__init__.py"
+    };
     let is_missing = |python: &Python| python.lacks(&format!("{name}/{inside}"), name);
     (NEEDED.contains(&name) && is_missing(python)).then_some(())?;
-    let problem = Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"));
+    let problem = Problem::error(
+        Rule::PackageMissing,
+        format!("`{name}` is not installed for this Python"),
+    );
     let environment = [".venv", "venv", "env"].into_iter().find(|folder| {
         let program = host.cwd.join(folder).join("bin/python");
         program.is_file() && !is_missing(&Python::at(program, host))
@@ -97,32 +145,66 @@ pub(crate) fn missing_package(name: &str, python: &Python, host: &Host) -> Optio
         None => say(format!("activate the environment that has `{name}`")),
     };
     // The system's own Python is not for pip.
-    let is_own = python.program.ancestors().nth(2).is_some_and(|prefix| prefix.join("pyvenv.cfg").is_file());
-    let install = is_own.then(|| run(format!("{} -m pip install {name}", python.program.display())));
-    Some(problem.at(&python.program).fix(Fixes::from(activate).or(Fixes(install.into_iter().collect()))))
+    let is_own = python
+        .program
+        .ancestors()
+        .nth(2)
+        .is_some_and(|prefix| prefix.join("pyvenv.cfg").is_file());
+    let install = is_own.then(|| {
+        run(format!(
+            "{} -m pip install {name}",
+            python.program.display()
+        ))
+    });
+    Some(
+        problem
+            .at(&python.program)
+            .fix(Fixes::from(activate).or(Fixes(install.into_iter().collect()))),
+    )
 }
 
 /// A warning where the script may do without: only what its lines import at the left, or its trainer, is certain.
 fn missing_packages(job: &Job, python: &Python, host: &Host) -> Vec<Problem> {
     let imports = |name: &str| {
-        let Some(source) = &job.source else { return job.rewritten };
+        let Some(source) = &job.source else {
+            return job.rewritten;
+        };
         let statements = [format!("import {name}"), format!("from {name}")];
-        source.text.lines().any(|line| statements.iter().any(|it| line.starts_with(it)))
+        source
+            .text
+            .lines()
+            .any(|line| statements.iter().any(|it| line.starts_with(it)))
     };
     let by_trainer = job.trainer.is_hf() && trainer::HF_PACKAGES.iter().any(|name| imports(name));
-    let needed = NEEDED.into_iter().filter(|name| *name != "transformers" || job.trainer.is_hf());
+    let needed = NEEDED
+        .into_iter()
+        .filter(|name| *name != "transformers" || job.trainer.is_hf());
     let found = needed.filter_map(|name| Some((name, missing_package(name, python, host)?)));
-    found.map(|(name, it)| if by_trainer || imports(name) { it } else { it.into_warning() }).collect()
+    found
+        .map(|(name, it)| {
+            if by_trainer || imports(name) {
+                it
+            } else {
+                it.into_warning()
+            }
+        })
+        .collect()
 }
 
 /// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.
 pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     let mut stale = locks.iter().filter(|lock| lock.age > STALE).peekable();
     let torch = stale.peek().and_then(|_| python?.version("torch"));
-    if torch.as_ref().is_some_and(|torch| !torch.is_before([2, 14, 0])) {
+    if torch
+        .as_ref()
+        .is_some_and(|torch| !torch.is_before([2, 14, 0]))
+    {
         return Vec::new();
     }
-    let torch = torch.map_or_else(|| "torch before 2.14".to_string(), |torch| format!("torch {torch}"));
+    let torch = torch.map_or_else(
+        || "torch before 2.14".to_string(),
+        |torch| format!("torch {torch}"),
+    );
     let problems = stale.map(|Lock { path, age }| {
         let folder = path.parent().unwrap_or(path);
         let (count, unit) = match age.as_secs() / 60 {
@@ -144,8 +226,15 @@ pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Probl
     if can_be_written(&host.absolute(path)) {
         return None;
     }
-    let what = format!("`{}` cannot be written: offloading to NVMe fails at start", path.display());
-    Some(Problem::error(Rule::NvmeFolder, what).at(key).fix(set(key, "/local/nvme/$USER-$$")))
+    let what = format!(
+        "`{}` cannot be written: offloading to NVMe fails at start",
+        path.display()
+    );
+    Some(
+        Problem::error(Rule::NvmeFolder, what)
+            .at(key)
+            .fix(set(key, "/local/nvme/$USER-$$")),
+    )
 }
 
 fn is_shared(kind: &str) -> bool {
@@ -154,8 +243,15 @@ fn is_shared(kind: &str) -> bool {
 
 pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| is_shared(kind))?;
-    let what = format!("`{}` is on {kind}: it is slow, and other jobs may delete its files", path.display());
-    Some(Problem::warning(Rule::NvmeFolder, what).at(key).fix("give every job its own folder, on a local disk"))
+    let what = format!(
+        "`{}` is on {kind}: it is slow, and other jobs may delete its files",
+        path.display()
+    );
+    Some(
+        Problem::warning(Rule::NvmeFolder, what)
+            .at(key)
+            .fix("give every job its own folder, on a local disk"),
+    )
 }
 
 /// This machine may export the folder to the others, so it is not an error.
@@ -165,7 +261,12 @@ pub fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> 
 }
 
 /// A folder in which ranks take locks.
-pub fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str) -> Option<Problem> {
+pub fn cache_on_nfs(
+    what: &str,
+    path: &Path,
+    kind: Option<&str>,
+    variable: &str,
+) -> Option<Problem> {
     let kind = kind.filter(|kind| WITHOUT_GOOD_LOCKS.contains(kind))?;
     let fix = run(format!("export {variable}=/tmp/$USER-{what}"));
     let what = format!("{what} is on {kind}: ranks that lock files there wait or fail");
@@ -174,7 +275,10 @@ pub fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str)
 
 /// `needed`: this launch compiles something.
 pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
-    let (compile, build) = ("apt install g++, or module load gcc", "pip install ninja, and activate that environment");
+    let (compile, build) = (
+        "apt install g++, or module load gcc",
+        "pip install ninja, and activate that environment",
+    );
     let (names, help) = match (compiler, ninja) {
         (true, true) => return None,
         (false, true) => ("c++", compile.to_string()),
@@ -184,15 +288,26 @@ pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem>
     let what = format!(
         "no {names} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when they are first needed"
     );
-    let problem = Problem::warning(Rule::NoCompiler, what).at(Place::bare_variable(vars::PATH)).fix(help);
-    Some(Problem { severity: Severity::error_if(needed), ..problem })
+    let problem = Problem::warning(Rule::NoCompiler, what)
+        .at(Place::bare_variable(vars::PATH))
+        .fix(help);
+    Some(Problem {
+        severity: Severity::error_if(needed),
+        ..problem
+    })
 }
 
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
 /// what is registered for InfiniBand or locked for NVMe is.
 pub fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> Option<Problem> {
-    let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY && (infiniband || !wants.nvme.is_empty()))?;
-    let why = if infiniband { "InfiniBand registers memory" } else { "NVMe offload locks its buffers" };
+    let hard = limit?
+        .hard
+        .filter(|hard| *hard < LEAST_LOCKED_MEMORY && (infiniband || !wants.nvme.is_empty()))?;
+    let why = if infiniband {
+        "InfiniBand registers memory"
+    } else {
+        "NVMe offload locks its buffers"
+    };
     let what = format!("only {} of memory can be locked, and {why}", size(hard));
     Some(Problem::warning(Rule::SmallMemlock, what).at("ulimit -H -l").fix(
         "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
@@ -202,22 +317,38 @@ pub fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> O
 
 pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
-    let what = format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes));
+    let what = format!(
+        "/dev/shm has {}: NCCL and data loader workers share memory there",
+        size(bytes)
+    );
     let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
-    Some(Problem::warning(Rule::SmallShm, what).at(Path::new("/dev/shm")).fix(help))
+    Some(
+        Problem::warning(Rule::SmallShm, what)
+            .at(Path::new("/dev/shm"))
+            .fix(help),
+    )
 }
 
 pub fn few_files(limit: Option<Limit>) -> Option<Problem> {
     let most = limit?.soft.filter(|most| *most < LEAST_FILES)?;
     let what = format!("only {most} files can be open at once: data loaders need more");
-    Some(Problem::warning(Rule::FewFiles, what).at("ulimit -n").fix(run("ulimit -n 65536")))
+    Some(
+        Problem::warning(Rule::FewFiles, what)
+            .at("ulimit -n")
+            .fix(run("ulimit -n 65536")),
+    )
 }
 
 pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
     let have = memory.most().filter(|have| *have < needed)?;
-    let whose = if memory.limit.is_some() { "the cgroup allows" } else { "this machine has" };
+    let whose = if memory.limit.is_some() {
+        "the cgroup allows"
+    } else {
+        "this machine has"
+    };
     let (needed, have) = (size(needed), size(have));
-    let what = format!("offloading this model keeps about {needed} in host memory, but {whose} {have}");
+    let what =
+        format!("offloading this model keeps about {needed} in host memory, but {whose} {have}");
     Some(
         Problem::error(Rule::NotEnoughHostMemory, what)
             .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")

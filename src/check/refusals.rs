@@ -29,7 +29,12 @@ pub(super) struct Block {
 
 pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Block> {
     let blocks = rows::blocks(TABLE).map(Block::of);
-    blocks.filter(|block| block.name.split(' ').any(|name| name == TRANSFORMERS || name == trainer.name))
+    blocks.filter(|block| {
+        block
+            .name
+            .split(' ')
+            .any(|name| name == TRANSFORMERS || name == trainer.name)
+    })
 }
 
 impl Block {
@@ -39,17 +44,24 @@ impl Block {
     }
 
     fn fields(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.lines.lines().filter_map(|line| line.split_once(' ')).map(|(name, text)| (name, text.trim_start()))
+        self.lines
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, text)| (name, text.trim_start()))
     }
 
     /// All must hold, as `refusals.txt` explains them.
     fn conditions(self) -> impl Iterator<Item = Condition> {
-        let conditions = self.fields().take_while(|(name, _)| matches!(*name, "if" | "and"));
+        let conditions = self
+            .fields()
+            .take_while(|(name, _)| matches!(*name, "if" | "and"));
         conditions.map(|(_, text)| Condition::of(text))
     }
 
     pub(super) fn text(self, field: &str) -> &'static str {
-        self.fields().find(|(name, _)| *name == field).map_or("", |(_, text)| text)
+        self.fields()
+            .find(|(name, _)| *name == field)
+            .map_or("", |(_, text)| text)
     }
 
     pub(super) fn needed(self) -> Option<&'static str> {
@@ -61,7 +73,8 @@ impl Block {
 
     /// Without a parser, no argument is known to be left out.
     pub(super) fn holds(self, subject: &Subject, parser: Option<&Parser>) -> bool {
-        self.conditions().all(|condition| condition.holds(subject, parser))
+        self.conditions()
+            .all(|condition| condition.holds(subject, parser))
     }
 
     /// The nearest of the listed values, or the fixes of the table.
@@ -75,9 +88,16 @@ impl Block {
         let fixes = self.fields().filter(|(name, _)| *name == "fix");
         let filled = fixes.map(|(_, text)| {
             // `{NAME|DEFAULT}` is the value of an argument.
-            let (start, hole) = text.trim_end_matches('}').split_once('{').unwrap_or((text, ""));
+            let (start, hole) = text
+                .trim_end_matches('}')
+                .split_once('{')
+                .unwrap_or((text, ""));
             let (name, default) = hole.split_once('|').unwrap_or_default();
-            let given = subject.job.args.list(name).and_then(|(_, values)| Some(values.first()?.to_string_lossy()));
+            let given = subject
+                .job
+                .args
+                .list(name)
+                .and_then(|(_, values)| Some(values.first()?.to_string_lossy()));
             fix(&format!("{start}{}", given.as_deref().unwrap_or(default)))
         });
         Fixes(filled.collect())
@@ -86,13 +106,22 @@ impl Block {
     /// Those of a table in which ` and ` stands between changes that belong together.
     pub(super) fn joined_fixes(self) -> Fixes {
         let fixes = self.fields().filter(|(name, _)| *name == "fix");
-        Fixes(fixes.filter_map(|(_, text)| text.split(" and ").map(fix).reduce(Fix::and)).collect())
+        Fixes(
+            fixes
+                .filter_map(|(_, text)| text.split(" and ").map(fix).reduce(Fix::and))
+                .collect(),
+        )
     }
 
     /// The refused option and its value.
     pub(super) fn refuses(self, subject: &Subject, parser: &Parser) -> Option<(String, String)> {
-        let (option, values) = subject.job.args.list(self.conditions().next()?.given_argument()?)?;
-        let value = values.first().map_or_else(String::new, |value| value.to_string_lossy().into_owned());
+        let (option, values) = subject
+            .job
+            .args
+            .list(self.conditions().next()?.given_argument()?)?;
+        let value = values
+            .first()
+            .map_or_else(String::new, |value| value.to_string_lossy().into_owned());
         self.holds(subject, Some(parser)).then_some((option, value))
     }
 }
@@ -117,8 +146,15 @@ fn installed(subject: &Subject, file: &str) -> Option<String> {
 
 /// The names that the first of these files that is there assigns: `qwen2 = 'qwen2'`.
 fn listed(subject: &Subject, files: &str) -> Vec<String> {
-    let text = files.split('|').find_map(|file| installed(subject, file)).unwrap_or_default();
-    text.split(" = '").skip(1).filter_map(|rest| rest.split('\'').next()).map(str::to_string).collect()
+    let text = files
+        .split('|')
+        .find_map(|file| installed(subject, file))
+        .unwrap_or_default();
+    text.split(" = '")
+        .skip(1)
+        .filter_map(|rest| rest.split('\'').next())
+        .map(str::to_string)
+        .collect()
 }
 
 struct Condition {
@@ -129,68 +165,101 @@ struct Condition {
 impl Condition {
     fn of(text: &'static str) -> Self {
         let mut words = text.splitn(3, ' ');
-        Condition { text, words: [(); 3].map(|()| words.next().unwrap_or_default()) }
+        Condition {
+            text,
+            words: [(); 3].map(|()| words.next().unwrap_or_default()),
+        }
     }
 
     fn given_argument(&self) -> Option<&'static str> {
         match self.words {
-            [_, "says", _] | ["no" | "missing" | "without" | "not" | "stage" | "deepspeed" | "unequal", ..] => None,
+            [_, "says", _]
+            | [
+                "no" | "missing" | "without" | "not" | "stage" | "deepspeed" | "unequal",
+                ..,
+            ] => None,
             ["ranks", "<", name] | ["given", name, ""] | [name, "unlisted", _] => Some(name),
             _ => Some(self.text.split('=').next().unwrap_or(self.text)),
         }
     }
 
     fn holds(&self, subject: &Subject, parser: Option<&Parser>) -> bool {
-        let is_left_out = |name| parser.is_some_and(|parser| parser.is_left_out(name, subject.job.args.words()));
-        let given = |name: &str| subject.job.args.list(name).map(|(_, values)| values.first()?.to_str());
+        let is_left_out =
+            |name| parser.is_some_and(|parser| parser.is_left_out(name, subject.job.args.words()));
+        let given = |name: &str| {
+            subject
+                .job
+                .args
+                .list(name)
+                .map(|(_, values)| values.first()?.to_str())
+        };
         // It may get a value from something that zlaunch does not see.
         let seen = |name: &str| !subject.job.unread.iter().any(|unread| unread == name);
-        let value = |name| given(name).map(|it| it.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
+        let value = |name| {
+            given(name)
+                .map(|it| it.unwrap_or("true"))
+                .filter(|text| seen(name) && !text.contains('$'))
+        };
         match self.words {
             ["script", "says", text] => subject.script_says(text),
-            [files, "says", text] => {
-                files.split('|').filter_map(|file| installed(subject, file)).any(|source| source.contains(text))
-            }
+            [files, "says", text] => files
+                .split('|')
+                .filter_map(|file| installed(subject, file))
+                .any(|source| source.contains(text)),
             [name, "unlisted", files] => value(name).is_some_and(|value| {
                 let known = listed(subject, files);
                 !known.is_empty() && !known.iter().any(|known| known == value)
             }),
             ["ranks", "<", name] => {
                 let size = value(name).and_then(|size| size.parse::<u64>().ok());
-                size.zip(subject.world()).is_some_and(|(size, world)| world < size)
+                size.zip(subject.world())
+                    .is_some_and(|(size, world)| world < size)
             }
             ["no", name, _] => given(name).is_none() && seen(name) && is_left_out(name),
             ["missing", modules, _] => subject.job.python.as_ref().is_some_and(|python| {
-                let mut found = modules.split('|').map(|module| python.seek(module, subject.host));
+                let mut found = modules
+                    .split('|')
+                    .map(|module| python.seek(module, subject.host));
                 subject.runs_here() && found.all(|presence| presence == Presence::Missing)
             }),
             ["without", key, _] => subject.get(key).is_none(),
             ["given", name, _] => value(name).is_some_and(|value| value != "None"),
             ["not", ..] => !Condition::of(&self.text["not ".len()..]).holds(subject, parser),
             ["unequal", one, two] => {
-                let default = |(name, default)| value(name).or_else(|| is_left_out(name).then_some(default));
-                let [one, two] = [one, two].map(|given: &str| given.split_once('|').and_then(default));
+                let default =
+                    |(name, default)| value(name).or_else(|| is_left_out(name).then_some(default));
+                let [one, two] =
+                    [one, two].map(|given: &str| given.split_once('|').and_then(default));
                 one.is_some() && two.is_some() && one != two
             }
-            ["stage", ..] => subject.zero().stage.is_some_and(|it| self.text.contains(&it.to_string())),
+            ["stage", ..] => subject
+                .zero()
+                .stage
+                .is_some_and(|it| self.text.contains(&it.to_string())),
             ["uses", "transformers", _] => subject.is_hf(),
             ["sets", key, _] => subject.job.trainer.sets(key),
-            ["on", one, two] => [one, two].iter().all(|key| key.is_empty() || subject.is_on(key) == Some(true)),
+            ["on", one, two] => [one, two]
+                .iter()
+                .all(|key| key.is_empty() || subject.is_on(key) == Some(true)),
             ["off", key, _] => subject.is_on(key) == Some(false),
             ["true", key, _] => subject.get(key).is_some_and(schema::is_true),
             ["several", key, _] => subject.whole(key).is_some_and(|size| size > 1.0),
-            ["any", key, _] => {
-                subject.get(key).and_then(Value::as_object).is_some_and(|it| it.values().any(schema::is_true))
-            }
+            ["any", key, _] => subject
+                .get(key)
+                .and_then(Value::as_object)
+                .is_some_and(|it| it.values().any(schema::is_true)),
             [what, "on", devices] => {
                 let (optimizer, param) = (subject.zero().optimizer, subject.zero().param);
-                let is_on = |device: Device| devices.split(' ').any(|name| name == device.to_string());
+                let is_on =
+                    |device: Device| devices.split(' ').any(|name| name == device.to_string());
                 (what == "parameters" || is_on(optimizer)) && (what == "optimizer" || is_on(param))
             }
             ["deepspeed", ..] => !subject.config.is_null(),
             _ => match self.text.split_once('=') {
                 Some((name, wanted)) => value(name).is_some_and(|value| {
-                    wanted.strip_suffix('*').map_or(value == wanted, |start| value.starts_with(start))
+                    wanted
+                        .strip_suffix('*')
+                        .map_or(value == wanted, |start| value.starts_with(start))
                 }),
                 None => value(self.text).and_then(hf_bool) == Some(true),
             },

@@ -45,8 +45,13 @@ pub(crate) struct Subject<'a> {
 pub(crate) fn deepspeed_in_words(python: Option<&Python>) -> String {
     let judge = schema::in_environment(python);
     match python.and_then(|python| python.version("deepspeed")) {
-        Some(installed) if matches!(judge, VersionMatch::Exact(_)) => format!("DeepSpeed {installed}"),
-        Some(installed) => format!("DeepSpeed {} ({installed} is installed, which is not recorded)", judge.version()),
+        Some(installed) if matches!(judge, VersionMatch::Exact(_)) => {
+            format!("DeepSpeed {installed}")
+        }
+        Some(installed) => format!(
+            "DeepSpeed {} ({installed} is installed, which is not recorded)",
+            judge.version()
+        ),
         None => format!("DeepSpeed {}", judge.version()),
     }
 }
@@ -62,8 +67,17 @@ impl<'a> Derived<'a> {
     pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
         let judge = schema::in_environment(job.python.as_ref());
         let zero = Zero::of(config);
-        let zero = if job.trainer.is_raw_deepspeed() { zero.without_auto() } else { zero };
-        let mut derived = Derived { keys: Vec::new(), zero, judge, script: OnceCell::new() };
+        let zero = if job.trainer.is_raw_deepspeed() {
+            zero.without_auto()
+        } else {
+            zero
+        };
+        let mut derived = Derived {
+            keys: Vec::new(),
+            zero,
+            judge,
+            script: OnceCell::new(),
+        };
         if let Some(object) = config.as_object() {
             derived.walk("", object, UnknownKeys::Ignored);
         }
@@ -72,23 +86,38 @@ impl<'a> Derived<'a> {
 
     /// Collects the keys of all sections that this version reads.
     fn walk(&mut self, prefix: &str, section: &'a Map<String, Value>, policy: UnknownKeys) {
-        let strict = policy == UnknownKeys::Refused && section.get("strict").is_some_and(schema::is_true);
+        let strict =
+            policy == UnknownKeys::Refused && section.get("strict").is_some_and(schema::is_true);
         let keeps_auto = strict || policy == UnknownKeys::RefusedPlainly;
         for (name, value) in section {
             // Every pydantic model of DeepSpeed accepts `strict`, and the old name only counts where the new one is missing.
             let is_accepted = policy == UnknownKeys::Refused && name == "strict";
-            let is_replaced =
-                prefix.is_empty() && name == "bfloat16" && section.get("bf16").is_some_and(|it| !it.is_null());
+            let is_replaced = prefix.is_empty()
+                && name == "bfloat16"
+                && section.get("bf16").is_some_and(|it| !it.is_null());
             if is_accepted || is_replaced {
                 continue;
             }
-            let path = if prefix.is_empty() { Cow::from(name) } else { Cow::from(format!("{prefix}.{name}")) };
+            let path = if prefix.is_empty() {
+                Cow::from(name)
+            } else {
+                Cow::from(format!("{prefix}.{name}"))
+            };
             let entry = schema::find(&path, self.judge.version());
             let known = entry.filter(|entry| entry.known() == Known::Yes);
             let judged = known.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
             let fault = judged.and_then(|entry| entry.fault(value));
-            self.keys.push(Key { path: path.clone(), value, entry, policy, keeps_auto, fault });
-            if let (Some(inner), Some(object)) = (known.and_then(|entry| entry.policy()), value.as_object()) {
+            self.keys.push(Key {
+                path: path.clone(),
+                value,
+                entry,
+                policy,
+                keeps_auto,
+                fault,
+            });
+            if let (Some(inner), Some(object)) =
+                (known.and_then(|entry| entry.policy()), value.as_object())
+            {
                 self.walk(&path, object, inner);
             }
         }
@@ -122,7 +151,9 @@ impl<'a> Subject<'a> {
     /// A key of `zero_optimization`, by either of its names.
     pub(super) fn zero_key(&self, key: &str) -> Option<&'a Value> {
         let section = self.derived.zero.section?;
-        section.get(key).or_else(|| section.get(key.strip_prefix("stage3_")?))
+        section
+            .get(key)
+            .or_else(|| section.get(key.strip_prefix("stage3_")?))
     }
 
     pub(super) fn shown(&self, key: &str) -> String {
@@ -135,7 +166,9 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
-        self.get(key).and_then(Value::as_str).filter(|text| *text != "auto")
+        self.get(key)
+            .and_then(Value::as_str)
+            .filter(|text| *text != "auto")
     }
 
     pub(super) fn whole(&self, key: &str) -> Option<f64> {
@@ -143,7 +176,10 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn stage_is(&self, stages: &[u8]) -> bool {
-        self.derived.zero.stage.is_some_and(|stage| stages.contains(&stage))
+        self.derived
+            .zero
+            .stage
+            .is_some_and(|stage| stages.contains(&stage))
     }
 
     pub(super) fn offloads_optimizer(&self) -> bool {
@@ -173,8 +209,14 @@ impl<'a> Subject<'a> {
 
     /// This version knows the key and the sections around it.
     pub(super) fn reads(&self, key: &str) -> bool {
-        let mut ends = key.match_indices('.').map(|(end, _)| end).chain([key.len()]);
-        ends.all(|end| schema::find(&key[..end], self.version()).is_some_and(|entry| entry.known() == Known::Yes))
+        let mut ends = key
+            .match_indices('.')
+            .map(|(end, _)| end)
+            .chain([key.len()]);
+        ends.all(|end| {
+            schema::find(&key[..end], self.version())
+                .is_some_and(|entry| entry.known() == Known::Yes)
+        })
     }
 
     /// Less certain if the installed version was not recorded.
@@ -183,7 +225,8 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn has_before(&self, package: &str, version: [u32; 3]) -> bool {
-        self.package(package).is_some_and(|found| found.is_before(version))
+        self.package(package)
+            .is_some_and(|found| found.is_before(version))
     }
 
     pub(super) fn package(&self, name: &str) -> Option<Version> {
@@ -204,8 +247,13 @@ impl<'a> Subject<'a> {
         if let Some(source) = &self.job.source {
             return Some(&source.text);
         }
-        let Target::Script { path, .. } = &self.job.target else { return None };
-        self.derived.script.get_or_init(|| Some(ScriptSource::of_script(path, self.host)?.text)).as_deref()
+        let Target::Script { path, .. } = &self.job.target else {
+            return None;
+        };
+        self.derived
+            .script
+            .get_or_init(|| Some(ScriptSource::of_script(path, self.host)?.text))
+            .as_deref()
     }
 
     pub(super) fn script_says(&self, text: &str) -> bool {
@@ -215,22 +263,31 @@ impl<'a> Subject<'a> {
     /// `srun` and DeepSpeed's runner start ranks on other machines.
     pub(super) fn runs_here(&self) -> bool {
         self.topology.is_none_or(|topology| {
-            let by_runner = topology.has_several_nodes() && self.launcher == Some(Launcher::Deepspeed);
+            let by_runner =
+                topology.has_several_nodes() && self.launcher == Some(Launcher::Deepspeed);
             !by_runner && !matches!(topology.role, Role::Shell { .. })
         })
     }
 
     pub(super) fn trains_on_cpu(&self) -> bool {
         let on = |value: &str| hf_bool(value) == Some(true);
-        let mut switches = ["use_cpu", "no_cuda"].into_iter().filter_map(|name| self.job.args.list(name));
+        let mut switches = ["use_cpu", "no_cuda"]
+            .into_iter()
+            .filter_map(|name| self.job.args.list(name));
         self.host.var("DS_ACCELERATOR") == Some("cpu")
             || self.host.var("ACCELERATE_USE_CPU").is_some_and(on)
-            || switches.any(|(_, values)| values.first().is_none_or(|value| value.to_str().is_some_and(on)))
+            || switches.any(|(_, values)| {
+                values
+                    .first()
+                    .is_none_or(|value| value.to_str().is_some_and(on))
+            })
     }
 
     /// The value that the ranks get, possibly from the template.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         let mut in_template = self.template_env.iter().filter(|(known, _)| known == name);
-        self.host.var_os(name).or_else(|| in_template.next().map(|(_, value)| OsStr::new(value)))
+        self.host
+            .var_os(name)
+            .or_else(|| in_template.next().map(|(_, value)| OsStr::new(value)))
     }
 }

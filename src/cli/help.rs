@@ -19,10 +19,21 @@ const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- \\
   zlaunch -n --deepspeed zero2 -- python train.py  # only show it
 ";
 
-pub const MORE: &str = "See `zlaunch --help` for all options, `zlaunch help COMMAND` for a command.";
+pub const MORE: &str =
+    "See `zlaunch --help` for all options, `zlaunch help COMMAND` for a command.";
 
-const MOST_USED: &[&str] =
-    &["deepspeed", "set", "nproc_per_node", "nnodes", "launcher", "env", "record", "dry_run", "quiet", "verbose"];
+const MOST_USED: &[&str] = &[
+    "deepspeed",
+    "set",
+    "nproc_per_node",
+    "nnodes",
+    "launcher",
+    "env",
+    "record",
+    "dry_run",
+    "quiet",
+    "verbose",
+];
 
 /// The page that `-h` or `--help` among the words asks for: `zlaunch check --help`, `zlaunch --help check`.
 pub(super) fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
@@ -30,9 +41,17 @@ pub(super) fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String
         [_, second] if !tools.named(Some(second)).name.is_empty() => tools.named(Some(second)).name,
         _ => tools.named(words.first()).name,
     };
-    let is_short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('h');
-    let asks = words.iter().filter_map(|word| word.to_str()).find(|word| *word == "--help" || is_short(word));
-    if place.is_empty() && asks.is_some_and(is_short) { overview(host, tools) } else { page(place, host, tools) }
+    let is_short =
+        |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('h');
+    let asks = words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .find(|word| *word == "--help" || is_short(word));
+    if place.is_empty() && asks.is_some_and(is_short) {
+        overview(host, tools)
+    } else {
+        page(place, host, tools)
+    }
 }
 
 /// One screen, as wide as the terminal.
@@ -40,8 +59,16 @@ pub(crate) fn overview(host: &Host, tools: &Tools) -> String {
     let page = Page::new(host);
     let zlaunch = command(tools);
     // The first part of what `--help` says.
-    let brief = |arg: &Arg| page.help_of(arg).split([';', '；']).next().unwrap_or_default().to_string();
-    let options = MOST_USED.iter().filter_map(|id| zlaunch.get_arguments().find(|arg| arg.get_id() == id));
+    let brief = |arg: &Arg| {
+        page.help_of(arg)
+            .split([';', '；'])
+            .next()
+            .unwrap_or_default()
+            .to_string()
+    };
+    let options = MOST_USED
+        .iter()
+        .filter_map(|id| zlaunch.get_arguments().find(|arg| arg.get_id() == id));
     [
         wrapped(page.say(FIRST), 0, page.width),
         format!("\n{} {USAGE}\n", page.title("Usage")),
@@ -58,23 +85,46 @@ pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
     let command = command_of(name, tools);
     let is_launch = name.is_empty();
     let mut usage = usage_of(&command);
-    usage.extend(command.get_subcommands().map(|subcommand| format!("\n       {}", usage_of(subcommand))));
-    let mut text = wrapped(&page.either(command.get_about(), command.get_long_about()), 0, page.width);
+    usage.extend(
+        command
+            .get_subcommands()
+            .map(|subcommand| format!("\n       {}", usage_of(subcommand))),
+    );
+    let mut text = wrapped(
+        &page.either(command.get_about(), command.get_long_about()),
+        0,
+        page.width,
+    );
     text += &format!("\n{} {usage}\n", page.title("Usage"));
     if is_launch {
         text += &page.commands(&command, tools);
     }
-    let arguments = command.get_positionals().filter(|arg| !arg.is_hide_set() && arg.get_help().is_some());
-    text += &page.section("Arguments", arguments.map(|arg| (value_of(arg), page.help_of(arg))));
-    let asks = [("-h, --help", "Print help"), ("-V, --version", "Print version")];
+    let arguments = command
+        .get_positionals()
+        .filter(|arg| !arg.is_hide_set() && arg.get_help().is_some());
+    text += &page.section(
+        "Arguments",
+        arguments.map(|arg| (value_of(arg), page.help_of(arg))),
+    );
+    let asks = [
+        ("-h, --help", "Print help"),
+        ("-V, --version", "Print version"),
+    ];
     let asks = asks[..if is_launch { 2 } else { 1 }].iter();
-    text += &page.section("Options", asks.map(|(name, about)| ((*name).to_string(), page.say(about).to_string())));
+    text += &page.section(
+        "Options",
+        asks.map(|(name, about)| ((*name).to_string(), page.say(about).to_string())),
+    );
     let mut headings: Vec<&str> = Vec::new();
     for heading in shown_options(&command).filter_map(Arg::get_help_heading) {
         if !headings.contains(&heading) {
             headings.push(heading);
-            let options = shown_options(&command).filter(|arg| arg.get_help_heading() == Some(heading));
-            text += &page.section(heading, options.map(|arg| (spelled(arg), page.help_of(arg))));
+            let options =
+                shown_options(&command).filter(|arg| arg.get_help_heading() == Some(heading));
+            text += &page.section(
+                heading,
+                options.map(|arg| (spelled(arg), page.help_of(arg))),
+            );
         }
     }
     let [more, chinese] = [command.get_after_help(), command.get_after_long_help()];
@@ -91,11 +141,18 @@ impl Page {
         /// Longer lines are hard to read.
         const WIDEST: usize = 110;
         let width = terminal::width().map_or(WIDEST, |width| width.min(WIDEST));
-        Page { width, chinese: Language::of(host).is_ok_and(|language| language == Language::Chinese) }
+        Page {
+            width,
+            chinese: Language::of(host).is_ok_and(|language| language == Language::Chinese),
+        }
     }
 
     fn say<'a>(&self, english: &'a str) -> &'a str {
-        if self.chinese { in_chinese(english).unwrap_or(english) } else { english }
+        if self.chinese {
+            in_chinese(english).unwrap_or(english)
+        } else {
+            english
+        }
     }
 
     fn either(&self, english: Option<&StyledStr>, chinese: Option<&StyledStr>) -> String {
@@ -110,21 +167,35 @@ impl Page {
     }
 
     fn title(&self, text: &str) -> String {
-        format!("\x1b[1m\x1b[4m{}{}\x1b[0m", self.say(text), if self.chinese { "：" } else { ":" })
+        format!(
+            "\x1b[1m\x1b[4m{}{}\x1b[0m",
+            self.say(text),
+            if self.chinese { "：" } else { ":" }
+        )
     }
 
     fn commands(&self, zlaunch: &Command, tools: &Tools) -> String {
         let mut rows = zlaunch.get_subcommands().map(|command| {
-            (command.get_name().to_string(), self.either(command.get_about(), command.get_long_about()))
+            (
+                command.get_name().to_string(),
+                self.either(command.get_about(), command.get_long_about()),
+            )
         });
-        self.section("Commands", rows.by_ref().take(tools.common.len())) + &self.section("More commands", rows)
+        self.section("Commands", rows.by_ref().take(tools.common.len()))
+            + &self.section("More commands", rows)
     }
 
     /// Empty without rows.
     fn section(&self, title: &str, rows: impl Iterator<Item = (String, String)>) -> String {
         let mut table = TextTable::new(2);
-        table.lines.extend(rows.map(|(name, about)| Line::Wrapped(vec![name, about], self.width)));
-        if table.lines.is_empty() { String::new() } else { format!("\n{}\n{table}", self.title(title)) }
+        table
+            .lines
+            .extend(rows.map(|(name, about)| Line::Wrapped(vec![name, about], self.width)));
+        if table.lines.is_empty() {
+            String::new()
+        } else {
+            format!("\n{}\n{table}", self.title(title))
+        }
     }
 
     /// The text below the options; `chinese` has a line for each of its sentences, or is empty.
@@ -136,7 +207,11 @@ impl Page {
             Some(title) => format!("{}\n", self.title(title)),
             None => wrapped(chinese.next().unwrap_or(self.say(line)), 0, self.width),
         });
-        if text.is_empty() { String::new() } else { format!("\n{}", lines.collect::<String>()) }
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!("\n{}", lines.collect::<String>())
+        }
     }
 }
 
@@ -148,6 +223,10 @@ pub fn in_chinese(english: &str) -> Option<&'static str> {
 
 /// `-n, --dry-run`, `    --set KEY=VALUE`.
 fn spelled(arg: &Arg) -> String {
-    let short = arg.get_short().map_or("    ".to_string(), |short| format!("-{short}, "));
-    format!("{short}{} {}", options::flag(arg), value_of(arg)).trim_end().to_string()
+    let short = arg
+        .get_short()
+        .map_or("    ".to_string(), |short| format!("-{short}, "));
+    format!("{short}{} {}", options::flag(arg), value_of(arg))
+        .trim_end()
+        .to_string()
 }

@@ -29,15 +29,27 @@ pub(crate) struct LaunchArgs {
 }
 
 pub(crate) fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
-    let LaunchArgs { mut options, command } = args;
+    let LaunchArgs {
+        mut options,
+        command,
+    } = args;
     reader.split_off(&command);
     let output = read_output(&mut options, reader);
-    Launch { output, ..read_described(options, command, reader) }
+    Launch {
+        output,
+        ..read_described(options, command, reader)
+    }
 }
 
 pub(crate) fn without_command(launch: &Launch) -> Option<Problem> {
-    let config = launch.deepspeed.as_ref().map_or("zero2", |config| &config.value);
-    launch.command.is_empty().then(|| report::nothing_to_launch(launch.subcommand, config))
+    let config = launch
+        .deepspeed
+        .as_ref()
+        .map_or("zero2", |config| &config.value);
+    launch
+        .command
+        .is_empty()
+        .then(|| report::nothing_to_launch(launch.subcommand, config))
 }
 
 /// The request, unless something is wrong about the words or the command is no program.
@@ -50,7 +62,10 @@ pub(crate) fn finish(
     // `--set KEY VALUE`, which is refused already, leaves the value in the place of the command.
     if !reader.problems.is_empty() && launch.command.first().is_some_and(|word| !is_program(word)) {
         let dashes = launch.command.iter().position(|word| word == "--");
-        let stray = dashes.map_or_else(|| launch.command.get(1).is_none_or(is_program).into(), |at| at + 1);
+        let stray = dashes.map_or_else(
+            || launch.command.get(1).is_none_or(is_program).into(),
+            |at| at + 1,
+        );
         launch.command.drain(..stray);
     }
     let other = did_you_mean(&reader, &launch.command);
@@ -60,7 +75,10 @@ pub(crate) fn finish(
     if reader.problems.is_empty() {
         return Ok(Box::new(LaunchRequest { launch, run }));
     }
-    Err(Refused { problems: reader.problems, meant: has_meaning.then_some(launch) })
+    Err(Refused {
+        problems: reader.problems,
+        meant: has_meaning.then_some(launch),
+    })
 }
 
 struct LaunchRequest<F> {
@@ -79,16 +97,31 @@ impl<F: FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static> Request for
     }
 }
 
-pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, reader: &mut Reader) -> Launch {
-    let LaunchOptions { config, ranks, environment, output } = options;
+pub(crate) fn read_described(
+    options: LaunchOptions,
+    command: Vec<OsString>,
+    reader: &mut Reader,
+) -> Launch {
+    let LaunchOptions {
+        config,
+        ranks,
+        environment,
+        output,
+    } = options;
     Launch {
         deepspeed: reader.one(config.deepspeed, values::text),
         search: reader.search(config.search),
         layers: reader.layers(config.layers),
         memory: MemoryFlags {
-            gpu: reader.one(config.gpu_memory, values::memory(cards::parse_memory, "80GiB")),
+            gpu: reader.one(
+                config.gpu_memory,
+                values::memory(cards::parse_memory, "80GiB"),
+            ),
             host: reader.one(config.host_memory, values::memory(parse_bytes, "1TiB")),
-            seq_len: reader.one(config.seq_len, values::number(1, u64::from(u32::MAX), "1024")),
+            seq_len: reader.one(
+                config.seq_len,
+                values::number(1, u64::from(u32::MAX), "1024"),
+            ),
         },
         no_fill: config.no_fill,
         trainer: reader.one(ranks.trainer, one_of(TRAINERS)),
@@ -107,12 +140,20 @@ pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
             include: reader.one(ranks.include, values::text),
             exclude: reader.one(ranks.exclude, values::text),
         },
-        launcher_args: ranks.launcher_arg.into_iter().map(|word| word.value).collect(),
+        launcher_args: ranks
+            .launcher_arg
+            .into_iter()
+            .map(|word| word.value)
+            .collect(),
         rank_output: OutputFlags {
             log_dir: reader.one(ranks.log_dir, values::path),
             prefix: ranks.prefix.then(|| {
                 let is_said = reader.options.iter().any(|word| word == "--prefix");
-                if is_said { Source::Flag("--prefix".into()) } else { Source::Variable("ZLAUNCH_PREFIX".into()) }
+                if is_said {
+                    Source::Flag("--prefix".into())
+                } else {
+                    Source::Variable("ZLAUNCH_PREFIX".into())
+                }
             }),
         },
         environment: EnvironmentFlags {
@@ -122,8 +163,15 @@ pub(crate) fn read_described(options: LaunchOptions, command: Vec<OsString>, rea
         config_out: reader.one(config.config_out, values::path),
         record: reader.one(output.record, values::path),
         strict: output.strict,
-        allow: reader.many(output.allow, values::allowed).into_iter().map(|rule| rule.value).collect(),
-        warnings: std::mem::take(&mut reader.warnings).into_iter().chain(given_twice(reader)).collect(),
+        allow: reader
+            .many(output.allow, values::allowed)
+            .into_iter()
+            .map(|rule| rule.value)
+            .collect(),
+        warnings: std::mem::take(&mut reader.warnings)
+            .into_iter()
+            .chain(given_twice(reader))
+            .collect(),
         command,
         subcommand: reader.place,
         options: reader.options.to_vec(),
@@ -140,17 +188,26 @@ fn given_twice(reader: &Reader) -> Vec<Problem> {
     while let Some(word) = words.next() {
         let long = word.strip_prefix("--");
         let option = long.and_then(|long| option_named(|| reader.command.get_arguments(), long));
-        let Some(option) = option.filter(|option| takes_value(option)) else { continue };
+        let Some(option) = option.filter(|option| takes_value(option)) else {
+            continue;
+        };
         let value = match word.split_once('=') {
             Some((_, value)) => value.to_string(),
             None => words.next().unwrap_or_default().into_owned(),
         };
         let name = flag(option);
-        let earlier = given.iter().find(|(earlier, other)| *earlier == name && *other != value);
+        let earlier = given
+            .iter()
+            .find(|(earlier, other)| *earlier == name && *other != value);
         if let (Some((_, earlier)), ArgAction::Set) = (earlier, option.get_action()) {
             let what = format!("`{name}` is set twice; `{value}` is used");
-            let problem = Problem::warning(Rule::GivenTwice, what).at(Place::option(&name, earlier));
-            problems.push(problem.at(Place::option(&name, &value)).fix(drop_word(format_args!("{name} {earlier}"))));
+            let problem =
+                Problem::warning(Rule::GivenTwice, what).at(Place::option(&name, earlier));
+            problems.push(
+                problem
+                    .at(Place::option(&name, &value))
+                    .fix(drop_word(format_args!("{name} {earlier}"))),
+            );
         }
         given.push((name, value));
     }
@@ -163,11 +220,16 @@ fn read_output(options: &mut LaunchOptions, reader: &mut Reader) -> Output {
     let dry_run = !is_launch || options.output.dry_run;
     if given.as_ref().is_some_and(|format| format.from.is_flag()) && !dry_run {
         let problem = Problem::error(Rule::Usage, "`--format` only works with a printed plan");
-        reader.problems.push(problem.at("--format").fix(give("--dry-run", "")));
+        reader
+            .problems
+            .push(problem.at("--format").fix(give("--dry-run", "")));
     }
     // Its value is already in use; here it is only checked.
     reader.one(options.output.color.take(), one_of(COLORS));
-    let format = reader.one(given, one_of(if is_launch { FORMATS } else { REPORT_FORMATS }));
+    let format = reader.one(
+        given,
+        one_of(if is_launch { FORMATS } else { REPORT_FORMATS }),
+    );
     Output {
         dry_run: dry_run.then(|| format.map_or(Format::Text, |format| format.value)),
         quiet: options.output.quiet,

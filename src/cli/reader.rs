@@ -8,7 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use clap::{ArgAction, ArgMatches, Args, Command};
 
 use super::values;
-use crate::base::options::{FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable};
+use crate::base::options::{
+    FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable,
+};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::config::layers::Layers;
@@ -17,7 +19,11 @@ use crate::host::Host;
 use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 
-const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
+const NOT_OPTIONS: &[&str] = &[
+    vars::ZLAUNCH_LANG,
+    vars::ZLAUNCH_SHIM,
+    vars::ZLAUNCH_SHIM_OF,
+];
 
 /// The arguments of a sub-command, which clap fills.
 pub(crate) trait Tool: Args {
@@ -63,7 +69,10 @@ pub struct Refused {
 
 impl From<Vec<Problem>> for Refused {
     fn from(problems: Vec<Problem>) -> Self {
-        Refused { problems, meant: None }
+        Refused {
+            problems,
+            meant: None,
+        }
     }
 }
 
@@ -107,7 +116,9 @@ impl Tools {
     }
 
     pub(super) fn named(&self, word: Option<&OsString>) -> &Subcommand {
-        self.subcommands().find(|subcommand| word.is_some_and(|word| word == subcommand.name)).unwrap_or(&self.launch)
+        self.subcommands()
+            .find(|subcommand| word.is_some_and(|word| word == subcommand.name))
+            .unwrap_or(&self.launch)
     }
 }
 
@@ -134,19 +145,27 @@ impl Reader<'_> {
     /// counts as unset.
     pub(super) fn words_of_variables(&mut self) -> Vec<OsString> {
         let mut words = Vec::new();
-        for (name, value) in self.host.vars_from("ZLAUNCH_").filter(|(name, _)| !NOT_OPTIONS.contains(name)) {
+        for (name, value) in self
+            .host
+            .vars_from("ZLAUNCH_")
+            .filter(|(name, _)| !NOT_OPTIONS.contains(name))
+        {
             let Some(option) = launch_options().find(|option| variable(option) == name) else {
                 self.warnings.push(unknown_variable(name));
                 continue;
             };
-            let word =
-                |value: &[u8]| OsString::from_vec([flag(option).as_bytes(), b"=", FROM_VARIABLE, value].concat());
+            let word = |value: &[u8]| {
+                OsString::from_vec([flag(option).as_bytes(), b"=", FROM_VARIABLE, value].concat())
+            };
             match option.get_action() {
                 // A list with colons, which `Search` reads.
                 _ if value.is_empty() || option.get_id() == "template_dir" => {}
                 ArgAction::SetTrue => {
-                    let given = Sourced::new(value.to_os_string(), Source::Variable(name.to_string()));
-                    let is_on = self.one(Some(given), values::on_or_off).is_some_and(|given| given.value);
+                    let given =
+                        Sourced::new(value.to_os_string(), Source::Variable(name.to_string()));
+                    let is_on = self
+                        .one(Some(given), values::on_or_off)
+                        .is_some_and(|given| given.value);
                     words.extend(is_on.then(|| flag(option).into()));
                 }
                 ArgAction::Append => words.extend(lines(value.as_bytes()).map(word)),
@@ -157,7 +176,11 @@ impl Reader<'_> {
     }
 
     pub(crate) fn answer(self, request: impl Request) -> Requested {
-        if self.problems.is_empty() { Ok(Box::new(request)) } else { Err(self.problems.into()) }
+        if self.problems.is_empty() {
+            Ok(Box::new(request))
+        } else {
+            Err(self.problems.into())
+        }
     }
 
     pub(crate) fn one<T>(
@@ -166,7 +189,9 @@ impl Reader<'_> {
         read: impl Fn(&Given) -> Result<T, Problem>,
     ) -> Option<Sourced<T>> {
         let given = given?;
-        let value = read(&given).map_err(|problem| self.problems.push(problem)).ok()?;
+        let value = read(&given)
+            .map_err(|problem| self.problems.push(problem))
+            .ok()?;
         Some(Sourced::new(value, given.from))
     }
 
@@ -175,19 +200,29 @@ impl Reader<'_> {
         given: Vec<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
     ) -> Vec<Sourced<T>> {
-        given.into_iter().filter_map(|given| self.one(Some(given), &read)).collect()
+        given
+            .into_iter()
+            .filter_map(|given| self.one(Some(given), &read))
+            .collect()
     }
 
     pub(crate) fn search(&mut self, options: SearchOptions) -> Search {
         let folders = self.many(options.template_dir, values::path);
-        for folder in folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir()) {
+        for folder in folders
+            .iter()
+            .filter(|folder| !self.host.absolute(&folder.value).is_dir())
+        {
             let given = folder.clone().map(|path| path.display().to_string());
             let what = format!("there is no folder `{}` with templates", given.value);
             let fix = report::reading::path_advice(&self.host.absolute(&folder.value));
-            self.problems.push(Problem::error(Rule::Template, what).at(&given).fix(fix));
+            self.problems
+                .push(Problem::error(Rule::Template, what).at(&given).fix(fix));
         }
         self.warnings.extend(Search::missing_site(self.host));
-        Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
+        Search::new(
+            folders.into_iter().map(|folder| folder.value).collect(),
+            self.host,
+        )
     }
 
     pub(crate) fn layers(&mut self, options: LayerOptions) -> Layers {
@@ -202,13 +237,21 @@ impl Reader<'_> {
 fn unknown_variable(name: &str) -> Problem {
     let known: Vec<String> = launch_options().map(variable).collect();
     let nearest = report::nearest(name, known.iter().map(String::as_str));
-    let help = report::did_you_mean(nearest, "`zlaunch --help` lists the options, and each has a variable");
+    let help = report::did_you_mean(
+        nearest,
+        "`zlaunch --help` lists the options, and each has a variable",
+    );
     let what = format!("zlaunch does not read `{name}`");
-    Problem::warning(Rule::UnknownVariable, what).at(Place::bare_variable(name)).fix(help)
+    Problem::warning(Rule::UnknownVariable, what)
+        .at(Place::bare_variable(name))
+        .fix(help)
 }
 
 /// The values in the variable of an option that may be repeated, one per line.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
+    let lines = text
+        .strip_suffix(b"\n")
+        .unwrap_or(text)
+        .split(|byte| *byte == b'\n');
     lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }

@@ -25,12 +25,28 @@ pub(crate) type Words<T> = fn() -> Vec<(&'static str, T)>;
 
 pub(super) const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
 pub(crate) const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
-pub(super) const FORMATS: Words<Format> =
-    || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
-pub(crate) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
+pub(super) const FORMATS: Words<Format> = || {
+    vec![
+        ("text", Format::Text),
+        ("json", Format::Json),
+        ("shell", Format::Shell),
+    ]
+};
+pub(crate) const REPORT_FORMATS: Words<Format> =
+    || vec![("text", Format::Text), ("json", Format::Json)];
 pub(super) const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
-pub(super) const TRAINERS: Words<&Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
-pub(super) const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
+pub(super) const TRAINERS: Words<&Trainer> = || {
+    trainer::ALL
+        .iter()
+        .map(|trainer| (trainer.name, *trainer))
+        .collect()
+};
+pub(super) const RULES: Words<Rule> = || {
+    check::allowable()
+        .into_iter()
+        .map(|rule| (rule.name(), rule))
+        .collect()
+};
 pub(super) const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
 
 pub(crate) fn text(given: &Given) -> Result<String, Problem> {
@@ -56,13 +72,22 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     let (least, most) = (least.into(), most.into());
     move |given| {
         let text = sourced(given)?;
-        let number = text.value.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
-        number.and_then(|it| it.try_into().ok()).ok_or_else(|| report::not_a_number(&text, least, most, example))
+        let number = text
+            .value
+            .parse::<u64>()
+            .ok()
+            .filter(|number| (least..=most).contains(number));
+        number
+            .and_then(|it| it.try_into().ok())
+            .ok_or_else(|| report::not_a_number(&text, least, most, example))
     }
 }
 
 /// Memory. Nobody means 24 bytes, so a small number without a unit is refused.
-pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
+pub(crate) fn memory(
+    read: fn(&str) -> Option<u64>,
+    example: &'static str,
+) -> impl Fn(&Given) -> Result<u64, Problem> {
     move |given| {
         let text = sourced(given)?;
         let is_bare = text.value.trim().parse::<f64>().is_ok();
@@ -77,7 +102,12 @@ pub(crate) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> im
 /// A number of parameters. Nobody trains eight, so a small number without a unit is refused.
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
     let text = sourced(given)?;
-    if text.value.trim().parse::<f64>().is_ok_and(|number| number < 1e4) {
+    if text
+        .value
+        .trim()
+        .parse::<f64>()
+        .is_ok_and(|number| number < 1e4)
+    {
         return Err(report::without_unit(&text, "B"));
     }
     parse_count(&text.value).ok_or_else(|| report::is_not("a size", &text, "8B"))
@@ -90,19 +120,24 @@ pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
         "0" | "false" | "no" | "off" => Ok(false),
         _ => {
             let what = format!("`{}` is neither true nor false", text.value);
-            Err(Problem::error(Rule::Usage, what).at(&text).fix(give_as(&text.from, "1")))
+            Err(Problem::error(Rule::Usage, what)
+                .at(&text)
+                .fix(give_as(&text.from, "1")))
         }
     }
 }
 
 pub(crate) fn cards(given: &Given) -> Result<Cards, Problem> {
     let text = sourced(given)?;
-    cards::parse(&text.value).ok_or_else(|| report::unknown_card(&text, nearest(&text.value, cards::names())))
+    cards::parse(&text.value)
+        .ok_or_else(|| report::unknown_card(&text, nearest(&text.value, cards::names())))
 }
 
 pub(crate) fn processes(given: &Given) -> Result<Processes, Problem> {
     let text = sourced(given)?;
-    text.value.parse().map_err(|()| report::not_a_number_of_ranks(&text))
+    text.value
+        .parse()
+        .map_err(|()| report::not_a_number_of_ranks(&text))
 }
 
 pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
@@ -110,25 +145,41 @@ pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem
         let (text, mut known) = (sourced(given)?, known());
         match known.iter().position(|(word, _)| *word == text.value) {
             Some(at) => Ok(known.swap_remove(at).1),
-            None => Err(report::not_one_of(&text, &known.iter().map(|(word, _)| *word).collect::<Vec<_>>())),
+            None => Err(report::not_one_of(
+                &text,
+                &known.iter().map(|(word, _)| *word).collect::<Vec<_>>(),
+            )),
         }
     }
 }
 
 /// `explain` knows more rules: those that no option silences.
 pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
-    let near = given.value.to_str().and_then(|word| report::nearest(word, Rule::all().map(Rule::name)));
-    let rule = Rule::all().find(|rule| near == Some(rule.name()) && !check::allowable().contains(rule));
-    let Some(rule) = rule else { return one_of(RULES)(given) };
+    let near = given
+        .value
+        .to_str()
+        .and_then(|word| report::nearest(word, Rule::all().map(Rule::name)));
+    let rule =
+        Rule::all().find(|rule| near == Some(rule.name()) && !check::allowable().contains(rule));
+    let Some(rule) = rule else {
+        return one_of(RULES)(given);
+    };
     let place = Place::option(given.from.to_string(), rule.name());
     let what = format!("`{rule}` stops a launch: `--allow` cannot silence it");
-    Err(Problem::error(Rule::Usage, what).fix(drop_word(&place)).at(place))
+    Err(Problem::error(Rule::Usage, what)
+        .fix(drop_word(&place))
+        .at(place))
 }
 
 /// `0.19.8`, `v0.19`.
 pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
     let text = sourced(given)?;
-    let numbers = text.value.strip_prefix('v').unwrap_or(&text.value).split('.').map(str::parse);
+    let numbers = text
+        .value
+        .strip_prefix('v')
+        .unwrap_or(&text.value)
+        .split('.')
+        .map(str::parse);
     match numbers.collect::<Result<Vec<u32>, _>>().as_deref() {
         Ok(&[major, minor]) => Ok(Version([major, minor, 0])),
         Ok(&[major, minor, patch]) => Ok(Version([major, minor, patch])),
@@ -139,38 +190,71 @@ pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
 pub(crate) fn dotted_key(given: &Given) -> Result<String, Problem> {
     match sourced(given)? {
         text if is_dotted_key(&text.value) => Ok(text.value),
-        text => Err(report::is_not("a dotted key", &text, "zero_optimization.overlap_comm")),
+        text => Err(report::is_not(
+            "a dotted key",
+            &text,
+            "zero_optimization.overlap_comm",
+        )),
     }
 }
 
 /// `KEY=VALUE` for a config; the value is JSON, or else a string.
-pub(crate) fn config_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, Json), Problem> {
+pub(crate) fn config_assignment(
+    words: &[OsString],
+) -> impl Fn(&Given) -> Result<(String, Json), Problem> {
     move |given| {
         let [key, value] = assignment(given, "KEY=VALUE", is_dotted_key, words)?;
-        Ok((key, json::parse(&value).unwrap_or_else(|_| Json::from(value))))
+        Ok((
+            key,
+            json::parse(&value).unwrap_or_else(|_| Json::from(value)),
+        ))
     }
 }
 
 /// `NAME=VALUE` for the environment.
-pub(crate) fn variable_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, OsString), Problem> {
-    move |given| assignment(given, "NAME=VALUE", vars::is_name, words).map(|[name, value]| (name, value.into()))
+pub(crate) fn variable_assignment(
+    words: &[OsString],
+) -> impl Fn(&Given) -> Result<(String, OsString), Problem> {
+    move |given| {
+        assignment(given, "NAME=VALUE", vars::is_name, words)
+            .map(|[name, value]| (name, value.into()))
+    }
 }
 
-fn assignment(given: &Given, form: &str, is_key: fn(&str) -> bool, words: &[OsString]) -> Result<[String; 2], Problem> {
+fn assignment(
+    given: &Given,
+    form: &str,
+    is_key: fn(&str) -> bool,
+    words: &[OsString],
+) -> Result<[String; 2], Problem> {
     let text = sourced(given)?;
     if let Some((key, value)) = text.value.split_once('=').filter(|(key, _)| is_key(key)) {
         return Ok([key, value].map(str::to_string));
     }
     // The value in `--set KEY VALUE` and `--set KEY = VALUE`.
-    let behind = words.iter().skip_while(|word| **word != given.value).skip(1).filter_map(|word| word.to_str());
-    let next = behind.map(|word| word.trim_start_matches('=')).find(|word| !word.is_empty());
-    Err(report::not_an_assignment(&text, form, next.filter(|word| !word.starts_with('-'))))
+    let behind = words
+        .iter()
+        .skip_while(|word| **word != given.value)
+        .skip(1)
+        .filter_map(|word| word.to_str());
+    let next = behind
+        .map(|word| word.trim_start_matches('='))
+        .find(|word| !word.is_empty());
+    Err(report::not_an_assignment(
+        &text,
+        form,
+        next.filter(|word| !word.starts_with('-')),
+    ))
 }
 
 pub(crate) fn variable_name(given: &Given) -> Result<String, Problem> {
     match sourced(given)? {
         text if vars::is_name(&text.value) => Ok(text.value),
-        text => Err(report::is_not("a valid name for a variable", &text, "NCCL_DEBUG")),
+        text => Err(report::is_not(
+            "a valid name for a variable",
+            &text,
+            "NCCL_DEBUG",
+        )),
     }
 }
 

@@ -19,7 +19,10 @@ pub struct ArgumentClass {
     pub name: &'static str,
 }
 
-pub const TRAINING_ARGUMENTS: ArgumentClass = ArgumentClass { distribution: "transformers", name: "TrainingArguments" };
+pub const TRAINING_ARGUMENTS: ArgumentClass = ArgumentClass {
+    distribution: "transformers",
+    name: "TrainingArguments",
+};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDefault {
@@ -33,12 +36,20 @@ pub(crate) struct RecordedDefault {
 
 impl ArgumentClass {
     pub(crate) fn find(distribution: &'static str, name: &str) -> Option<Self> {
-        let mut classes = DEFAULTS.below(&[distribution]).filter_map(|line| line.split(' ').next());
-        classes.find(|class| *class == name).map(|name| ArgumentClass { distribution, name })
+        let mut classes = DEFAULTS
+            .below(&[distribution])
+            .filter_map(|line| line.split(' ').next());
+        classes
+            .find(|class| *class == name)
+            .map(|name| ArgumentClass { distribution, name })
     }
 
     /// The default of an argument in the version that is installed, or in the nearest that was recorded.
-    pub(crate) fn default(self, argument: &str, python: Option<&Python>) -> Option<RecordedDefault> {
+    pub(crate) fn default(
+        self,
+        argument: &str,
+        python: Option<&Python>,
+    ) -> Option<RecordedDefault> {
         let name = self.distribution;
         let all = DEFAULTS.find(&[name, "*"])?;
         let (oldest, newest) = (versions(all).next()?, versions(all).next_back()?);
@@ -46,18 +57,25 @@ impl ArgumentClass {
         let version = installed.as_deref().map(Version::parse);
         let nearest = version.map(|version| VersionMatch::find(versions(all), version));
         let certain = nearest.is_some_and(VersionMatch::is_certain);
-        let history = DEFAULTS.find(&[name, self.name, argument]).unwrap_or_default();
+        let history = DEFAULTS
+            .find(&[name, self.name, argument])
+            .unwrap_or_default();
         let value = match at(history, version.unwrap_or(newest).max(oldest)) {
             Some(value) if value != INHERITED => value,
             _ if self == TRAINING_ARGUMENTS => return None,
             _ => {
                 let found = TRAINING_ARGUMENTS.default(argument, python)?;
-                return Some(RecordedDefault { certain: certain && found.certain, ..found });
+                return Some(RecordedDefault {
+                    certain: certain && found.certain,
+                    ..found
+                });
             }
         };
         let of = match (&installed, nearest) {
             (Some(text), _) if certain => format!("{name} {text}"),
-            (Some(text), Some(nearest)) => format!("{name} {}; {text} is installed", nearest.version()),
+            (Some(text), Some(nearest)) => {
+                format!("{name} {}; {text} is installed", nearest.version())
+            }
             _ => format!("{name} {newest}; no installed version was found"),
         };
         Some(RecordedDefault { value, of, certain })
@@ -68,26 +86,37 @@ impl ArgumentClass {
     }
 
     /// In the nearest version that is recorded; in the newest where none is named.
-    pub(crate) fn written_type(self, argument: &str, version: Option<Version>) -> Option<&'static str> {
+    pub(crate) fn written_type(
+        self,
+        argument: &str,
+        version: Option<Version>,
+    ) -> Option<&'static str> {
         let oldest = versions(recorded_versions(self.distribution)?).next()?;
         let version = version.map_or(Version([u32::MAX; 3]), |version| version.max(oldest));
         at(self.row(argument)?, version).filter(|written| *written != GONE)
     }
 
     pub(super) fn parts(self) -> impl Iterator<Item = &'static str> {
-        self.row(PARTS).into_iter().flat_map(|parts| parts.split(' '))
+        self.row(PARTS)
+            .into_iter()
+            .flat_map(|parts| parts.split(' '))
     }
 
     pub fn names(self) -> impl Iterator<Item = &'static str> + use<> {
         let lines = OPTIONS.below(&[self.distribution, self.name]);
-        lines.filter_map(|line| line.split(' ').next()).filter(|name| *name != PARTS)
+        lines
+            .filter_map(|line| line.split(' ').next())
+            .filter(|name| *name != PARTS)
     }
 }
 
 /// Some version of some trainer has an option of this name, spelt with `_`.
 pub(crate) fn is_recorded(name: &str) -> bool {
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    is_name && OPTIONS.lines().any(|line| line.split(' ').nth(2) == Some(name))
+    is_name
+        && OPTIONS
+            .lines()
+            .any(|line| line.split(' ').nth(2) == Some(name))
 }
 
 /// The versions whose arguments were recorded, the oldest first.

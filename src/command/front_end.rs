@@ -50,7 +50,8 @@ pub(crate) struct ArgumentTraits {
     pub(crate) besides: &'static [&'static str],
     pub(crate) defaults: DefaultArguments,
     /// A default that it computes from other arguments, as it is written on a command line.
-    pub(crate) computed: fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
+    pub(crate) computed:
+        fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
 }
 
 pub(crate) struct ModelTraits {
@@ -94,7 +95,10 @@ pub(crate) enum HandOver {
     /// In place of the value of `section.name=…` or `--section.name …` (hydra, tyro).
     Nested,
     /// The variable `config` names it, beside `switch=true` where that turns DeepSpeed on.
-    Environment { config: &'static str, switch: Option<&'static str> },
+    Environment {
+        config: &'static str,
+        switch: Option<&'static str>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +121,10 @@ pub enum Ranks {
 /// On or off, and the argument that says so; nothing where the arguments do not tell.
 pub(crate) type Precision = Result<Option<Sourced<bool>>, ArgumentError>;
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a default of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a default of its own"
+)]
 pub(crate) struct TrainingDefaults {
     pub(crate) micro_batch: u64,
     /// Sequences of a step on all ranks together, up to which gradients are accumulated if nothing is said.
@@ -161,7 +168,10 @@ pub(crate) enum Datasets {
 #[derive(Clone, Copy)]
 pub(crate) enum ArgumentParser {
     /// `HfArgumentParser` with a recorded class. `None`: another parser reads this command.
-    Recorded { class: fn(&Target, &Host) -> Option<ArgumentClass>, unknown: UnknownOptions },
+    Recorded {
+        class: fn(&Target, &Host) -> Option<ArgumentClass>,
+        unknown: UnknownOptions,
+    },
     /// The parser in the script, which zlaunch reads.
     Script,
     /// Another parser, which is not recorded.
@@ -198,7 +208,10 @@ pub struct NoConfig {
 
 impl NoConfig {
     pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Self {
-        NoConfig { why: why.into(), help: help.into() }
+        NoConfig {
+            why: why.into(),
+            help: help.into(),
+        }
     }
 }
 
@@ -211,8 +224,16 @@ pub struct Variable {
 }
 
 impl Variable {
-    pub(crate) fn new(name: impl Into<String>, value: impl Into<String>, why: impl Into<String>) -> Self {
-        Variable { name: name.into(), value: value.into(), why: why.into() }
+    pub(crate) fn new(
+        name: impl Into<String>,
+        value: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Self {
+        Variable {
+            name: name.into(),
+            value: value.into(),
+            why: why.into(),
+        }
     }
 }
 

@@ -40,24 +40,49 @@ pub struct MissingInput {
 
 impl Input {
     pub const fn new(names: &'static str, reads: Reads) -> Self {
-        Input { names, reads, perhaps: false }
+        Input {
+            names,
+            reads,
+            perhaps: false,
+        }
     }
 
     pub(crate) const fn perhaps(names: &'static str) -> Self {
-        Input { names, reads: Reads::Plain, perhaps: true }
+        Input {
+            names,
+            reads: Reads::Plain,
+            perhaps: true,
+        }
     }
 
     fn missing(&self, name: &str, args: &Args, host: &Host) -> Vec<MissingInput> {
-        let Some((option, values)) = args.list(name) else { return Vec::new() };
-        let may_be_registered = self.reads == Reads::SwiftDataset && PLUGINS.iter().any(|it| args.list(it).is_some());
+        let Some((option, values)) = args.list(name) else {
+            return Vec::new();
+        };
+        let may_be_registered =
+            self.reads == Reads::SwiftDataset && PLUGINS.iter().any(|it| args.list(it).is_some());
         let certain = !self.perhaps && !may_be_registered;
         let values = values.into_iter().filter_map(|value| value.to_str());
-        let values = values.flat_map(|value| value.split(if self.reads == Reads::Commas { ',' } else { '\0' }));
+        let values = values.flat_map(|value| {
+            value.split(if self.reads == Reads::Commas {
+                ','
+            } else {
+                '\0'
+            })
+        });
         let missing = values.filter_map(|value| {
             let path = self.missing_path(name, value, host)?;
-            let expanded = value.starts_with('~').then(|| host.absolute(Path::new(value)));
+            let expanded = value
+                .starts_with('~')
+                .then(|| host.absolute(Path::new(value)));
             let expanded = expanded.filter(|expanded| *expanded != path && !is_missing(expanded));
-            Some(MissingInput { option: option.clone(), value: value.to_string(), path, certain, expanded })
+            Some(MissingInput {
+                option: option.clone(),
+                value: value.to_string(),
+                path,
+                certain,
+                expanded,
+            })
         });
         missing.collect()
     }
@@ -70,7 +95,9 @@ impl Input {
         let is_file = (self.reads == Reads::File || is_checkpoint) && !value.contains(['$', '{']);
         let value = Some(value.trim()).filter(|value| is_file || is_path(value))?;
         let at = |value: &str| match self.reads {
-            Reads::Home | Reads::SwiftModel | Reads::SwiftDataset | Reads::File => host.absolute(Path::new(value)),
+            Reads::Home | Reads::SwiftModel | Reads::SwiftDataset | Reads::File => {
+                host.absolute(Path::new(value))
+            }
             Reads::Plain | Reads::Commas => host.cwd.join(value),
         };
         let subfolder = value.replacen(':', "/", 1);
@@ -81,7 +108,10 @@ impl Input {
             Reads::SwiftDataset => &[value, whole, without_subset],
             _ => &[value],
         };
-        forms.iter().all(|form| is_missing(&at(form))).then(|| at(forms[forms.len() - 1]))
+        forms
+            .iter()
+            .all(|form| is_missing(&at(form)))
+            .then(|| at(forms[forms.len() - 1]))
     }
 }
 
@@ -89,21 +119,40 @@ impl Input {
 const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
 
 pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
-    let names_path = args.words().iter().filter_map(|word| word.to_str()).any(|word| {
-        let value = if word.starts_with('-') { word.split_once('=').map_or(word, |pair| pair.1) } else { word };
-        is_path(value) || value.as_bytes().ends_with(b".py") || word.starts_with("--resume_from")
-    });
+    let names_path = args
+        .words()
+        .iter()
+        .filter_map(|word| word.to_str())
+        .any(|word| {
+            let value = if word.starts_with('-') {
+                word.split_once('=').map_or(word, |pair| pair.1)
+            } else {
+                word
+            };
+            is_path(value)
+                || value.as_bytes().ends_with(b".py")
+                || word.starts_with("--resume_from")
+        });
     if !names_path {
         return Vec::new();
     }
-    let named = inputs.iter().flat_map(|input| input.names.split(' ').map(move |name| (input, name)));
-    named.flat_map(|(input, name)| input.missing(name, args, host)).collect()
+    let named = inputs
+        .iter()
+        .flat_map(|input| input.names.split(' ').map(move |name| (input, name)));
+    named
+        .flat_map(|(input, name)| input.missing(name, args, host))
+        .collect()
 }
 
 /// A name of a hub has one `/` at most.
 fn is_path(value: &str) -> bool {
-    let starts = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
-    let is_deep = value.split([':', '#']).next().is_some_and(|name| name.split('/').count() > 2);
+    let starts = ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| value.starts_with(start));
+    let is_deep = value
+        .split([':', '#'])
+        .next()
+        .is_some_and(|name| name.split('/').count() > 2);
     (starts || ["~", ".", ".."].contains(&value) || is_deep)
         && !value.contains("://")
         && !value.contains(['$', '*', '?', '{', '['])

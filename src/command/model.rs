@@ -24,9 +24,9 @@ impl Hub {
                 .path(vars::HF_HUB_CACHE)
                 .or_else(|| host.path(vars::HUGGINGFACE_HUB_CACHE))
                 .or_else(|| Some(host.hf_home()?.join("hub"))),
-            Hub::ModelScope => {
-                host.path(vars::MODELSCOPE_CACHE).or_else(|| Some(host.home()?.join(".cache/modelscope")))
-            }
+            Hub::ModelScope => host
+                .path(vars::MODELSCOPE_CACHE)
+                .or_else(|| Some(host.home()?.join(".cache/modelscope"))),
         }
     }
 }
@@ -59,7 +59,10 @@ fn recorded(mark: char, config: &Value) -> Option<&'static str> {
     NAMES.lines().find_map(|line| {
         let (key, types) = line.split_once(' ')?;
         let key = key.strip_suffix(mark)?;
-        types.split(' ').any(|known| known == model_type).then_some(key)
+        types
+            .split(' ')
+            .any(|known| known == model_type)
+            .then_some(key)
     })
 }
 
@@ -70,22 +73,37 @@ pub fn hidden_size(
     lookup: HiddenSizeLookup,
     host: &Host,
 ) -> Result<HiddenSize, String> {
-    let file = config_file(name, revision, hub, host)
-        .ok_or_else(|| format!("{name} is neither a folder nor in the Hugging Face or ModelScope cache"))?;
+    let file = config_file(name, revision, hub, host).ok_or_else(|| {
+        format!("{name} is neither a folder nor in the Hugging Face or ModelScope cache")
+    })?;
     let config = reading::read(&file, host).map_err(|problem| problem.what)?;
     // The class in the model's own code may take it from elsewhere.
-    if config.get("auto_map").is_some_and(|map| map.get("AutoConfig").is_some()) {
-        return Err(format!("{} names code of the model's own that reads it (auto_map)", file.display()));
+    if config
+        .get("auto_map")
+        .is_some_and(|map| map.get("AutoConfig").is_some())
+    {
+        return Err(format!(
+            "{} names code of the model's own that reads it (auto_map)",
+            file.display()
+        ));
     }
     match read_hidden_size(&config, lookup) {
-        Some((value, at_top)) => Ok(HiddenSize { value, file, at_top }),
+        Some((value, at_top)) => Ok(HiddenSize {
+            value,
+            file,
+            at_top,
+        }),
         None => Err(format!("{} names no hidden size", file.display())),
     }
 }
 
 pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64, bool)> {
     let swift = lookup == HiddenSizeLookup::MsSwift;
-    let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?, lookup));
+    let section = |names: &[&str], of: &Value| {
+        names
+            .iter()
+            .find_map(|name| own_size(of.get(name)?, lookup))
+    };
     let own = own_size(config, lookup);
     if let Some(text) = config.get("text_config") {
         // Of two different ones, the model's class decides which one is kept.
@@ -105,14 +123,18 @@ pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64
     if !swift {
         return None;
     }
-    let deeper = section(&TEXT_SECTIONS[1..], config).or_else(|| section(TEXT_SECTIONS, config.get("thinker_config")?));
+    let deeper = section(&TEXT_SECTIONS[1..], config)
+        .or_else(|| section(TEXT_SECTIONS, config.get("thinker_config")?));
     deeper.map(|size| (size, true))
 }
 
 /// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`. ms-swift reads an attribute of exactly
 /// this name, and writes None where there is none (`compat_zero3`).
 fn own_size(config: &Value, lookup: HiddenSizeLookup) -> Option<u64> {
-    if let Some(old) = recorded('!', config).and_then(|key| config.get(key)).filter(|old| !old.is_null()) {
+    if let Some(old) = recorded('!', config)
+        .and_then(|key| config.get(key))
+        .filter(|old| !old.is_null())
+    {
         return old.as_u64();
     }
     let size = config.get("hidden_size");
@@ -125,7 +147,13 @@ fn own_size(config: &Value, lookup: HiddenSizeLookup) -> Option<u64> {
     if let Some(key) = recorded('=', config) {
         return config.get(key)?.as_u64();
     }
-    config.get("hidden_sizes")?.as_array()?.iter().map(Value::as_u64).max().flatten()
+    config
+        .get("hidden_sizes")?
+        .as_array()?
+        .iter()
+        .map(Value::as_u64)
+        .max()
+        .flatten()
 }
 
 /// The model's config.json, which has the model's other files beside it.
@@ -136,7 +164,11 @@ pub fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) ->
     }
     // ORG/NAME or NAME, nothing that leaves the cache.
     let parts: Vec<&str> = name.split('/').collect();
-    if parts.len() > 2 || parts.iter().any(|part| part.is_empty() || part.starts_with('.')) {
+    if parts.len() > 2
+        || parts
+            .iter()
+            .any(|part| part.is_empty() || part.starts_with('.'))
+    {
         return None;
     }
     let hugging_face = || in_hugging_face_cache(&parts, revision, host);
@@ -149,9 +181,15 @@ pub fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) ->
 }
 
 fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
-    let model = Hub::HuggingFace.cache(host)?.join(format!("models--{}", parts.join("--")));
+    let model = Hub::HuggingFace
+        .cache(host)?
+        .join(format!("models--{}", parts.join("--")));
     let revision = revision.unwrap_or("main");
-    let named = if stays_below(revision) { reading::text_if_any(&model.join("refs").join(revision)) } else { None };
+    let named = if stays_below(revision) {
+        reading::text_if_any(&model.join("refs").join(revision))
+    } else {
+        None
+    };
     let commit = named.as_deref().map_or(revision, str::trim);
     let snapshots = model.join("snapshots");
     let file = snapshots.join(commit).join("config.json");
@@ -168,12 +206,20 @@ fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) ->
 fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
     let [org, name] = parts else { return None };
     let base = Hub::ModelScope.cache(host).filter(|base| base.is_dir())?;
-    let revision = revision.filter(|revision| *revision != "main" && stays_below(revision)).unwrap_or("master");
+    let revision = revision
+        .filter(|revision| *revision != "main" && stays_below(revision))
+        .unwrap_or("master");
     let newest = base.join(format!("models/{org}--{name}/snapshots/{revision}"));
     let names = [name.replace('.', "___"), (*name).to_string()];
-    let older = ["models", "hub/models", "", "hub"].into_iter().flat_map(|folder| {
-        let folder = base.join(folder).join(org);
-        names.each_ref().map(|name| folder.join(name))
-    });
-    [newest].into_iter().chain(older).map(|folder| folder.join("config.json")).find(|file| file.is_file())
+    let older = ["models", "hub/models", "", "hub"]
+        .into_iter()
+        .flat_map(|folder| {
+            let folder = base.join(folder).join(org);
+            names.each_ref().map(|name| folder.join(name))
+        });
+    [newest]
+        .into_iter()
+        .chain(older)
+        .map(|folder| folder.join("config.json"))
+        .find(|file| file.is_file())
 }

@@ -34,7 +34,12 @@ pub(crate) struct Parser {
 
 impl Parser {
     pub(crate) fn new(classes: &[ArgumentClass]) -> Self {
-        let mut parser = Parser { classes: Vec::new(), own: Vec::new(), closed: true, mapping: false };
+        let mut parser = Parser {
+            classes: Vec::new(),
+            own: Vec::new(),
+            closed: true,
+            mapping: false,
+        };
         for class in classes {
             parser.add(*class);
         }
@@ -44,23 +49,41 @@ impl Parser {
     fn add(&mut self, class: ArgumentClass) {
         self.classes.push(class);
         for name in class.parts() {
-            let distribution = if name.ends_with("TrainingArguments") { "transformers" } else { class.distribution };
+            let distribution = if name.ends_with("TrainingArguments") {
+                "transformers"
+            } else {
+                class.distribution
+            };
             self.add(ArgumentClass { distribution, name });
         }
     }
 
     /// Rejected by every version that may be installed.
     pub(crate) fn rejected(&self, words: &[OsString], versions: &Versions) -> Vec<Rejected> {
-        options(words).filter_map(|option| self.judge(&option, versions)).collect()
+        options(words)
+            .filter_map(|option| self.judge(&option, versions))
+            .collect()
     }
 
     fn judge(&self, given: &Given, versions: &Versions) -> Option<Rejected> {
-        let rejected = |why| Some(Rejected { option: format!("{}{}", given.dashes, given.name), why });
+        let rejected = |why| {
+            Some(Rejected {
+                option: format!("{}{}", given.dashes, given.name),
+                why,
+            })
+        };
         // argparse takes one dash for another option than two, and `-h` is the only one.
         if given.dashes == "-" {
-            let is_short = given.name.starts_with(|first: char| first.is_ascii_alphabetic() && first != 'h');
-            let is_unknown = self.closed && is_short || self.has(&given.name.replace('-', "_"), versions);
-            return if is_unknown { rejected(Rejection::Unknown) } else { None };
+            let is_short = given
+                .name
+                .starts_with(|first: char| first.is_ascii_alphabetic() && first != 'h');
+            let is_unknown =
+                self.closed && is_short || self.has(&given.name.replace('-', "_"), versions);
+            return if is_unknown {
+                rejected(Rejection::Unknown)
+            } else {
+                None
+            };
         }
         if self.own.iter().any(|own| is_spelling(given.name, own)) {
             return None;
@@ -70,7 +93,11 @@ impl Parser {
         if by_version && versions.all_within("transformers", [0; 3], DASHES_SINCE) {
             return rejected(Rejection::Unknown);
         }
-        let name = if dashed { Cow::Owned(given.name.replace('-', "_")) } else { Cow::Borrowed(given.name) };
+        let name = if dashed {
+            Cow::Owned(given.name.replace('-', "_"))
+        } else {
+            Cow::Borrowed(given.name)
+        };
         let types = self.types(&name, versions);
         if types.iter().all(|arg_type| arg_type.is_gone()) {
             if self.mapping {
@@ -78,17 +105,29 @@ impl Parser {
             }
             return match self.match_prefix(given.name, versions)? {
                 Ok(full) => {
-                    let found = self.judge(&Given { name: full, values: given.values.clone(), ..*given }, versions)?;
+                    let found = self.judge(
+                        &Given {
+                            name: full,
+                            values: given.values.clone(),
+                            ..*given
+                        },
+                        versions,
+                    )?;
                     rejected(found.why)
                 }
                 Err(why) => rejected(why),
             };
         }
-        if self.mapping && (given.values.is_empty() || !types.iter().all(|it| matches!(it, ArgType::MemberOf(_)))) {
+        if self.mapping
+            && (given.values.is_empty()
+                || !types.iter().all(|it| matches!(it, ArgType::MemberOf(_))))
+        {
             return None;
         }
-        let found: Option<Vec<Rejection>> =
-            types.iter().map(|arg_type| arg_type.rejection(&given.values, versions)).collect();
+        let found: Option<Vec<Rejection>> = types
+            .iter()
+            .map(|arg_type| arg_type.rejection(&given.values, versions))
+            .collect();
         // A version that has no such argument says nothing about its values.
         let last = found?
             .into_iter()
@@ -100,7 +139,9 @@ impl Parser {
     fn rows(&self, name: &str) -> Vec<(&'static str, &'static str)> {
         let mut rows = Vec::new();
         for class in &self.classes {
-            let Some(history) = class.row(name) else { continue };
+            let Some(history) = class.row(name) else {
+                continue;
+            };
             rows.push((class.distribution, history));
             if is_constant(history) && rows.len() == 1 {
                 break;
@@ -110,42 +151,73 @@ impl Parser {
     }
 
     fn known_types(rows: &[(&str, &'static str)]) -> Vec<ArgType> {
-        let all = rows.iter().flat_map(|(_, history)| recorded::history(history));
-        all.map(|(_, written)| ArgType::parse(written)).filter(|arg_type| !arg_type.is_gone()).collect()
+        let all = rows
+            .iter()
+            .flat_map(|(_, history)| recorded::history(history));
+        all.map(|(_, written)| ArgType::parse(written))
+            .filter(|arg_type| !arg_type.is_gone())
+            .collect()
     }
 
     /// The types of an argument in the versions that may be installed; every known type where that may be any version.
     fn types(&self, name: &str, versions: &Versions) -> Vec<ArgType> {
         let rows = self.rows(name);
         let is_settled = matches!(rows[..], [(_, history)] if is_constant(history));
-        if is_settled || rows.iter().any(|(distribution, _)| versions.is_any(distribution)) {
+        if is_settled
+            || rows
+                .iter()
+                .any(|(distribution, _)| versions.is_any(distribution))
+        {
             return Self::known_types(&rows);
         }
         versions.each(|of| {
-            let written = rows.iter().filter_map(|(distribution, history)| recorded::at(history, of(distribution)));
-            written.map(ArgType::parse).find(|arg_type| !arg_type.is_gone()).unwrap_or(ArgType::Gone)
+            let written = rows
+                .iter()
+                .filter_map(|(distribution, history)| recorded::at(history, of(distribution)));
+            written
+                .map(ArgType::parse)
+                .find(|arg_type| !arg_type.is_gone())
+                .unwrap_or(ArgType::Gone)
         })
     }
 
     /// True for `no_NAME` of a bool that is true by default.
     fn turns_off(&self, name: &str, versions: &Versions) -> bool {
-        let Some(positive) = name.strip_prefix("no_") else { return false };
-        self.types(positive, versions).iter().any(|it| matches!(it, ArgType::Bool { negative: true, .. }))
+        let Some(positive) = name.strip_prefix("no_") else {
+            return false;
+        };
+        self.types(positive, versions)
+            .iter()
+            .any(|it| matches!(it, ArgType::Bool { negative: true, .. }))
     }
 
     /// The option that a prefix means. `None`: that is not certain.
-    fn match_prefix(&self, prefix: &str, versions: &Versions) -> Option<Result<&'static str, Rejection>> {
+    fn match_prefix(
+        &self,
+        prefix: &str,
+        versions: &Versions,
+    ) -> Option<Result<&'static str, Rejection>> {
         let fits = |name: &str| name.starts_with(prefix) || starts_dashed(name, prefix);
         let mut names: Vec<&'static str> = self.names().filter(|name| fits(name)).collect();
-        names.retain(|name| self.types(name, versions).iter().all(|arg_type| !arg_type.is_gone()));
+        names.retain(|name| {
+            self.types(name, versions)
+                .iter()
+                .all(|arg_type| !arg_type.is_gone())
+        });
         names.sort_unstable();
         names.dedup();
-        let mut negative = self.names().map(|name| format!("no_{name}")).filter(|name| fits(name));
-        let fits_other = self.own.iter().any(|name| fits(name)) || negative.any(|name| self.turns_off(&name, versions));
+        let mut negative = self
+            .names()
+            .map(|name| format!("no_{name}"))
+            .filter(|name| fits(name));
+        let fits_other = self.own.iter().any(|name| fits(name))
+            || negative.any(|name| self.turns_off(&name, versions));
         match &names[..] {
             [] if !fits_other => Some(Err(Rejection::Unknown)),
             // The version of Python decides whether both spellings of one option fit.
-            [only] if !fits_other && starts_dashed(only, prefix) != only.starts_with(prefix) => Some(Ok(only)),
+            [only] if !fits_other && starts_dashed(only, prefix) != only.starts_with(prefix) => {
+                Some(Ok(only))
+            }
             [] | [_] => None,
             _ => Some(Err(Rejection::Ambiguous(names))),
         }
@@ -153,8 +225,12 @@ impl Parser {
 
     /// True if no word may abbreviate the argument either.
     pub(crate) fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
-        let options = words.iter().filter_map(|word| str::from_utf8(word.as_bytes().strip_prefix(b"--")?).ok());
-        let mut names = options.filter_map(|text| text.split('=').next()).filter(|name| !name.is_empty());
+        let options = words
+            .iter()
+            .filter_map(|word| str::from_utf8(word.as_bytes().strip_prefix(b"--")?).ok());
+        let mut names = options
+            .filter_map(|text| text.split('=').next())
+            .filter(|name| !name.is_empty());
         !names.any(|given| {
             let is_old_name = name == "eval_strategy" && given.starts_with("evaluation");
             is_old_name || !self.mapping && (name.starts_with(given) || starts_dashed(name, given))
@@ -175,7 +251,11 @@ impl Parser {
     }
 
     pub(crate) fn has(&self, name: &str, versions: &Versions) -> bool {
-        self.own.iter().any(|own| own == name) || self.types(name, versions).iter().any(|arg_type| !arg_type.is_gone())
+        self.own.iter().any(|own| own == name)
+            || self
+                .types(name, versions)
+                .iter()
+                .any(|arg_type| !arg_type.is_gone())
     }
 }
 
@@ -189,15 +269,28 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
     let words = &words[..options_end(words)];
     words.iter().enumerate().filter_map(|(at, word)| {
         let text = word.to_str()?;
-        let (dashes, text) = ["--", "-"].into_iter().find_map(|dashes| Some((dashes, text.strip_prefix(dashes)?)))?;
-        let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let (dashes, text) = ["--", "-"]
+            .into_iter()
+            .find_map(|dashes| Some((dashes, text.strip_prefix(dashes)?)))?;
+        let (name, joined) = text
+            .split_once('=')
+            .map_or((text, None), |(name, value)| (name, Some(value)));
         // `--x=1 2` is an option only if there is one of that name, and else a value.
-        let odd = words.get(at + 1).is_some_and(|next| next.as_encoded_bytes().starts_with(b"--") && is_value(next));
+        let odd = words
+            .get(at + 1)
+            .is_some_and(|next| next.as_encoded_bytes().starts_with(b"--") && is_value(next));
         if is_value(word) || joined.is_none() && odd || name.contains(['$', '<', '{']) {
             return None;
         }
-        let behind = words[at + 1..].iter().take_while(|word| is_value(word)).filter_map(|word| word.to_str());
+        let behind = words[at + 1..]
+            .iter()
+            .take_while(|word| is_value(word))
+            .filter_map(|word| word.to_str());
         let values = joined.map_or_else(|| behind.collect(), |value| vec![value]);
-        Some(Given { dashes, name, values })
+        Some(Given {
+            dashes,
+            name,
+            values,
+        })
     })
 }

@@ -62,16 +62,33 @@ impl Prefix {
 
     /// The programs that must be on this PATH: not those behind one with an environment of its own.
     pub fn programs(&self) -> impl Iterator<Item = &OsString> {
-        let here = self.layers.iter().position(|layer| Some(layer.name) == self.own_python);
-        self.layers.iter().take(here.map_or(usize::MAX, |at| at + 1)).map(|layer| &layer.words[0])
+        let here = self
+            .layers
+            .iter()
+            .position(|layer| Some(layer.name) == self.own_python);
+        self.layers
+            .iter()
+            .take(here.map_or(usize::MAX, |at| at + 1))
+            .map(|layer| &layer.words[0])
     }
 
     pub fn in_front_of(&self, command: Vec<OsString>) -> Vec<OsString> {
-        self.layers.split_inclusive(|layer| layer.is_shell).rev().fold(command, |command, layers| {
-            let is_shell = layers.last().is_some_and(|layer| layer.is_shell);
-            let behind = if is_shell { vec![shell::line(&command)] } else { command };
-            layers.iter().flat_map(|layer| layer.words.clone()).chain(behind).collect()
-        })
+        self.layers
+            .split_inclusive(|layer| layer.is_shell)
+            .rev()
+            .fold(command, |command, layers| {
+                let is_shell = layers.last().is_some_and(|layer| layer.is_shell);
+                let behind = if is_shell {
+                    vec![shell::line(&command)]
+                } else {
+                    command
+                };
+                layers
+                    .iter()
+                    .flat_map(|layer| layer.words.clone())
+                    .chain(behind)
+                    .collect()
+            })
     }
 
     /// Takes one layer off these words.
@@ -83,7 +100,10 @@ impl Prefix {
         }
         // A shell takes it for a variable of the command.
         if self.layers.last().is_none_or(|layer| layer.is_shell) && assignment(first).is_some() {
-            let Behind::At(at) = self.take_program(&[&[OsString::from("env")], words].concat())? else { return None };
+            let Behind::At(at) = self.take_program(&[&[OsString::from("env")], words].concat())?
+            else {
+                return None;
+            };
             return Some(Behind::At(at - 1));
         }
         let name = base_name(first);
@@ -94,7 +114,8 @@ impl Prefix {
     }
 
     fn take_program(&mut self, words: &[OsString]) -> Option<Behind> {
-        let (program, name) = program::all().find_map(|program| program.name_in(words).map(|name| (program, name)))?;
+        let (program, name) = program::all()
+            .find_map(|program| program.name_in(words).map(|name| (program, name)))?;
         let (options, mut at) = program.read_options(words, name.split(' ').count())?;
         let mut set = Vec::new();
         if program.sets_variables {
@@ -105,21 +126,31 @@ impl Prefix {
         words.get(at..).filter(|behind| !behind.is_empty())?;
         self.set.extend(set);
         if name == "env" {
-            let unset = options.iter().filter(|(name, _)| ["-u", "--unset"].contains(&name.as_str()));
-            self.unset.extend(unset.filter_map(|(_, value)| value.clone()));
+            let unset = options
+                .iter()
+                .filter(|(name, _)| ["-u", "--unset"].contains(&name.as_str()));
+            self.unset
+                .extend(unset.filter_map(|(_, value)| value.clone()));
         }
         self.own_python = self.own_python.or(program.own_python.then_some(name));
         if self.barrier.is_none() {
             self.barrier = program.barrier(name, &options);
         }
-        self.layers.push(Layer { name, words: words[..at].to_vec(), is_shell: false });
+        self.layers.push(Layer {
+            name,
+            words: words[..at].to_vec(),
+            is_shell: false,
+        });
         Some(Behind::At(at))
     }
 
     /// `bash -lc 'swift sft …'`. A text that is more than one plain command is not taken apart.
     fn take_shell(&mut self, name: &'static str, words: &[OsString]) -> Option<Behind> {
         let at = words.len().checked_sub(2).filter(|at| *at > 0)?;
-        let flags: Vec<&str> = words[1..=at].iter().filter_map(|word| word.to_str()?.strip_prefix('-')).collect();
+        let flags: Vec<&str> = words[1..=at]
+            .iter()
+            .filter_map(|word| word.to_str()?.strip_prefix('-'))
+            .collect();
         let are_known = flags.len() == at && flags.concat().bytes().all(|b| b"celux".contains(&b));
         if !are_known || !flags[at - 1].ends_with('c') {
             return None;
@@ -129,8 +160,14 @@ impl Prefix {
         if flags.concat().contains('l') {
             self.own_python = self.own_python.or(Some(name));
         }
-        self.layers.push(Layer { name, words: words[..=at].to_vec(), is_shell: true });
-        Some(Behind::InText(command.into_iter().map(OsString::from).collect()))
+        self.layers.push(Layer {
+            name,
+            words: words[..=at].to_vec(),
+            is_shell: true,
+        });
+        Some(Behind::InText(
+            command.into_iter().map(OsString::from).collect(),
+        ))
     }
 }
 

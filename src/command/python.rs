@@ -35,49 +35,92 @@ impl Python {
 
     /// `options` are those in the shebang, such as pipx's `-E`.
     fn with_options(program: PathBuf, options: &str, host: &Host) -> Self {
-        let ignores = |letters: &[char]| options.split(' ').any(|word| word.starts_with('-') && word.contains(letters));
-        let path = if ignores(&['E', 'I']) { None } else { host.nonempty_var(vars::PYTHONPATH) };
-        let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
+        let ignores = |letters: &[char]| {
+            options
+                .split(' ')
+                .any(|word| word.starts_with('-') && word.contains(letters))
+        };
+        let path = if ignores(&['E', 'I']) {
+            None
+        } else {
+            host.nonempty_var(vars::PYTHONPATH)
+        };
+        let named = path
+            .into_iter()
+            .flat_map(|path| path.split(':'))
+            .map(|entry| host.cwd.join(entry))
+            .collect();
         let user_base = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from);
         let has_user = !ignores(&['s', 'I']) && host.nonempty_var("PYTHONNOUSERSITE").is_none();
-        let user = if has_user { user_base.or_else(|| Some(host.home()?.join(".local"))) } else { None };
+        let user = if has_user {
+            user_base.or_else(|| Some(host.home()?.join(".local")))
+        } else {
+            None
+        };
         let sites = sites(&program, user.as_deref());
-        Python { program, named, sites, installed: OnceCell::new() }
+        Python {
+            program,
+            named,
+            sites,
+            installed: OnceCell::new(),
+        }
     }
 
     pub fn of_script(script: &Path, host: &Host) -> Option<Self> {
-        let found = interpreter(script, host).or_else(|| interpreter(&behind_pyenv(script, host)?, host));
+        let found =
+            interpreter(script, host).or_else(|| interpreter(&behind_pyenv(script, host)?, host));
         found.map(|(program, options)| Self::with_options(program, &options, host))
     }
 
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
-        let program = ["python3", "python"].iter().find_map(|name| host.find_program(OsStr::new(name)))?;
+        let program = ["python3", "python"]
+            .iter()
+            .find_map(|name| host.find_program(OsStr::new(name)))?;
         Some(Self::at(program, host))
     }
 
     /// `3.11`, by its name or that of the file its links lead to.
     pub(crate) fn own_version(&self) -> Option<String> {
-        Some(version_of(&self.program)?.trim_start_matches("python").to_string())
+        Some(
+            version_of(&self.program)?
+                .trim_start_matches("python")
+                .to_string(),
+        )
     }
 
     /// False where the folders of packages are not known.
     pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
         let is_there = self.sites.iter().any(|site| site.join(inside).is_file());
-        !self.sites.is_empty() && !is_there && self.version(distribution).is_none() && self.file(inside).is_none()
+        !self.sites.is_empty()
+            && !is_there
+            && self.version(distribution).is_none()
+            && self.file(inside).is_none()
     }
 
     /// `inside` is like `swift/cli/sft.py`.
     pub fn file(&self, inside: &str) -> Option<PathBuf> {
         let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());
         // Folders are listed only where the plain place has no such file: an editable install.
-        let at_site = |site: &PathBuf| in_folder(site).or_else(|| added_by_pth(site).iter().find_map(in_folder));
-        let found = self.named.iter().find_map(in_folder).or_else(|| self.sites.iter().find_map(at_site));
-        found.or_else(|| self.sites.iter().find_map(|site| mapped_by_finder(site, inside)))
+        let at_site = |site: &PathBuf| {
+            in_folder(site).or_else(|| added_by_pth(site).iter().find_map(in_folder))
+        };
+        let found = self
+            .named
+            .iter()
+            .find_map(in_folder)
+            .or_else(|| self.sites.iter().find_map(at_site));
+        found.or_else(|| {
+            self.sites
+                .iter()
+                .find_map(|site| mapped_by_finder(site, inside))
+        })
     }
 
     /// Looks for a module as `python -m` does from the current folder.
     pub(crate) fn seek(&self, module: &str, host: &Host) -> Presence {
-        let Some(version) = version_of(&self.program) else { return Presence::Unknown };
+        let Some(version) = version_of(&self.program) else {
+            return Presence::Unknown;
+        };
         // `sys.path` may have other folders than those that are known.
         if self.sites.is_empty() || host.nonempty_var("PYTHONHOME").is_some() {
             return Presence::Unknown;
@@ -93,13 +136,19 @@ impl Python {
     }
 
     pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
-        self.version_text(distribution).as_deref().map(Version::parse)
+        self.version_text(distribution)
+            .as_deref()
+            .map(Version::parse)
     }
 
     /// As its metadata say it: `5.0.0rc1`, `2.9.0+cu128`.
     pub fn version_text(&self, distribution: &str) -> Option<String> {
         let installed = self.installed.get_or_init(|| {
-            let names = self.named.iter().chain(&self.sites).flat_map(|folder| names_in(folder));
+            let names = self
+                .named
+                .iter()
+                .chain(&self.sites)
+                .flat_map(|folder| names_in(folder));
             names.filter(|name| name.ends_with(".dist-info")).collect()
         });
         let in_name = |folder: &String| {
@@ -107,7 +156,11 @@ impl Python {
             is_same(name, distribution).then(|| version.to_string())
         };
         let found = installed.iter().find_map(in_name);
-        let found = found.or_else(|| self.sites.iter().find_map(|site| egg_version(site, distribution)));
+        let found = found.or_else(|| {
+            self.sites
+                .iter()
+                .find_map(|site| egg_version(site, distribution))
+        });
         found.or_else(|| {
             let mut folders = self.sites.iter().flat_map(|site| added_by_pth(site));
             folders.find_map(|folder| names_in(&folder).find_map(|name| in_name(&name)))
@@ -117,7 +170,12 @@ impl Python {
 
 fn head(script: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
-    reading::open(script).ok()??.0.take(512).read_to_end(&mut head).ok()?;
+    reading::open(script)
+        .ok()??
+        .0
+        .take(512)
+        .read_to_end(&mut head)
+        .ok()?;
     Some(head)
 }
 
@@ -126,19 +184,33 @@ pub fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
     let head = head(script)?;
     let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');
     let first = lines.next()?.trim_ascii();
-    let (program, rest) = first.split_at(first.iter().position(|b| *b == b' ').unwrap_or(first.len()));
+    let (program, rest) =
+        first.split_at(first.iter().position(|b| *b == b' ').unwrap_or(first.len()));
     let program = Path::new(OsStr::from_bytes(program));
     let plain = |program: PathBuf| (program, String::new());
     match program.file_name()?.to_str()? {
         "env" => {
-            let mut words = rest.split(|b| *b == b' ').filter(|word| !word.is_empty() && *word != b"-S");
+            let mut words = rest
+                .split(|b| *b == b' ')
+                .filter(|word| !word.is_empty() && *word != b"-S");
             let word = OsStr::from_bytes(words.next()?);
-            is_python(word).then(|| host.find_program(word)).flatten().map(plain)
+            is_python(word)
+                .then(|| host.find_program(word))
+                .flatten()
+                .map(plain)
         }
         // pip writes `'''exec' "/path to/python" "$0" "$@"` where the interpreter's path is too long or has a space.
-        "sh" => trampoline(lines.next()?.strip_prefix(b"'''exec' ")?.trim_ascii(), script).map(plain),
-        _ => is_python(program.as_os_str())
-            .then(|| (program.to_path_buf(), String::from_utf8_lossy(rest.trim_ascii()).into_owned())),
+        "sh" => trampoline(
+            lines.next()?.strip_prefix(b"'''exec' ")?.trim_ascii(),
+            script,
+        )
+        .map(plain),
+        _ => is_python(program.as_os_str()).then(|| {
+            (
+                program.to_path_buf(),
+                String::from_utf8_lossy(rest.trim_ascii()).into_owned(),
+            )
+        }),
     }
 }
 
@@ -146,7 +218,12 @@ fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
     // uv writes `"$(dirname -- "$(realpath -- "$0")")"/'python' "$0" "$@"` where the environment may move.
     if line.starts_with(b"\"$(") {
         let line = std::str::from_utf8(line).ok()?;
-        let name = line.split("\"/").nth(1)?.split(' ').next()?.trim_matches('\'');
+        let name = line
+            .split("\"/")
+            .nth(1)?
+            .split(' ')
+            .next()?
+            .trim_matches('\'');
         return Some(fs::canonicalize(script).ok()?.parent()?.join(name));
     }
     let path = match line.first()? {
@@ -158,14 +235,35 @@ fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
 
 /// The program behind a shim of pyenv. PYENV_VERSION, a `.python-version` file or the global setting names the version.
 fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
-    let root = shim.parent().filter(|folder| folder.ends_with("shims"))?.parent()?;
+    let root = shim
+        .parent()
+        .filter(|folder| folder.ends_with("shims"))?
+        .parent()?;
     head(shim).filter(|head| String::from_utf8_lossy(head).contains("pyenv"))?;
-    let first_line = |path: PathBuf| reading::text_if_any(&path)?.split_whitespace().next().map(str::to_string);
-    let chosen = host.nonempty_var("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
+    let first_line = |path: PathBuf| {
+        reading::text_if_any(&path)?
+            .split_whitespace()
+            .next()
+            .map(str::to_string)
+    };
+    let chosen = host
+        .nonempty_var("PYENV_VERSION")
+        .and_then(|list| list.split(':').next())
+        .map(str::to_string);
     let version = chosen
-        .or_else(|| host.cwd.ancestors().find_map(|folder| first_line(folder.join(".python-version"))))
+        .or_else(|| {
+            host.cwd
+                .ancestors()
+                .find_map(|folder| first_line(folder.join(".python-version")))
+        })
         .or_else(|| first_line(root.join("version")))
         // Others may be able to write a file in a folder above.
         .filter(|version| stays_below(version))?;
-    Some(root.join("versions").join(version).join("bin").join(shim.file_name()?)).filter(|path| path.is_file())
+    Some(
+        root.join("versions")
+            .join(version)
+            .join("bin")
+            .join(shim.file_name()?),
+    )
+    .filter(|path| path.is_file())
 }

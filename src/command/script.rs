@@ -14,7 +14,9 @@ use tokens::Token;
 /// Also true for something below one of these modules.
 pub fn imports(text: &str, modules: &[&str]) -> bool {
     script_source::imports(text).iter().any(|name| {
-        let mut behind = modules.iter().filter_map(|module| name.strip_prefix(module));
+        let mut behind = modules
+            .iter()
+            .filter_map(|module| name.strip_prefix(module));
         behind.any(|rest| rest.is_empty() || rest.starts_with('.'))
     })
 }
@@ -29,7 +31,9 @@ pub fn calls<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let last = name.rsplit('.').next().unwrap_or(name);
     let calls = tokens::calls(&tokens, |token| token.is(last));
     let named = calls.filter(|call| text[..tokens[call.start - 1].at].trim_end().ends_with(name));
-    named.map(|call| between(text, &tokens, call.start, call.end)).collect()
+    named
+        .map(|call| between(text, &tokens, call.start, call.end))
+        .collect()
 }
 
 /// The value that a call gives to a keyword; nothing where `**` may hold it.
@@ -37,7 +41,10 @@ pub fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
     let tokens = call.contains(name).then(|| tokens::tokens(call))?;
     let value = tokens::keyword(&tokens, name)?;
     let start = tokens.len() - value.len();
-    let length = value.iter().position(|token| token.depth == 0 && token.is(",")).unwrap_or(value.len());
+    let length = value
+        .iter()
+        .position(|token| token.depth == 0 && token.is(","))
+        .unwrap_or(value.len());
     Some(between(call, &tokens, start, start + length)).filter(|value| !value.starts_with("**"))
 }
 
@@ -48,7 +55,10 @@ fn between<'a>(text: &'a str, tokens: &[Token], start: usize, end: usize) -> &'a
 
 /// The first line of a value, for a message.
 pub fn shown(value: &str) -> String {
-    value.split_once('\n').map_or_else(|| value.to_string(), |(line, _)| format!("{} …", line.trim_end()))
+    value.split_once('\n').map_or_else(
+        || value.to_string(),
+        |(line, _)| format!("{} …", line.trim_end()),
+    )
 }
 
 pub fn is_text(value: &str) -> bool {

@@ -15,7 +15,9 @@ pub struct SectionOption<'a> {
 
 /// The last option of that name, in any section.
 pub fn find<'a>(words: &'a [OsString], name: &str) -> Option<SectionOption<'a>> {
-    (0..words.len()).rev().find_map(|at| option_at(words, at, name))
+    (0..words.len())
+        .rev()
+        .find_map(|at| option_at(words, at, name))
 }
 
 fn option_at<'a>(words: &'a [OsString], at: usize, name: &str) -> Option<SectionOption<'a>> {
@@ -24,7 +26,10 @@ fn option_at<'a>(words: &'a [OsString], at: usize, name: &str) -> Option<Section
     // hydra's `+` adds a key, `++` adds or replaces it.
     let key = spelled.trim_start_matches('+');
     let (section, last) = key.trim_start_matches("--").rsplit_once('.')?;
-    let is_key = section.chars().all(|c| c.is_alphanumeric() || "._-@".contains(c)) && !section.starts_with('-');
+    let is_key = section
+        .chars()
+        .all(|c| c.is_alphanumeric() || "._-@".contains(c))
+        && !section.starts_with('-');
     if last != name || !is_key || section.is_empty() {
         return None;
     }
@@ -33,11 +38,19 @@ fn option_at<'a>(words: &'a [OsString], at: usize, name: &str) -> Option<Section
             // hydra reads `'zero3'` and `"zero3"` as zero3.
             let inner = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
             let value = inner('\'').or_else(|| inner('"')).unwrap_or(value);
-            Some(SectionOption { spelled, value, at: (at, spelled.len() + 1) })
+            Some(SectionOption {
+                spelled,
+                value,
+                at: (at, spelled.len() + 1),
+            })
         }
         None if key.starts_with("--") => {
             let value = words.get(at + 1).filter(|word| is_value(word))?.to_str()?;
-            Some(SectionOption { spelled, value, at: (at + 1, 0) })
+            Some(SectionOption {
+                spelled,
+                value,
+                at: (at + 1, 0),
+            })
         }
         None => None,
     }

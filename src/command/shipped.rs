@@ -32,9 +32,14 @@ impl ShippedConfig {
 fn of(distribution: &str, version: Option<Version>) -> impl Iterator<Item = ShippedConfig> {
     TABLE.below(&[distribution]).filter_map(move |line| {
         let (word, history) = line.split_once(' ')?;
-        let found = at(history, version.unwrap_or(Version([u32::MAX; 3]))).filter(|file| *file != "-")?;
+        let found =
+            at(history, version.unwrap_or(Version([u32::MAX; 3]))).filter(|file| *file != "-")?;
         let (file, hash) = found.split_once('#').unwrap_or((found, ""));
-        Some(ShippedConfig { word, file, hash: u64::from_str_radix(hash, 16).ok() })
+        Some(ShippedConfig {
+            word,
+            file,
+            hash: u64::from_str_radix(hash, 16).ok(),
+        })
     })
 }
 

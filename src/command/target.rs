@@ -11,25 +11,39 @@ use crate::host::Host;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// `python [options] path`
-    Script { options: Vec<OsString>, path: OsString },
+    Script {
+        options: Vec<OsString>,
+        path: OsString,
+    },
     /// `python [options] -m name`
-    Module { options: Vec<OsString>, name: OsString },
+    Module {
+        options: Vec<OsString>,
+        name: OsString,
+    },
     /// Any other program.
     Program(OsString),
 }
 
 impl Target {
     pub fn script(path: impl Into<OsString>) -> Self {
-        Target::Script { options: Vec::new(), path: path.into() }
+        Target::Script {
+            options: Vec::new(),
+            path: path.into(),
+        }
     }
 
     pub fn module(name: impl Into<OsString>) -> Self {
-        Target::Module { options: Vec::new(), name: name.into() }
+        Target::Module {
+            options: Vec::new(),
+            name: name.into(),
+        }
     }
 
     pub fn word(&self) -> &OsStr {
         match self {
-            Target::Program(word) | Target::Script { path: word, .. } | Target::Module { name: word, .. } => word,
+            Target::Program(word)
+            | Target::Script { path: word, .. }
+            | Target::Module { name: word, .. } => word,
         }
     }
 
@@ -41,7 +55,9 @@ impl Target {
     pub fn is_module(&self, dotted: &str) -> bool {
         match self {
             Target::Module { name, .. } => name == dotted,
-            Target::Script { path, .. } => Path::new(path).ends_with(dotted.replace('.', "/") + ".py"),
+            Target::Script { path, .. } => {
+                Path::new(path).ends_with(dotted.replace('.', "/") + ".py")
+            }
             Target::Program(_) => false,
         }
     }
@@ -64,8 +80,19 @@ pub struct ParsedCommand {
 }
 
 impl ParsedCommand {
-    pub(crate) fn new(target: Target, args: &[OsString], python: Option<OsString>, owner: Option<OsString>) -> Self {
-        ParsedCommand { target, args: args.to_vec(), python, owner, source: OnceCell::new() }
+    pub(crate) fn new(
+        target: Target,
+        args: &[OsString],
+        python: Option<OsString>,
+        owner: Option<OsString>,
+    ) -> Self {
+        ParsedCommand {
+            target,
+            args: args.to_vec(),
+            python,
+            owner,
+            source: OnceCell::new(),
+        }
     }
 
     pub fn parse(words: &[OsString]) -> Self {
@@ -75,7 +102,11 @@ impl ParsedCommand {
         if let Some((target, used)) = is_python(first).then(|| of_python(rest)).flatten() {
             return Self::new(target, &rest[used..], Some(first.clone()), None);
         }
-        let target = if is_script(first) { Target::script(first) } else { Target::Program(first.clone()) };
+        let target = if is_script(first) {
+            Target::script(first)
+        } else {
+            Target::Program(first.clone())
+        };
         Self::new(target, rest, None, Some(first.clone()))
     }
 
@@ -97,11 +128,35 @@ pub(crate) fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
         let options = words[..at].to_vec();
         match text {
             "-W" | "-X" => at += 2,
-            "-m" => return Some((Target::Module { options, name: words.get(at + 1)?.clone() }, at + 2)),
+            "-m" => {
+                return Some((
+                    Target::Module {
+                        options,
+                        name: words.get(at + 1)?.clone(),
+                    },
+                    at + 2,
+                ));
+            }
             "-c" | "-" => return None,
-            _ if text.starts_with("-m") => return Some((Target::Module { options, name: text[2..].into() }, at + 1)),
+            _ if text.starts_with("-m") => {
+                return Some((
+                    Target::Module {
+                        options,
+                        name: text[2..].into(),
+                    },
+                    at + 1,
+                ));
+            }
             _ if text.starts_with('-') => at += 1,
-            _ => return Some((Target::Script { options, path: word.clone() }, at + 1)),
+            _ => {
+                return Some((
+                    Target::Script {
+                        options,
+                        path: word.clone(),
+                    },
+                    at + 1,
+                ));
+            }
         }
     }
     None
@@ -109,7 +164,10 @@ pub(crate) fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
 
 /// The last part of a path: `swift` of `/opt/env/bin/swift`.
 pub(crate) fn base_name(word: &OsStr) -> &str {
-    Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default()
+    Path::new(word)
+        .file_name()
+        .and_then(OsStr::to_str)
+        .unwrap_or_default()
 }
 
 pub fn is_python(word: &OsStr) -> bool {
@@ -118,5 +176,7 @@ pub fn is_python(word: &OsStr) -> bool {
 }
 
 pub(crate) fn is_script(word: &OsStr) -> bool {
-    Path::new(word).extension().is_some_and(|ending| ending == "py")
+    Path::new(word)
+        .extension()
+        .is_some_and(|ending| ending == "py")
 }

@@ -51,7 +51,10 @@ pub(crate) struct Resolved {
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
 /// `place` tells where a key of the config was written. The config is returned even when there are problems, because
 /// `check` may find more of them.
-pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (Resolved, Vec<Problem>) {
+pub(crate) fn resolve(
+    context: &FillContext,
+    place: impl Fn(&str) -> Place,
+) -> (Resolved, Vec<Problem>) {
     let trainer = context.job.trainer;
     let (mut resolved, mut problems) = (Resolved::default(), Vec::new());
     let comparing = context.comparing();
@@ -73,14 +76,26 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> (
     let by_nobody_else = fills_alone(trainer);
     if by_nobody_else {
         let Resolved { left, config, .. } = &mut resolved;
-        let open: Vec<LeftAuto> = left.extract_if(.., |open| !take_out(config, open, trainer)).collect();
-        let plain = |key: &str| RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain);
-        let sets = open.iter().map(|LeftAuto { key, .. }| set(key, plain(key).unwrap_or("VALUE")));
+        let open: Vec<LeftAuto> = left
+            .extract_if(.., |open| !take_out(config, open, trainer))
+            .collect();
+        let plain = |key: &str| {
+            RULES
+                .iter()
+                .find(|rule| rule.key == key)
+                .and_then(|rule| rule.plain)
+        };
+        let sets = open
+            .iter()
+            .map(|LeftAuto { key, .. }| set(key, plain(key).unwrap_or("VALUE")));
         // One fix for all of them, with the first.
         let mut all = sets.clone().reduce(Fix::and);
         for (LeftAuto { key, why }, fix) in open.iter().zip(sets) {
-            let what = format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
-            let found = Problem::error(Rule::Auto, what).at(place(key)).fix(all.take().unwrap_or(fix));
+            let what =
+                format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
+            let found = Problem::error(Rule::Auto, what)
+                .at(place(key))
+                .fix(all.take().unwrap_or(fix));
             problems.push(found.when(noticed(key, context)));
         }
     }
@@ -99,10 +114,20 @@ fn fills_alone(trainer: &Trainer) -> bool {
 }
 
 impl Resolved {
-    fn fill(&mut self, rule: &AutoRule, context: &FillContext, place: impl Fn(&str) -> Place) -> Result<(), Problem> {
+    fn fill(
+        &mut self,
+        rule: &AutoRule,
+        context: &FillContext,
+        place: impl Fn(&str) -> Place,
+    ) -> Result<(), Problem> {
         let trainer = context.job.trainer;
         let key = rule.key;
-        let mut leave = |why: &str| self.left.push(LeftAuto { key: key.to_string(), why: why.to_string() });
+        let mut leave = |why: &str| {
+            self.left.push(LeftAuto {
+                key: key.to_string(),
+                why: why.to_string(),
+            });
+        };
         if let Some(why) = context.by_launcher.or_else(|| trainer.source_of_auto(key)) {
             leave(why);
             return Ok(());
@@ -116,11 +141,26 @@ impl Resolved {
         };
         match answer {
             Ok(_) if context.no_fill => leave("--no-fill"),
-            Ok(FilledValue { value, from, mut arguments }) => {
-                let argument = if arguments.len() == 1 { arguments.pop() } else { None };
-                self.fills.push(Fill { key, value, from, argument });
+            Ok(FilledValue {
+                value,
+                from,
+                mut arguments,
+            }) => {
+                let argument = if arguments.len() == 1 {
+                    arguments.pop()
+                } else {
+                    None
+                };
+                self.fills.push(Fill {
+                    key,
+                    value,
+                    from,
+                    argument,
+                });
             }
-            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => leave("set in the script"),
+            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
+                leave("set in the script");
+            }
             Err(Unfilled::Deferred(why)) => leave(&why),
             Err(Unfilled::Unsupported) => return Err(nobody_fills(key, place(key), context)),
             Err(Unfilled::Invalid(problem)) => return Err(problem),
@@ -150,49 +190,103 @@ impl Resolved {
     }
 }
 
-fn mismatch(rule: &AutoRule, value: &Value, place: Place, computed: &FilledValue, context: &FillContext) -> Problem {
+fn mismatch(
+    rule: &AutoRule,
+    value: &Value,
+    place: Place,
+    computed: &FilledValue,
+    context: &FillContext,
+) -> Problem {
     use Severity::{Error, Warning};
     let AutoRule { key, doc, .. } = rule;
-    let FilledValue { value: wanted, from, .. } = computed;
-    let defaults: Vec<&TrainerDefault> = computed.arguments.iter().filter_map(Source::trainer_default).collect();
+    let FilledValue {
+        value: wanted,
+        from,
+        ..
+    } = computed;
+    let defaults: Vec<&TrainerDefault> = computed
+        .arguments
+        .iter()
+        .filter_map(Source::trainer_default)
+        .collect();
     let typed = as_typed(value, &place);
     let differs = format!("`{key}` is {typed} in the config, but");
     let (argument, computes) = match &computed.arguments[..] {
         [one] => (Place::from(one), format!("`{one}` makes it {wanted}")),
-        _ => (Place::from(from), format!("the trainer computes {wanted} from {doc}")),
+        _ => (
+            Place::from(from),
+            format!("the trainer computes {wanted} from {doc}"),
+        ),
     };
-    let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
-    let not_set = format!("{} {} not set", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
+    let names: Vec<String> = defaults
+        .iter()
+        .map(|default| format!("--{}", default.argument))
+        .collect();
+    let not_set = format!(
+        "{} {} not set",
+        names.join(" and "),
+        if names.len() == 1 { "is" } else { "are" }
+    );
     let by_default = format!("the trainer defaults to {wanted}");
     let doubt = computed.arguments.iter().find_map(Source::doubt);
     let (severity, rule, what) = match (doubt, defaults.iter().find_map(|default| default.unless)) {
-        (Some(doubt), _) => {
-            (Warning, Rule::DoubtfulMismatch, format!("{computes} unless the script changes it ({doubt})"))
-        }
+        (Some(doubt), _) => (
+            Warning,
+            Rule::DoubtfulMismatch,
+            format!("{computes} unless the script changes it ({doubt})"),
+        ),
         _ if defaults.is_empty() => (Error, Rule::Mismatch, computes),
         (_, None) => (Error, Rule::Mismatch, format!("{by_default} ({not_set})")),
-        (_, Some(unless)) => (Warning, Rule::DefaultMismatch, format!("{by_default} unless {unless} ({not_set})")),
+        (_, Some(unless)) => (
+            Warning,
+            Rule::DefaultMismatch,
+            format!("{by_default} unless {unless} ({not_set})"),
+        ),
     };
-    let found = Problem { severity, ..Problem::error(rule, format!("{differs} {what}")) };
-    found.at(place).at(argument).fix(mismatch_fixes(key, value, &typed, computed, context))
+    let found = Problem {
+        severity,
+        ..Problem::error(rule, format!("{differs} {what}"))
+    };
+    found
+        .at(place)
+        .at(argument)
+        .fix(mismatch_fixes(key, value, &typed, computed, context))
 }
 
-fn mismatch_fixes(key: &str, value: &Value, typed: &str, computed: &FilledValue, context: &FillContext) -> Fixes {
-    let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(&text.trim().to_lowercase()).ok());
+fn mismatch_fixes(
+    key: &str,
+    value: &Value,
+    typed: &str,
+    computed: &FilledValue,
+    context: &FillContext,
+) -> Fixes {
+    let text = value
+        .as_str()
+        .and_then(|text| serde_json::from_str::<Value>(&text.trim().to_lowercase()).ok());
     let unquoted = text.filter(|value| value.is_number() || value.is_boolean());
     if let Some(plain) = unquoted.as_ref().filter(|plain| **plain == computed.value) {
-        return set_json(key, plain).remark(format!("{typed} is a string")).safe().or(set(key, "auto"));
+        return set_json(key, plain)
+            .remark(format!("{typed} is a string"))
+            .safe()
+            .or(set(key, "auto"));
     }
     let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
     let argument = match &computed.arguments[..] {
         // A product or a list has other parts too.
         _ if key == "train_batch_size" || !is_taken => None,
-        [Source::TrainerDefault(default)] if context.can_be_given(default) => Some(format!("--{}", default.argument)),
+        [Source::TrainerDefault(default)] if context.can_be_given(default) => {
+            Some(format!("--{}", default.argument))
+        }
         [Source::Argument(name)] if name.starts_with("--") => Some(name.clone()),
         _ => None,
     };
-    let other = match (argument.map(|argument| give(argument, typed.trim_matches('"'))), &unquoted) {
-        (Some(argument), Some(number)) => set_json(key, number).and(argument).remark("the second for the trainer"),
+    let other = match (
+        argument.map(|argument| give(argument, typed.trim_matches('"'))),
+        &unquoted,
+    ) {
+        (Some(argument), Some(number)) => set_json(key, number)
+            .and(argument)
+            .remark("the second for the trainer"),
         (Some(argument), None) => argument.remark("for the trainer"),
         (None, _) => set_json(key, &computed.value),
     };
@@ -203,14 +297,25 @@ fn mismatch_fixes(key: &str, value: &Value, typed: &str, computed: &FilledValue,
 pub(crate) fn batch(context: &FillContext) -> Option<(Value, String)> {
     if context.job.trainer.is_hf() {
         let rule = RULES.iter().find(|rule| rule.key == "train_batch_size")?;
-        let FilledValue { value, from, arguments } = rule.value(&context.comparing()).ok()?;
-        let unless = arguments.iter().find_map(|from| from.doubt().or(from.trainer_default()?.unless));
-        return Some((value, unless.map_or(from.clone(), |unless| format!("{from}, unless {unless}"))));
+        let FilledValue {
+            value,
+            from,
+            arguments,
+        } = rule.value(&context.comparing()).ok()?;
+        let unless = arguments
+            .iter()
+            .find_map(|from| from.doubt().or(from.trainer_default()?.unless));
+        return Some((
+            value,
+            unless.map_or(from.clone(), |unless| format!("{from}, unless {unless}")),
+        ));
     }
     let size = |key: &str| context.config.get(key).and_then(Value::as_u64);
     let world = context.topology.world_size.as_ref()?.value;
     let steps = size("gradient_accumulation_steps").unwrap_or(1);
-    if ["sequence_parallel_size", "pipeline", "tensor_parallel"].iter().any(|key| context.config.get(key).is_some())
+    if ["sequence_parallel_size", "pipeline", "tensor_parallel"]
+        .iter()
+        .any(|key| context.config.get(key).is_some())
         || context.job.trainer.is_passthrough()
     {
         return None;
@@ -218,7 +323,12 @@ pub(crate) fn batch(context: &FillContext) -> Option<(Value, String)> {
     let micro = size("train_micro_batch_size_per_gpu")?;
     let whole = world.checked_mul(micro)?.checked_mul(steps)?;
     let agrees = size("train_batch_size").is_none_or(|said| said == whole);
-    agrees.then(|| (whole.into(), format!("{world} × {micro} × {steps} (the config)")))
+    agrees.then(|| {
+        (
+            whole.into(),
+            format!("{world} × {micro} × {steps} (the config)"),
+        )
+    })
 }
 
 /// Removes an open "auto" from the config if the trainer or DeepSpeed sets a missing key. False if nobody sets it.
@@ -245,8 +355,11 @@ fn nobody_fills(key: &str, place: Place, context: &FillContext) -> Problem {
 }
 
 pub(crate) fn filled_by_nobody(key: &str, place: Place) -> Problem {
-    let what = format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
-    Problem::error(Rule::Auto, what).at(place).fix(unset(key).or(set(key, "VALUE")))
+    let what =
+        format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
+    Problem::error(Rule::Auto, what)
+        .at(place)
+        .fix(unset(key).or(set(key, "VALUE")))
 }
 
 fn noticed(key: &str, context: &FillContext) -> Option<When> {

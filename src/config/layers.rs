@@ -31,7 +31,11 @@ impl Layers {
 const COMPARED: usize = 20;
 
 /// Applies the layers, and refuses a config without the keys that the template requires.
-pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> Result<Cow<'t, Value>, Vec<Problem>> {
+pub fn with_layers<'t>(
+    template: &'t Template,
+    layers: &Layers,
+    host: &Host,
+) -> Result<Cow<'t, Value>, Vec<Problem>> {
     let mut config = Cow::Borrowed(&template.config);
     let mut problems = Vec::new();
     for file in &layers.patch {
@@ -42,7 +46,10 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
                 patch::merge(config.to_mut(), object);
                 Ok(())
             }
-            _ => Err(patch::not_a_patch(Place::from(&path), "it is neither a list nor an object")),
+            _ => Err(patch::not_a_patch(
+                Place::from(&path),
+                "it is neither a list nor an object",
+            )),
         });
         if let Err(problem) = applied {
             let typed = file.value.to_string_lossy();
@@ -71,30 +78,56 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
         unset(config.to_mut(), SCHEMA_LINE);
     }
     if !config.is_object() {
-        let problem = Problem::error(Rule::Patch, "the patched config is not a JSON object").at("--patch");
-        problems.push(problem.fix("an operation with the path \"\" replaces the whole config; give it a path"));
+        let problem =
+            Problem::error(Rule::Patch, "the patched config is not a JSON object").at("--patch");
+        problems.push(
+            problem
+                .fix("an operation with the path \"\" replaces the whole config; give it a path"),
+        );
     }
     if config.get("$zlaunch").is_some() {
-        let problem = Problem::error(Rule::Set, "`$zlaunch` cannot be set here: it belongs to a template file");
+        let problem = Problem::error(
+            Rule::Set,
+            "`$zlaunch` cannot be set here: it belongs to a template file",
+        );
         let help = "set variables with --env, choose a template with --deepspeed";
         problems.push(problem.at("--set, --patch").fix(help));
     }
     for need in &template.needs {
-        let wanted = need.when.as_ref().is_none_or(|(key, value)| json::get(&config, key) == Some(value));
+        let wanted = need
+            .when
+            .as_ref()
+            .is_none_or(|(key, value)| json::get(&config, key) == Some(value));
         if wanted && json::get(&config, &need.key).is_none_or(Value::is_null) {
-            let (Template { name, .. }, RequiredKey { key, why, example, .. }) = (template, need);
+            let (
+                Template { name, .. },
+                RequiredKey {
+                    key, why, example, ..
+                },
+            ) = (template, need);
             let what = format!("the template `{name}` needs `{key}`: {why}");
             let problem = Problem::error(Rule::Template, what).at(format!("template {name}"));
             problems.push(problem.fix(fix::set(key, example)));
         }
     }
-    if problems.is_empty() { Ok(config) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(problems)
+    }
 }
 
 pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     // The line with the schema is gone already.
-    let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value) && key.value != SCHEMA_LINE).collect();
-    let known = if missing.is_empty() { Vec::new() } else { json::leaves(config, |_| true) };
+    let missing: Vec<_> = keys
+        .iter()
+        .filter(|key| !unset(config, &key.value) && key.value != SCHEMA_LINE)
+        .collect();
+    let known = if missing.is_empty() {
+        Vec::new()
+    } else {
+        json::leaves(config, |_| true)
+    };
     let problems = missing.into_iter().enumerate().map(|(at, key)| {
         let compared = if at < COMPARED { &known[..] } else { &[] };
         let fixes = match nearest(&key.value, compared.iter().map(String::as_str)) {
@@ -112,7 +145,9 @@ pub(super) fn unset(config: &mut Value, key: &str) -> bool {
         Some((section, name)) => (json::get_mut(config, section), name),
         None => (Some(config), key),
     };
-    section.and_then(Value::as_object_mut).is_some_and(|object| object.shift_remove(name).is_some())
+    section
+        .and_then(Value::as_object_mut)
+        .is_some_and(|object| object.shift_remove(name).is_some())
 }
 
 /// Sets a dotted key and creates the objects on the way. The error is the key whose value is not an object.
@@ -123,7 +158,9 @@ pub fn set(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
         if node.is_null() {
             *node = Value::Object(Map::new());
         }
-        let Some(object) = node.as_object_mut() else { return Err(walked.join(".")) };
+        let Some(object) = node.as_object_mut() else {
+            return Err(walked.join("."));
+        };
         node = object.entry(part).or_insert(Value::Null);
         walked.push(part);
     }

@@ -16,11 +16,15 @@ pub(super) fn not_a_patch(place: Place, why: &str) -> Problem {
 
 /// RFC 7386. Not the crate's, which moves the last key into the place of a removed one.
 pub fn merge(config: &mut Value, patch: Value) {
-    let Value::Object(patch) = patch else { return *config = patch };
+    let Value::Object(patch) = patch else {
+        return *config = patch;
+    };
     if !config.is_object() {
         *config = Value::Object(Map::new());
     }
-    let Some(object) = config.as_object_mut() else { return };
+    let Some(object) = config.as_object_mut() else {
+        return;
+    };
     let mut removed = BTreeSet::new();
     for (key, value) in patch {
         if value.is_null() {
@@ -42,23 +46,37 @@ const MOST_PLACED: usize = 1_000_000;
 const DEEPEST: usize = 128;
 
 /// RFC 6902. One operation at a time, so that the error can name the one that fails.
-pub fn operate(config: &mut Value, operations: Value, place: impl Into<Place>) -> Result<(), Problem> {
+pub fn operate(
+    config: &mut Value,
+    operations: Value,
+    place: impl Into<Place>,
+) -> Result<(), Problem> {
     let place = place.into();
-    let Value::Array(values) = operations else { return Err(not_a_patch(place, "it is not a list")) };
+    let Value::Array(values) = operations else {
+        return Err(not_a_patch(place, "it is not a list"));
+    };
     let mut operations = Vec::new();
     for (number, value) in (1..).zip(values) {
-        operations.push(read(value).map_err(|why| not_a_patch(place.clone(), &format!("operation {number}: {why}")))?);
+        operations
+            .push(read(value).map_err(|why| {
+                not_a_patch(place.clone(), &format!("operation {number}: {why}"))
+            })?);
     }
     let failed = |number: usize, path: &str, what: &str| {
-        Problem::error(Rule::Patch, format!("operation {number} of the patch fails at `{path}`: {what}"))
-            .at(place.clone())
-            .fix("`zlaunch templates NAME` shows the config it is applied to; paths start with `/`")
+        Problem::error(
+            Rule::Patch,
+            format!("operation {number} of the patch fails at `{path}`: {what}"),
+        )
+        .at(place.clone())
+        .fix("`zlaunch templates NAME` shows the config it is applied to; paths start with `/`")
     };
     let too_large = "the patched config is too large or too deeply nested";
     let before = config.clone();
     let (last, mut room) = (operations.len().max(1), MOST_PLACED);
     for (number, operation) in (1..).zip(operations) {
-        if !placed(&operation, config).is_none_or(|(path, value)| fits(value, path.count(), &mut room)) {
+        if !placed(&operation, config)
+            .is_none_or(|(path, value)| fits(value, path.count(), &mut room))
+        {
             return Err(failed(number, "", too_large));
         }
         json_patch::patch(config, &[operation]).map_err(|why| {
@@ -88,7 +106,9 @@ fn read(operation: Value) -> Result<PatchOperation, String> {
         let name = why.split('`').nth(1).unwrap_or_default();
         match why.split_once(' ').unwrap_or_default() {
             ("missing", _) => format!("`{name}` is missing"),
-            ("unknown", _) => format!("`{name}` is not one of add, remove, replace, move, copy, test"),
+            ("unknown", _) => {
+                format!("`{name}` is not one of add, remove, replace, move, copy, test")
+            }
             ("json", _) => "its `path` or `from` is not a JSON pointer, such as `/a/b`".to_string(),
             _ => why,
         }
@@ -96,7 +116,10 @@ fn read(operation: Value) -> Result<PatchOperation, String> {
 }
 
 /// The value that an operation places, and its path.
-fn placed<'a>(operation: &'a PatchOperation, config: &'a Value) -> Option<(&'a Pointer, &'a Value)> {
+fn placed<'a>(
+    operation: &'a PatchOperation,
+    config: &'a Value,
+) -> Option<(&'a Pointer, &'a Value)> {
     Some(match operation {
         PatchOperation::Add(add) => (&add.path, &add.value),
         PatchOperation::Replace(replace) => (&replace.path, &replace.value),
@@ -126,7 +149,9 @@ fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
 /// Puts the keys of every object back into the order they had `before`, since the crate removes a key by moving the last
 /// one into its place. New keys follow in their own order.
 pub fn restore_order(before: &Value, after: &mut Value) {
-    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else { return };
+    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else {
+        return;
+    };
     let mut ordered = Map::new();
     for (key, old) in before {
         if let Some(mut value) = after.get_mut(key).map(Value::take) {

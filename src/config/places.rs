@@ -26,16 +26,36 @@ type FilePositions = (PathBuf, Positions);
 
 impl<'a> Places<'a> {
     /// `config`: with the layers, before "auto" was filled.
-    pub(crate) fn new(config: &'a Value, template: &'a Template, layers: &'a Layers, host: &'a Host) -> Self {
-        Places { config, template, layers, host, patch: OnceCell::new(), files: OnceCell::new() }
+    pub(crate) fn new(
+        config: &'a Value,
+        template: &'a Template,
+        layers: &'a Layers,
+        host: &'a Host,
+    ) -> Self {
+        Places {
+            config,
+            template,
+            layers,
+            host,
+            patch: OnceCell::new(),
+            files: OnceCell::new(),
+        }
     }
 
     pub(crate) fn of(&self, key: &str) -> Place {
         if let Some(sourced) = self.set_at(key) {
             let (name, value) = &sourced.value;
-            let words = self.host.words.iter().rev().filter_map(|word| word.to_str());
+            let words = self
+                .host
+                .words
+                .iter()
+                .rev()
+                .filter_map(|word| word.to_str());
             let mut words = words.map(|word| word.strip_prefix("--set=").unwrap_or(word));
-            let typed = words.find(|word| word.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('=')));
+            let typed = words.find(|word| {
+                word.strip_prefix(name.as_str())
+                    .is_some_and(|rest| rest.starts_with('='))
+            });
             let shown = typed.map_or_else(|| format!("{name}={value}"), str::to_string);
             return Place::from(&Sourced::new(shown, sourced.from.clone()));
         }
@@ -44,10 +64,14 @@ impl<'a> Places<'a> {
         {
             let path = self.host.absolute(&patch.value);
             let file = self.patch.get_or_init(|| positions(&path)).as_ref();
-            return file.and_then(|file| in_file(file, key)).unwrap_or_else(|| Place::key(patch.value.display(), key));
+            return file
+                .and_then(|file| in_file(file, key))
+                .unwrap_or_else(|| Place::key(patch.value.display(), key));
         }
         // In a chain of templates, the first file that has the key.
-        let files = self.files.get_or_init(|| self.template.files().filter_map(positions).collect());
+        let files = self
+            .files
+            .get_or_init(|| self.template.files().filter_map(positions).collect());
         let found = files.iter().find_map(|file| in_file(file, key));
         found.unwrap_or_else(|| match &self.template.origin {
             Origin::BuiltIn => Place::key(format_args!("template {}", self.template.name), key),
@@ -57,9 +81,14 @@ impl<'a> Places<'a> {
 
     /// The last `--set` of the key itself or of a section around it.
     fn set_at(&self, key: &str) -> Option<&Sourced<(String, Value)>> {
-        let is_inside = |key: &str, section: &str| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        let is_inside = |key: &str, section: &str| {
+            key.strip_prefix(section)
+                .is_some_and(|rest| rest.starts_with('.'))
+        };
         let mut sets = self.layers.set.iter().rev();
-        let around = sets.clone().find(|set| key == set.value.0 || is_inside(key, &set.value.0));
+        let around = sets
+            .clone()
+            .find(|set| key == set.value.0 || is_inside(key, &set.value.0));
         if around.is_some() || json::get(&self.template.config, key).is_some() {
             return around;
         }
@@ -69,7 +98,10 @@ impl<'a> Places<'a> {
 }
 
 fn positions(path: &Path) -> Option<FilePositions> {
-    Some((path.to_path_buf(), json::positions(&reading::read_text(path).ok()?)?))
+    Some((
+        path.to_path_buf(),
+        json::positions(&reading::read_text(path).ok()?)?,
+    ))
 }
 
 fn in_file((path, positions): &FilePositions, key: &str) -> Option<Place> {
@@ -93,7 +125,13 @@ fn typed_at(place: &Place) -> Option<String> {
             let text = reading::text_if_any(file)?;
             let line = text.lines().nth(line.checked_sub(1)?)?;
             let (_, written) = line.get(column.checked_sub(1)?..)?.split_once(':')?;
-            Some(written.trim_start().split([',', '}', ' ', '/']).next()?.to_string())
+            Some(
+                written
+                    .trim_start()
+                    .split([',', '}', ' ', '/'])
+                    .next()?
+                    .to_string(),
+            )
         }
         Place::Option { value, .. } => Some(value.split_once('=')?.1.to_string()),
         _ => None,

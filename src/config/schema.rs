@@ -22,7 +22,11 @@ const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt")
 
 /// Used if no DeepSpeed is found.
 pub fn newest() -> Version {
-    VERSIONS.lines().next_back().map(Version::parse).unwrap_or_default()
+    VERSIONS
+        .lines()
+        .next_back()
+        .map(Version::parse)
+        .unwrap_or_default()
 }
 
 pub fn version_match(version: Version) -> VersionMatch {
@@ -73,7 +77,9 @@ pub enum Known {
 }
 
 pub fn find(key: &str, version: Version) -> Option<KeySpec> {
-    let line = lines_from(key).next().filter(|line| keys::key_of(line) == key)?;
+    let line = lines_from(key)
+        .next()
+        .filter(|line| keys::key_of(line) == key)?;
     Some(KeySpec::read(line, version))
 }
 
@@ -82,11 +88,17 @@ pub fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
 }
 
 /// The parameters an optimizer or a scheduler takes; those of all where none is named, and none for one that is not recorded.
-pub fn parameters(section: &str, name: Option<&str>, version: Version) -> impl Iterator<Item = KeySpec> {
+pub fn parameters(
+    section: &str,
+    name: Option<&str>,
+    version: Version,
+) -> impl Iterator<Item = KeySpec> {
     let name = name.map(|name| format!("{name}.")).unwrap_or_default();
     let prefix = format!("{section}.params@{name}");
     let lines = lines_from(&prefix).take_while(move |line| line.starts_with(&prefix));
-    lines.map(move |line| KeySpec::read(line, version)).filter(|entry| entry.known() == Known::Yes)
+    lines
+        .map(move |line| KeySpec::read(line, version))
+        .filter(|entry| entry.known() == Known::Yes)
 }
 
 impl KeySpec {
@@ -100,14 +112,17 @@ impl KeySpec {
             key,
             version,
             // A test parses every line, so this never happens.
-            kind: ValueType::parse(kind.strip_suffix('?').unwrap_or(kind)).unwrap_or(ValueType::Any),
+            kind: ValueType::parse(kind.strip_suffix('?').unwrap_or(kind))
+                .unwrap_or(ValueType::Any),
             nullable,
             checked,
             range: at(range, version),
             default: at(default, version),
             since: (since != "-").then(|| Version::parse(since)),
-            removed: (removed != "-")
-                .then(|| Removed { version: Version::parse(removed), refused: removed.ends_with('!') }),
+            removed: (removed != "-").then(|| Removed {
+                version: Version::parse(removed),
+                refused: removed.ends_with('!'),
+            }),
             alias_of: now.strip_prefix('='),
             replaced_by: now.strip_prefix('>'),
         }
@@ -120,8 +135,12 @@ impl KeySpec {
     pub fn known(&self) -> Known {
         match (self.since, self.removed) {
             (Some(since), _) if self.version < since => Known::Later(since),
-            (_, Some(removed)) if self.version >= removed.version && removed.refused => Known::Refused(removed.version),
-            (_, Some(removed)) if self.version >= removed.version => Known::Dropped(removed.version),
+            (_, Some(removed)) if self.version >= removed.version && removed.refused => {
+                Known::Refused(removed.version)
+            }
+            (_, Some(removed)) if self.version >= removed.version => {
+                Known::Dropped(removed.version)
+            }
             _ if self.kind == ValueType::Unread => Known::Paused,
             _ => Known::Yes,
         }
@@ -129,7 +148,11 @@ impl KeySpec {
 
     /// `None` if it is no section, or one that the version does not read.
     pub fn policy(&self) -> Option<UnknownKeys> {
-        if self.known() == Known::Yes { self.kind.policy() } else { None }
+        if self.known() == Known::Yes {
+            self.kind.policy()
+        } else {
+            None
+        }
     }
 
     fn bounds(&self) -> ValueRange {
@@ -144,7 +167,8 @@ impl KeySpec {
     /// `None` if DeepSpeed accepts the value.
     pub fn fault(&self, value: &Value) -> Option<ValueFault> {
         if value.is_null() {
-            let taken = self.nullable || matches!(self.kind, ValueType::SectionOrFalsy | ValueType::Any);
+            let taken =
+                self.nullable || matches!(self.kind, ValueType::SectionOrFalsy | ValueType::Any);
             return (!taken).then_some(ValueFault::Type);
         }
         if self.version < PYDANTIC_2 && self.is_in_model() {
@@ -155,7 +179,10 @@ impl KeySpec {
 
     /// The monitors are fields of a model that has no name in the config.
     fn is_in_model(&self) -> bool {
-        let section = self.key.rsplit_once('.').and_then(|(section, _)| find(section, self.version));
+        let section = self
+            .key
+            .rsplit_once('.')
+            .and_then(|(section, _)| find(section, self.version));
         section.is_some_and(|section| section.kind.is_model()) || is_monitor(self.key)
     }
 
@@ -178,13 +205,21 @@ impl KeySpec {
         let mut forms = match self.kind {
             _ if BATCH_SIZES.contains(&self.key) => {
                 // Any number above 0, and true is 1.
-                vec![json!({"type": ["number", "boolean"], "exclusiveMinimum": 0, "not": {"const": false}})]
+                vec![
+                    json!({"type": ["number", "boolean"], "exclusiveMinimum": 0, "not": {"const": false}}),
+                ]
             }
-            _ if self.key == "sequence_parallel_size" && !self.version.is_before(SEQUENCE_JUDGED) => {
+            _ if self.key == "sequence_parallel_size"
+                && !self.version.is_before(SEQUENCE_JUDGED) =>
+            {
                 return vec![json!({"type": "integer", "not": {"const": 0}})];
             }
-            kind if !self.checked => json_schema::as_it_is(kind, self.nullable).unwrap_or_else(|| kind.forms(range)),
-            kind if self.version < PYDANTIC_2 && self.is_in_model() => kind.forms_of_pydantic1(range),
+            kind if !self.checked => {
+                json_schema::as_it_is(kind, self.nullable).unwrap_or_else(|| kind.forms(range))
+            }
+            kind if self.version < PYDANTIC_2 && self.is_in_model() => {
+                kind.forms_of_pydantic1(range)
+            }
             kind => kind.forms(range),
         };
         if self.nullable {
@@ -207,7 +242,11 @@ impl KeySpec {
     }
 }
 
-const BATCH_SIZES: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
+const BATCH_SIZES: [&str; 3] = [
+    "train_batch_size",
+    "train_micro_batch_size_per_gpu",
+    "gradient_accumulation_steps",
+];
 
 fn is_monitor(key: &str) -> bool {
     ["tensorboard", "wandb", "csv_monitor", "comet"].contains(&key)
@@ -215,11 +254,15 @@ fn is_monitor(key: &str) -> bool {
 
 /// True if DeepSpeed refuses a config with "auto" in this place when it reads it. From pydantic models it drops an "auto".
 pub fn refuses_auto(key: &str, version: Version) -> bool {
-    let Some(entry) = find(key, version).filter(|entry| entry.known() == Known::Yes) else { return false };
+    let Some(entry) = find(key, version).filter(|entry| entry.known() == Known::Yes) else {
+        return false;
+    };
     // `bfloat16` is only read if `bf16` is missing.
     let mut dropped = is_monitor(key) || key == "bfloat16";
     if let Some((section, _)) = key.rsplit_once('.') {
-        let Some(policy) = find(section, version).and_then(|section| section.policy()) else { return false };
+        let Some(policy) = find(section, version).and_then(|section| section.policy()) else {
+            return false;
+        };
         dropped |= policy == UnknownKeys::Refused;
     }
     let compared = BATCH_SIZES.contains(&key)

@@ -23,15 +23,22 @@ use crate::report::{self, OutputFile, Problem, Rule};
 /// Writes a program that everybody may run.
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
     // Others could choose what is executed if they could write to the folder.
-    let folder = DirBuilder::new().recursive(true).mode(0o755).create(folder_of(path));
+    let folder = DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(folder_of(path));
     let written = folder.and_then(|()| write_atomically(path, text.as_bytes(), 0o755));
     written.map_err(|why| report::cannot_write(OutputFile::PROGRAM, path, &why))
 }
 
 /// Removes files, and those of the folders that are then empty.
-pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Path>) -> Result<(), Problem> {
+pub(crate) fn remove<'a>(
+    files: &[PathBuf],
+    folders: impl Iterator<Item = &'a Path>,
+) -> Result<(), Problem> {
     for file in files {
-        fs::remove_file(file).map_err(|why| report::cannot_write(OutputFile::PROGRAM, file, &why))?;
+        fs::remove_file(file)
+            .map_err(|why| report::cannot_write(OutputFile::PROGRAM, file, &why))?;
     }
     // This fails for a folder that is not empty.
     folders.for_each(|folder| drop(fs::remove_dir(folder)));
@@ -42,7 +49,11 @@ pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Pa
 pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
     let written = in_private_folder(folder_of(path), || {
         let file = PendingFile::write(path, text.as_bytes(), 0o600)?;
-        if force { file.put_in_place() } else { rename_new(&file.temporary, path) }
+        if force {
+            file.put_in_place()
+        } else {
+            rename_new(&file.temporary, path)
+        }
     });
     written.map_err(|why| match why.kind() {
         io::ErrorKind::AlreadyExists => report::would_overwrite(path),
@@ -60,7 +71,12 @@ pub(crate) fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 /// Writes a file of the launch, unless it is already there with this content.
-pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -> Result<(), Problem> {
+pub(super) fn write(
+    path: &Path,
+    text: &str,
+    kind: FileKind,
+    what: OutputFile,
+) -> Result<(), Problem> {
     let failed = |why: io::Error| report::cannot_write(what, path, &why);
     let folder = folder_of(path);
     if kind == FileKind::Named {
@@ -69,12 +85,17 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
         // The one above is made only in a cache (`Host::configs_folder`): what TMPDIR names is the user's to make.
         let above = folder_of(folder);
         if !above.is_dir() && !folder.ends_with("zlaunch/configs") {
-            return Err(failed(io::Error::other(format!("there is no folder `{}`", above.display()))));
+            return Err(failed(io::Error::other(format!(
+                "there is no folder `{}`",
+                above.display()
+            ))));
         }
         make_folder(folder).map_err(failed)?;
         // In a shared temporary folder, somebody else may have made it first.
         let seen = fs::symlink_metadata(folder);
-        let is_ours = seen.is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw() && it.mode() & 0o022 == 0);
+        let is_ours = seen.is_ok_and(|it| {
+            it.is_dir() && it.uid() == geteuid().as_raw() && it.mode() & 0o022 == 0
+        });
         if !is_ours || open_to_others(folder, Trust::OwnerAlone).is_some() {
             let what = "the folder for resolved configs does not belong to you alone";
             let help = "set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH";
@@ -88,8 +109,14 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
 }
 
 /// Makes a folder that the user named and writes into it. If that fails, the folders that were not there before are gone.
-pub(super) fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let missing: Vec<&Path> = folder.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
+pub(super) fn in_private_folder<T>(
+    folder: &Path,
+    write: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    let missing: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|path| fs::symlink_metadata(path).is_err())
+        .collect();
     let written = refuse_links_of_others(folder)
         .and_then(|()| make_folder(folder))
         // Somebody may have put a link there in between. From now on it is a folder of ours.
@@ -120,10 +147,17 @@ impl<'a> PendingFile<'a> {
         let mut attempt = 0;
         let (mut file, temporary) = loop {
             let temporary = folder_of(path).join(temporary_name(&name, attempt));
-            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary) {
+            match OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(mode)
+                .open(&temporary)
+            {
                 Ok(file) => break (file, temporary),
                 // Left behind by a process with the same pid, on this machine or another.
-                Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
+                Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
+                    attempt += 1;
+                }
                 Err(why) => return Err(why),
             }
         };
@@ -185,7 +219,9 @@ fn refuse_links_of_others(path: &Path) -> io::Result<()> {
             walked = target;
         } else if open {
             let link = target.display();
-            return Err(io::Error::other(format!("`{link}` is a link in a folder that anyone can write to")));
+            return Err(io::Error::other(format!(
+                "`{link}` is a link in a folder that anyone can write to"
+            )));
         } else {
             let real = fs::canonicalize(&target)?;
             refuse_links_of_others(&walked.join(fs::read_link(&target)?))?;
@@ -198,10 +234,17 @@ fn refuse_links_of_others(path: &Path) -> io::Result<()> {
 /// The file is private and already has this content. Links are not followed.
 fn has_content(path: &Path, content: &[u8]) -> bool {
     let mut found = Vec::new();
-    let opened = OpenOptions::new().read(true).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits()).open(path);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
+        .open(path);
     opened.is_ok_and(|file| {
-        file.metadata().is_ok_and(|seen| seen.is_file() && seen.mode() & 0o077 == 0)
-            && file.take(content.len() as u64 + 1).read_to_end(&mut found).is_ok()
+        file.metadata()
+            .is_ok_and(|seen| seen.is_file() && seen.mode() & 0o077 == 0)
+            && file
+                .take(content.len() as u64 + 1)
+                .read_to_end(&mut found)
+                .is_ok()
             && found == content
     })
 }
@@ -212,9 +255,14 @@ pub(super) fn remove_stale(folder: &Path, names: &[&str]) {
     const AGE: Duration = Duration::from_secs(3600);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let is_ours = name.to_str().is_some_and(|name| names.iter().any(|known| is_temporary_name(name, known)));
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| names.iter().any(|known| is_temporary_name(name, known)));
         let is_old = |file: fs::Metadata| {
-            file.is_file() && file.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > AGE))
+            file.is_file()
+                && file
+                    .modified()
+                    .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > AGE))
         };
         if is_ours && entry.metadata().is_ok_and(is_old) {
             let _ = fs::remove_file(entry.path());
@@ -231,8 +279,12 @@ fn temporary_name(target: &str, attempt: u32) -> String {
 
 /// `.TARGET.PID.ATTEMPT`, as `temporary_name` makes it.
 fn is_temporary_name(name: &str, target: &str) -> bool {
-    let numbers = name.strip_prefix('.').and_then(|name| name.strip_prefix(target)?.strip_prefix('.'));
-    numbers.and_then(|numbers| numbers.split_once('.')).is_some_and(|(pid, attempt)| is_number(pid) && is_number(attempt))
+    let numbers = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_prefix(target)?.strip_prefix('.'));
+    numbers
+        .and_then(|numbers| numbers.split_once('.'))
+        .is_some_and(|(pid, attempt)| is_number(pid) && is_number(attempt))
 }
 
 pub(super) fn is_number(text: &str) -> bool {

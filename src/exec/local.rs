@@ -25,9 +25,19 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, fix};
 
 /// Signals that ask the ranks to stop. The first one starts the grace period.
-const STOP: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+const STOP: [Signal; 4] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
 /// Signals that are only passed on.
-const FORWARDED: [Signal; 4] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGTSTP, Signal::SIGCONT];
+const FORWARDED: [Signal; 4] = [
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
+];
 /// A process that is still there this long after SIGKILL hangs in the kernel, and nobody can end it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The `argv[0]` of a rank before its exec.
@@ -36,7 +46,10 @@ const RANK: &str = "zlaunch-rank";
 /// Starts the ranks, waits for all of them, and returns their exit status. They meet on `port`, if the plan names none.
 pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<u8, Problem> {
     if is_ignored(Signal::SIGCHLD) {
-        let problem = Problem::error(Rule::Ranks, "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended");
+        let problem = Problem::error(
+            Rule::Ranks,
+            "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended",
+        );
         let problem = problem.at("SIGCHLD, inherited from the program that starts zlaunch");
         return Err(problem.fix(fix::run("env --default-signal=CHLD zlaunch …")));
     }
@@ -49,20 +62,32 @@ pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<
     let started = (0..local.count).try_for_each(|rank| {
         let child = rank_command(rank, plan, port, &exec_error).spawn();
         let child = child.map_err(|why| report::cannot_start_ranks(rank, local.count, &why))?;
-        supervisor.ranks.push(Rank { child, status: None, group_is_empty: false });
+        supervisor.ranks.push(Rank {
+            child,
+            status: None,
+            group_is_empty: false,
+        });
         Ok(())
     });
     drop(exec_error);
     if started.is_err() {
         supervisor.stop(Signal::SIGTERM);
     }
-    supervisor.wait_for_all().map_err(|why| failed(why.into()))?;
+    supervisor
+        .wait_for_all()
+        .map_err(|why| failed(why.into()))?;
     started?;
     let mut errno = [0; 4];
     if exec_errors.read_exact(&mut errno).is_ok() {
-        return Err(report::cannot_execute(&plan.argv[0], &io::Error::from_raw_os_error(i32::from_ne_bytes(errno))));
+        return Err(report::cannot_execute(
+            &plan.argv[0],
+            &io::Error::from_raw_os_error(i32::from_ne_bytes(errno)),
+        ));
     }
-    let all_succeeded = supervisor.ranks.iter().all(|rank| rank.status.is_some_and(|status| status.success()));
+    let all_succeeded = supervisor
+        .ranks
+        .iter()
+        .all(|rank| rank.status.is_some_and(|status| status.success()));
     match (supervisor.first_failure, supervisor.stop_signal) {
         (Some((rank, status)), _) => Err(report::rank_failed(rank, status, local.count > 1)),
         // If all ranks handled the signal and exited with 0, the launch succeeded.
@@ -76,13 +101,19 @@ fn rank_command(rank: u32, plan: &Plan, port: Option<u16>, exec_error: &io::Pipe
     let mut command = Command::new("/proc/self/exe");
     // In a process group of its own: Ctrl-C reaches zlaunch alone, which passes it on.
     command.arg0(RANK).process_group(0);
-    command.args([getpid().to_string(), exec_error.as_raw_fd().to_string()]).args(&plan.argv);
+    command
+        .args([getpid().to_string(), exec_error.as_raw_fd().to_string()])
+        .args(&plan.argv);
     plan.environment.apply(&mut command);
     command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
     command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
     // The first rank may read a file or a pipe. In the background, a terminal would stop it.
     let reads = rank == 0 && !io::stdin().is_terminal();
-    command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
+    command.stdin(if reads {
+        Stdio::inherit()
+    } else {
+        Stdio::null()
+    });
     command
 }
 
@@ -123,13 +154,18 @@ struct Supervisor {
 impl Supervisor {
     fn new(grace: Duration) -> io::Result<Self> {
         // The ranks ignore the signals that the caller made us ignore (nohup).
-        let handled: SigSet = handled_signals().filter(|signal| !is_ignored(*signal)).collect();
+        let handled: SigSet = handled_signals()
+            .filter(|signal| !is_ignored(*signal))
+            .collect();
         handled.thread_block()?;
         // Processes whose rank is gone become our children, so that we learn when they exit.
         set_child_subreaper(true)?;
         Ok(Supervisor {
             ranks: Vec::new(),
-            signals: SignalFd::with_flags(&handled, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?,
+            signals: SignalFd::with_flags(
+                &handled,
+                SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK,
+            )?,
             has_foreign_children: !children().is_empty(),
             grace,
             phase: Phase::Running,
@@ -143,7 +179,11 @@ impl Supervisor {
             if self.ranks.iter().all(|rank| rank.status.is_some()) {
                 let orphans = self.orphans();
                 if self.phase == Phase::GivenUp && !orphans.is_empty() {
-                    let numbers = orphans.iter().map(Pid::to_string).collect::<Vec<_>>().join(", ");
+                    let numbers = orphans
+                        .iter()
+                        .map(Pid::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", ");
                     let what = "processes that the ranks started are still there, and SIGKILL does not end them";
                     let help = "they hang in the kernel, perhaps in a driver or a file system: see `dmesg`";
                     let problem = Problem::error(Rule::Rank, what).at(numbers).fix(help);
@@ -154,7 +194,11 @@ impl Supervisor {
                     return Ok(());
                 }
                 // Processes that the ranks left behind must not stay.
-                let signal = if matches!(self.phase, Phase::Killing(_)) { Signal::SIGKILL } else { Signal::SIGTERM };
+                let signal = if matches!(self.phase, Phase::Killing(_)) {
+                    Signal::SIGKILL
+                } else {
+                    Signal::SIGTERM
+                };
                 self.stop(signal);
                 for orphan in orphans {
                     // These fail only if it has just exited. Only we collect it, so the number is still its own.
@@ -164,12 +208,16 @@ impl Supervisor {
             let left = match self.phase {
                 Phase::Stopping(Some(deadline)) | Phase::Killing(deadline) => {
                     // Rounded up: with less than a millisecond left, `poll` would return at once, again and again.
-                    let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+                    let left = deadline.saturating_duration_since(Instant::now())
+                        + Duration::from_millis(1);
                     PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
                 }
                 _ => PollTimeout::NONE,
             };
-            match poll(&mut [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)], left) {
+            match poll(
+                &mut [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)],
+                left,
+            ) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(why) => return Err(why),
             }
@@ -200,9 +248,13 @@ impl Supervisor {
                     stop.thread_unblock()?;
                     // As a job of a shell, which then sees which signal it was. Elsewhere the kernel ignores SIGTSTP.
                     let parent = Some(getppid());
-                    let is_job =
-                        getpgid(parent).is_ok_and(|group| group != getpgrp()) && getsid(parent) == getsid(None);
-                    raise(if is_job { Signal::SIGTSTP } else { Signal::SIGSTOP })?;
+                    let is_job = getpgid(parent).is_ok_and(|group| group != getpgrp())
+                        && getsid(parent) == getsid(None);
+                    raise(if is_job {
+                        Signal::SIGTSTP
+                    } else {
+                        Signal::SIGSTOP
+                    })?;
                     stop.thread_block()?;
                 }
                 Ok(signal) => self.signal_ranks(signal),
@@ -232,7 +284,11 @@ impl Supervisor {
     /// Processes that a rank started and that left its process group. As a subreaper zlaunch becomes their parent when the
     /// rank is gone; until then, a rank may count on what it started.
     fn orphans(&self) -> Vec<Pid> {
-        let mut orphans = if self.has_foreign_children { Vec::new() } else { children() };
+        let mut orphans = if self.has_foreign_children {
+            Vec::new()
+        } else {
+            children()
+        };
         orphans.retain(|child| self.ranks.iter().all(|rank| rank.group() != *child));
         orphans
     }
@@ -258,11 +314,16 @@ impl Supervisor {
         for orphan in self.orphans() {
             let _ = waitpid(orphan, Some(WaitPidFlag::WNOHANG));
         }
-        for rank in self.ranks.iter_mut().filter(|rank| rank.status.is_some() && !rank.group_is_empty) {
+        for rank in self
+            .ranks
+            .iter_mut()
+            .filter(|rank| rank.status.is_some() && !rank.group_is_empty)
+        {
             let group = Pid::from_raw(-rank.group().as_raw());
-            while !matches!(waitpid(group, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD))
-            {
-            }
+            while !matches!(
+                waitpid(group, Some(WaitPidFlag::WNOHANG)),
+                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD)
+            ) {}
             rank.group_is_empty = killpg(rank.group(), None) == Err(Errno::ESRCH);
         }
     }
@@ -275,7 +336,9 @@ fn handled_signals() -> impl Iterator<Item = Signal> {
 /// Becomes a rank if this process was started as one, after steps that a parent could only take with unsafe code between
 /// fork and exec. Returns the exit status if the program was not executed.
 pub(crate) fn become_rank(words: &[OsString]) -> Option<u8> {
-    let [name, parent, exec_error, program, arguments @ ..] = words else { return None };
+    let [name, parent, exec_error, program, arguments @ ..] = words else {
+        return None;
+    };
     if name != OsStr::new(RANK) {
         return None;
     }
@@ -288,9 +351,16 @@ pub(crate) fn become_rank(words: &[OsString]) -> Option<u8> {
         return Some(report::REFUSED);
     }
     let number = exec_error.to_str()?.parse().ok()?;
-    let mut exec_error = OpenOptions::new().write(true).open(format!("/proc/self/fd/{number}")).ok()?;
+    let mut exec_error = OpenOptions::new()
+        .write(true)
+        .open(format!("/proc/self/fd/{number}"))
+        .ok()?;
     close::<RawFd>(number).ok()?;
-    let errno = Command::new(program).args(arguments).exec().raw_os_error().unwrap_or(Errno::EINVAL as i32);
+    let errno = Command::new(program)
+        .args(arguments)
+        .exec()
+        .raw_os_error()
+        .unwrap_or(Errno::EINVAL as i32);
     let _ = exec_error.write_all(&errno.to_ne_bytes());
     Some(report::NOT_EXECUTABLE)
 }

@@ -35,17 +35,35 @@ pub(crate) struct Rehearsal {
 
 impl Rehearsal {
     /// `spec` is the program's input, but for the folder.
-    pub(crate) fn start(python: &Path, code: &str, mut spec: Value, plan: &Plan, host: &Host) -> Result<Self, Problem> {
+    pub(crate) fn start(
+        python: &Path,
+        code: &str,
+        mut spec: Value,
+        plan: &Plan,
+        host: &Host,
+    ) -> Result<Self, Problem> {
         let (folder, log) = private_folder(host)?;
         let (sender, lines) = mpsc::channel();
         // From here on, dropping it removes the folder.
-        let mut rehearsal = Rehearsal { folder, log, keeper: None, lines };
+        let mut rehearsal = Rehearsal {
+            folder,
+            log,
+            keeper: None,
+            lines,
+        };
         let folder = &rehearsal.folder;
         // The program looks there first, for any file.
-        let place = |path: &Path| folder.join("written").join(host.absolute(path).strip_prefix("/").unwrap_or(path));
+        let place = |path: &Path| {
+            folder
+                .join("written")
+                .join(host.absolute(path).strip_prefix("/").unwrap_or(path))
+        };
         if let Some(config) = &plan.config {
             write(&place(&config.file.path), &config.text)?;
-            config.run_file.as_ref().map_or(Ok(()), |(path, text)| write(&place(path), text))?;
+            config
+                .run_file
+                .as_ref()
+                .map_or(Ok(()), |(path, text)| write(&place(path), text))?;
         }
         let (script, told) = (folder.join("rehearsal.py"), folder.join("spec.json"));
         spec["folder"] = folder.to_string_lossy().into();
@@ -53,14 +71,27 @@ impl Rehearsal {
         write(&told, &spec.to_string())?;
         // This very program, even if its file was replaced in the meantime.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0(sandbox::KEEPER).arg(folder).arg(spec["online"].to_string()).arg(python).arg(script).arg(told);
+        command
+            .arg0(sandbox::KEEPER)
+            .arg(folder)
+            .arg(spec["online"].to_string())
+            .arg(python)
+            .arg(script)
+            .arg(told);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         plan.environment.apply(&mut command);
-        let started = rehearsal.log.try_clone().and_then(|log| command.stderr(log).spawn());
+        let started = rehearsal
+            .log
+            .try_clone()
+            .and_then(|log| command.stderr(log).spawn());
         let mut child = started.map_err(|why| report::cannot_execute(python.as_os_str(), &why))?;
         let told_by = child.stdout.take();
         thread::spawn(move || {
-            for line in told_by.into_iter().flat_map(|output| BufReader::new(output).lines()).map_while(Result::ok) {
+            for line in told_by
+                .into_iter()
+                .flat_map(|output| BufReader::new(output).lines())
+                .map_while(Result::ok)
+            {
                 let _ = sender.send(line);
             }
         });
@@ -71,8 +102,13 @@ impl Rehearsal {
     /// The end of what the program printed.
     pub(crate) fn printed(&self) -> String {
         let mut bytes = vec![0; 1 << 16];
-        let start = self.log.metadata().map(|log| log.len().saturating_sub(1 << 16));
-        let count = start.and_then(|start| self.log.read_at(&mut bytes, start)).unwrap_or_default();
+        let start = self
+            .log
+            .metadata()
+            .map(|log| log.len().saturating_sub(1 << 16));
+        let count = start
+            .and_then(|start| self.log.read_at(&mut bytes, start))
+            .unwrap_or_default();
         String::from_utf8_lossy(&bytes[..count]).into_owned()
     }
 
@@ -100,27 +136,45 @@ fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
     let prefix = format!("zlaunch-rehearsal-{}-", host.hostname);
     // `PREFIX<pid>-<time>`: whatever else has such a name is the user's, or belongs to a machine with a longer name.
     let is_folder_of_ours = |name: &String| {
-        let numbers = name.strip_prefix(&prefix).and_then(|numbers| numbers.split_once('-'));
+        let numbers = name
+            .strip_prefix(&prefix)
+            .and_then(|numbers| numbers.split_once('-'));
         numbers.is_some_and(|(pid, time)| files::is_number(pid) && files::is_number(time))
     };
     for name in names_in(&temporary).filter(is_folder_of_ours) {
         // The folder of a rehearsal that was killed together with its keeper.
         let left = temporary.join(name);
-        let is_ours = fs::symlink_metadata(&left).is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());
-        let log = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(left.join(LOG));
-        if is_ours && log.is_ok_and(|log| flock(log, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+        let is_ours = fs::symlink_metadata(&left)
+            .is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());
+        let log = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlag::O_NONBLOCK.bits())
+            .open(left.join(LOG));
+        if is_ours
+            && log.is_ok_and(|log| flock(log, FlockOperation::NonBlockingLockExclusive).is_ok())
+        {
             sandbox::remove(&left);
         }
     }
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
+    let now = SystemTime::UNIX_EPOCH
+        .elapsed()
+        .unwrap_or_default()
+        .subsec_nanos();
     let name = format!("{prefix}{}-{now}", process::id());
     let (folder, unlocked) = (temporary.join(&name), temporary.join(format!(".{name}")));
-    let made = DirBuilder::new().mode(0o700).create(&unlocked).and_then(|()| {
-        let log = OpenOptions::new().read(true).write(true).create_new(true).open(unlocked.join(LOG))?;
-        // On a file system without locks, what is left behind stays.
-        let _ = flock(&log, FlockOperation::NonBlockingLockExclusive);
-        fs::rename(&unlocked, &folder).map(|()| log)
-    });
+    let made = DirBuilder::new()
+        .mode(0o700)
+        .create(&unlocked)
+        .and_then(|()| {
+            let log = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(unlocked.join(LOG))?;
+            // On a file system without locks, what is left behind stays.
+            let _ = flock(&log, FlockOperation::NonBlockingLockExclusive);
+            fs::rename(&unlocked, &folder).map(|()| log)
+        });
     let log = made.map_err(|why| report::cannot_write(OutputFile::REHEARSAL, &folder, &why))?;
     Ok((folder, log))
 }

@@ -9,14 +9,19 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RulesetStatus, Scope, path_beneath_rules};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RulesetStatus, Scope,
+    path_beneath_rules,
+};
 use landlock::{Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::{prctl, wait};
 use nix::unistd::{getgid, getuid, setsid};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
+};
 use rustix::{net, thread};
 use serde_json::json;
 
@@ -26,18 +31,37 @@ use crate::report;
 /// The `argv[0]` of the two processes between zlaunch and the trainer.
 pub(super) const KEEPER: &str = "zlaunch-rehearsal";
 const INSIDE: &str = "zlaunch-sandbox";
-const WRITABLE: &[&str] = &["/dev/shm", "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/ptmx"];
+const WRITABLE: &[&str] = &[
+    "/dev/shm",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/urandom",
+    "/dev/ptmx",
+];
 /// The sockets of services that know the names of users.
 const OF_NAMES: &[&str] = &["/nscd/", "/nslcd/", "/sss/", "/winbindd/", "/userdb/"];
 /// 32 bytes: a request (1) of the kind RTM_NEWLINK (16), that device 1, the loopback device, be IFF_UP (1).
-const RAISE_LOOPBACK: &[u8] = b"\x20\0\0\0\x10\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0";
+const RAISE_LOOPBACK: &[u8] =
+    b"\x20\0\0\0\x10\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0";
 
 /// Becomes the keeper or enters the sandbox, if this process was started for that.
 pub(crate) fn enter(words: &[OsString]) -> Option<u8> {
-    let [name, folder, online, program, arguments @ ..] = words else { return None };
+    let [name, folder, online, program, arguments @ ..] = words else {
+        return None;
+    };
     match name.to_str()? {
-        KEEPER => Some(keep(folder.as_ref(), Command::new("/proc/self/exe").arg0(INSIDE).args(&words[1..]))),
-        INSIDE => Some(confine(folder.as_ref(), online == "true", Command::new(program).args(arguments))),
+        KEEPER => Some(keep(
+            folder.as_ref(),
+            Command::new("/proc/self/exe")
+                .arg0(INSIDE)
+                .args(&words[1..]),
+        )),
+        INSIDE => Some(confine(
+            folder.as_ref(),
+            online == "true",
+            Command::new(program).args(arguments),
+        )),
         _ => None,
     }
 }
@@ -45,45 +69,78 @@ pub(crate) fn enter(words: &[OsString]) -> Option<u8> {
 /// Ends all when the program ends, or when its own standard input is closed. Returns the exit status as a shell has it.
 fn keep(folder: &Path, inside: &mut Command) -> u8 {
     // What ends zlaunch, such as Ctrl-C, must not end the keeper. The sandbox has no terminal.
-    let _ = (setsid(), SigSet::all().thread_block(), prctl::set_child_subreaper(true));
+    let _ = (
+        setsid(),
+        SigSet::all().thread_block(),
+        prctl::set_child_subreaper(true),
+    );
     let (mut child, mut status) = (inside.stdin(Stdio::null()).spawn(), Ok(None));
     while let (Ok(child), Ok(None)) = (&mut child, &status)
-        && poll(&mut [PollFd::new(io::stdin().as_fd(), PollFlags::POLLIN)], 20_u8) == Ok(0)
+        && poll(
+            &mut [PollFd::new(io::stdin().as_fd(), PollFlags::POLLIN)],
+            20_u8,
+        ) == Ok(0)
     {
         status = child.try_wait();
     }
     // As it is a subreaper, processes in sessions of their own become its children.
-    let end_all = || children().into_iter().for_each(|child| _ = kill(child, Signal::SIGKILL));
+    let end_all = || {
+        for child in children() {
+            let _ = kill(child, Signal::SIGKILL);
+        }
+    };
     end_all();
     while wait::waitpid(None, None).is_ok() {
         end_all();
     }
     remove(folder);
-    let code = status.ok().flatten().and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
-    code.and_then(|code| code.try_into().ok()).unwrap_or(report::REFUSED)
+    let code = status
+        .ok()
+        .flatten()
+        .and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
+    code.and_then(|code| code.try_into().ok())
+        .unwrap_or(report::REFUSED)
 }
 
 pub(super) fn remove(folder: &Path) {
     // The program may have taken its own rights to a folder away.
-    let _ = Command::new("find").arg(folder).args("-type d ! -perm -700 -exec chmod u+rwx {} ;".split(' ')).output();
+    let _ = Command::new("find")
+        .arg(folder)
+        .args("-type d ! -perm -700 -exec chmod u+rwx {} ;".split(' '))
+        .output();
     let _ = fs::remove_dir_all(folder);
 }
 
 /// Becomes the program, and first tells what the kernel does not hold.
 fn confine(folder: &Path, online: bool, program: &mut Command) -> u8 {
-    let _ = (prctl::set_pdeathsig(Signal::SIGKILL), SigSet::all().thread_unblock(), prctl::set_no_new_privs());
+    let _ = (
+        prctl::set_pdeathsig(Signal::SIGKILL),
+        SigSet::all().thread_unblock(),
+        prctl::set_no_new_privs(),
+    );
     let is_apart = set_apart(folder, online).is_ok();
     // Root may still read the files of others, and nothing else.
     let kept = thread::CapabilitySet::DAC_OVERRIDE | thread::CapabilitySet::DAC_READ_SEARCH;
-    let _: Vec<_> = (!kept).iter().map(thread::remove_capability_from_bounding_set).collect();
+    let _: Vec<_> = (!kept)
+        .iter()
+        .map(thread::remove_capability_from_bounding_set)
+        .collect();
     let open = match (is_apart, restrict(folder, online || is_apart)) {
         (true, Ok(true)) => None,
         (true, _) => Some("partly sandboxed: signals to other processes are open"),
-        (false, Ok(true)) => Some("partly sandboxed: UDP, unix sockets, /dev/shm and chmod are open"),
-        (false, Ok(false)) => Some("partly sandboxed: the network, unix sockets, /dev/shm, chmod and signals are open"),
+        (false, Ok(true)) => {
+            Some("partly sandboxed: UDP, unix sockets, /dev/shm and chmod are open")
+        }
+        (false, Ok(false)) => Some(
+            "partly sandboxed: the network, unix sockets, /dev/shm, chmod and signals are open",
+        ),
         (false, Err(_)) => Some("not sandboxed: this kernel has no Landlock"),
     };
-    let _ = writeln!(io::stdout(), "{}", json!({"event": "sandbox", "open": open}));
+    let _ = writeln!(
+        io::stdout(),
+        "{}",
+        json!({"event": "sandbox", "open": open})
+    );
     let why = program.exec();
     let _ = writeln!(io::stderr(), "{}: {why}", program.get_program().display());
     report::NOT_EXECUTABLE
@@ -91,32 +148,64 @@ fn confine(folder: &Path, online: bool, program: &mut Command) -> u8 {
 
 /// A view of the machine in which only the folder and /dev/shm can be written to, and in which there is nobody to talk to.
 fn set_apart(folder: &Path, online: bool) -> io::Result<()> {
-    let (mounts, sockets) = (paths_in_table("/proc/self/mountinfo", 4), paths_in_table("/proc/net/unix", 7));
+    let (mounts, sockets) = (
+        paths_in_table("/proc/self/mountinfo", 4),
+        paths_in_table("/proc/net/unix", 7),
+    );
     let [user, group] = [getuid().as_raw(), getgid().as_raw()].map(|id| format!("{id} {id} 1"));
-    let network = if online { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
+    let network = if online {
+        CloneFlags::empty()
+    } else {
+        CloneFlags::CLONE_NEWNET
+    };
     let kinds = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | network;
     // In a user namespace, root could not read the files of others.
     if unshare(kinds).is_err() {
         unshare(kinds | CloneFlags::CLONE_NEWUSER)?;
-        for (name, text) in [("setgroups", "deny"), ("uid_map", &user), ("gid_map", &group)] {
-            OpenOptions::new().write(true).open(format!("/proc/self/{name}"))?.write_all(text.as_bytes())?;
+        for (name, text) in [
+            ("setgroups", "deny"),
+            ("uid_map", &user),
+            ("gid_map", &group),
+        ] {
+            OpenOptions::new()
+                .write(true)
+                .open(format!("/proc/self/{name}"))?
+                .write_all(text.as_bytes())?;
         }
     }
     // What is mounted outside later, such as a home, appears here, too.
-    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM)?;
+    mount_change(
+        "/",
+        MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM,
+    )?;
     mount_bind(folder, folder)?;
     let opened = File::open(folder)?;
     // The flags that a mount has cannot be taken away. What fails nevertheless is a place that cannot be reached.
     let read_only = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
-    let kept = [MountFlags::empty(), MountFlags::NODEV, MountFlags::NOEXEC, MountFlags::NODEV | MountFlags::NOEXEC];
+    let kept = [
+        MountFlags::empty(),
+        MountFlags::NODEV,
+        MountFlags::NOEXEC,
+        MountFlags::NODEV | MountFlags::NOEXEC,
+    ];
     for point in &mounts {
-        kept.iter().any(|kept| mount_remount(point, read_only | *kept, "").is_ok());
+        kept.iter()
+            .any(|kept| mount_remount(point, read_only | *kept, "").is_ok());
     }
-    mount("tmpfs", "/dev/shm", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
+    mount(
+        "tmpfs",
+        "/dev/shm",
+        "tmpfs",
+        MountFlags::NOSUID | MountFlags::NODEV,
+        None,
+    )?;
     // The folder may be below /dev/shm.
     fs::create_dir_all(folder)?;
     mount_bind(format!("/proc/self/fd/{}", opened.as_raw_fd()), folder)?;
-    for socket in sockets.iter().filter(|path| !OF_NAMES.iter().any(|name| path.contains(name))) {
+    for socket in sockets
+        .iter()
+        .filter(|path| !OF_NAMES.iter().any(|name| path.contains(name)))
+    {
         let _ = mount_bind("/dev/null", socket);
     }
     let route = net::socket(net::AddressFamily::NETLINK, net::SocketType::RAW, None)?;
@@ -126,10 +215,23 @@ fn set_apart(folder: &Path, online: bool) -> io::Result<()> {
 /// Landlock: whether the kernel has all of it. The first version is of no use, as it forbids moving files between folders.
 fn restrict(folder: &Path, may_connect: bool) -> Result<bool, RulesetError> {
     let writes = AccessFs::from_write(ABI::V8);
-    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::Refer)?;
-    let rules = rules.set_compatibility(CompatLevel::BestEffort).handle_access(writes)?;
-    let rules = if may_connect { rules } else { rules.handle_access(AccessNet::ConnectTcp)? };
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::Refer)?;
+    let rules = rules
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(writes)?;
+    let rules = if may_connect {
+        rules
+    } else {
+        rules.handle_access(AccessNet::ConnectTcp)?
+    };
     let places = WRITABLE.iter().map(Path::new).chain([folder]);
-    let rules = rules.scope(Scope::from_all(ABI::V8))?.create()?.add_rules(path_beneath_rules(places, writes))?;
-    rules.restrict_self().map(|status| status.ruleset == RulesetStatus::FullyEnforced)
+    let rules = rules
+        .scope(Scope::from_all(ABI::V8))?
+        .create()?
+        .add_rules(path_beneath_rules(places, writes))?;
+    rules
+        .restrict_self()
+        .map(|status| status.ruleset == RulesetStatus::FullyEnforced)
 }

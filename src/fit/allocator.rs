@@ -37,13 +37,31 @@ pub(crate) struct UsedAllocator {
 }
 
 impl UsedAllocator {
-    pub(crate) const EXPANDABLE: UsedAllocator = UsedAllocator { kind: Allocator::Expandable, said: None };
+    pub(crate) const EXPANDABLE: UsedAllocator = UsedAllocator {
+        kind: Allocator::Expandable,
+        said: None,
+    };
 
     pub(super) fn of(job: Option<&Job>, host: &Host) -> Self {
-        let of_job = |name: &str| Some(job?.variables.iter().find(|variable| variable.name == name)?.value.as_str());
+        let of_job = |name: &str| {
+            Some(
+                job?.variables
+                    .iter()
+                    .find(|variable| variable.name == name)?
+                    .value
+                    .as_str(),
+            )
+        };
         Self::said(|name| host.var(name).or_else(|| of_job(name))).unwrap_or_else(|| {
-            let plain = UsedAllocator { kind: Allocator::Plain, said: None };
-            if job.is_none_or(|job| is_safe(job, host)) { Self::EXPANDABLE } else { plain }
+            let plain = UsedAllocator {
+                kind: Allocator::Plain,
+                said: None,
+            };
+            if job.is_none_or(|job| is_safe(job, host)) {
+                Self::EXPANDABLE
+            } else {
+                plain
+            }
         })
     }
 
@@ -52,17 +70,33 @@ impl UsedAllocator {
         if self.said.is_some() {
             return self.clone();
         }
-        let said = Self::said(|name| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str()));
+        let said = Self::said(|name| {
+            env.iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.as_str())
+        });
         said.unwrap_or_else(|| self.clone())
     }
 
     fn said<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         // torch looks at the new name where the old one is not set.
         let names = [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF];
-        let (name, value) = names.into_iter().find_map(|name| Some((name, value(name)?)))?;
-        let is_expandable = value.replace(' ', "").to_lowercase().contains(&EXPANDABLE.to_lowercase());
-        let kind = if is_expandable { Allocator::Expandable } else { Allocator::Plain };
-        Some(UsedAllocator { kind, said: Some(format!("{name}={value}")) })
+        let (name, value) = names
+            .into_iter()
+            .find_map(|name| Some((name, value(name)?)))?;
+        let is_expandable = value
+            .replace(' ', "")
+            .to_lowercase()
+            .contains(&EXPANDABLE.to_lowercase());
+        let kind = if is_expandable {
+            Allocator::Expandable
+        } else {
+            Allocator::Plain
+        };
+        Some(UsedAllocator {
+            kind,
+            said: Some(format!("{name}={value}")),
+        })
     }
 
     /// zlaunch sets the variable if the launch needs it.
@@ -74,9 +108,16 @@ impl UsedAllocator {
 /// Expandable segments can do no harm. A torch that was not found is taken to be new. vLLM in the same process cannot put such
 /// memory to sleep (vllm PR 14189, pytorch issue 147851), and ROCm has them in no release that was tried.
 fn is_safe(job: &Job, host: &Host) -> bool {
-    let torch = job.python.as_ref().and_then(|python| python.version("torch"));
+    let torch = job
+        .python
+        .as_ref()
+        .and_then(|python| python.version("torch"));
     let of_rocm = [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES];
     torch.is_none_or(|torch| !torch.is_before(SAFE_SINCE))
         && of_rocm.iter().all(|name| host.var_os(name).is_none())
-        && !job.args.words().iter().any(|word| word.to_string_lossy().contains("vllm"))
+        && !job
+            .args
+            .words()
+            .iter()
+            .any(|word| word.to_string_lossy().contains("vllm"))
 }

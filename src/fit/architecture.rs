@@ -15,7 +15,12 @@ pub const ARCHITECTURES: &str = include_str!("architecture/architectures.txt");
 pub const KEYS: &str = include_str!("architecture/keys.txt");
 
 /// Sections that describe the language model inside a multimodal one.
-const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config", "thinker_config"];
+const TEXT_SECTIONS: &[&str] = &[
+    "text_config",
+    "llm_config",
+    "language_config",
+    "thinker_config",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dtype {
@@ -39,11 +44,17 @@ impl Dtype {
     }
 
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, dtype)| *dtype)
+        Self::NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, dtype)| *dtype)
     }
 
     pub(crate) fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, dtype)| *dtype == self).map_or("", |(name, _)| name)
+        Self::NAMES
+            .iter()
+            .find(|(_, dtype)| *dtype == self)
+            .map_or("", |(name, _)| name)
     }
 }
 
@@ -101,7 +112,9 @@ impl Architecture {
         let mut cells = rows::find(ARCHITECTURES, model_type)?.cells();
         // A chain that leads back to itself has no end.
         for _ in 0..8 {
-            let Some(parent) = cells.remove("like") else { break };
+            let Some(parent) = cells.remove("like") else {
+                break;
+            };
             let mut inherited = rows::find(ARCHITECTURES, parent.as_str()?)?.cells();
             inherited.extend(cells);
             cells = inherited;
@@ -169,45 +182,102 @@ pub struct Weights {
 impl Weights {
     /// For a number that is more reliable.
     pub(super) fn with_params(self, params: u64, from: String) -> Self {
-        Weights { params, unquantised: self.unquantised.min(params), from, ..self }
+        Weights {
+            params,
+            unquantised: self.unquantised.min(params),
+            from,
+            ..self
+        }
     }
 
     /// Without the head and its logits; the embedding is the only large tensor then, as if they were one.
     pub fn without_head(&self) -> Self {
-        let head = if self.shape.tied { 0 } else { self.shape.embedding };
-        let shape = Shape { tied: true, vocab: 0, ..self.shape.clone() };
-        let (params, unquantised) = (self.params.saturating_sub(head), self.unquantised.saturating_sub(head));
-        Weights { params, unquantised, shape, ..self.clone() }
+        let head = if self.shape.tied {
+            0
+        } else {
+            self.shape.embedding
+        };
+        let shape = Shape {
+            tied: true,
+            vocab: 0,
+            ..self.shape.clone()
+        };
+        let (params, unquantised) = (
+            self.params.saturating_sub(head),
+            self.unquantised.saturating_sub(head),
+        );
+        Weights {
+            params,
+            unquantised,
+            shape,
+            ..self.clone()
+        }
     }
 }
 
 /// `params`: by the headers of the checkpoint. `None` if the config lacks the basic sizes, or has impossible ones.
 pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
     let mut text = config;
-    while let Some(inner) = TEXT_SECTIONS.iter().find_map(|name| text.get(name)).filter(|inner| inner.is_object()) {
+    while let Some(inner) = TEXT_SECTIONS
+        .iter()
+        .find_map(|name| text.get(name))
+        .filter(|inner| inner.is_object())
+    {
         text = inner;
     }
     let is_part = !std::ptr::eq(text, config);
-    let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
+    let model_type = text
+        .get("model_type")
+        .or(config.get("model_type"))
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let mut assumed = Vec::new();
     let architecture = Architecture::of(model_type).or_else(|| {
-        assumed.push(format!("the architecture `{model_type}` is counted like llama"));
+        assumed.push(format!(
+            "the architecture `{model_type}` is counted like llama"
+        ));
         Architecture::of("llama")
     })?;
-    let (weights, is_mixed) = ModelConfig { text, whole: config, architecture }.count()?;
+    let (weights, is_mixed) = ModelConfig {
+        text,
+        whole: config,
+        architecture,
+    }
+    .count()?;
     if is_mixed {
-        assumed.push("adapters and activations as if all layers were of the most common kind".to_string());
+        assumed.push(
+            "adapters and activations as if all layers were of the most common kind".to_string(),
+        );
     }
     if is_part && params.is_none() {
-        let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
+        let whole = config
+            .get("model_type")
+            .and_then(Value::as_str)
+            .unwrap_or("this model");
         assumed.push(format!("only the language model of {whole} is counted"));
     }
     if config.get("vision_config").is_some() {
-        assumed.push("images as the tokens they become; the vision tower's own computation comes on top".to_string());
+        assumed.push(
+            "images as the tokens they become; the vision tower's own computation comes on top"
+                .to_string(),
+        );
     }
-    let dtype = [text, config].iter().find_map(|section| section.get("dtype").or(section.get("torch_dtype"))?.as_str());
-    let weights = Weights { assumed, dtype: dtype.and_then(Dtype::named), ..weights };
-    Some(if let Some((params, from)) = params { weights.with_params(params, from) } else { weights })
+    let dtype = [text, config].iter().find_map(|section| {
+        section
+            .get("dtype")
+            .or(section.get("torch_dtype"))?
+            .as_str()
+    });
+    let weights = Weights {
+        assumed,
+        dtype: dtype.and_then(Dtype::named),
+        ..weights
+    };
+    Some(if let Some((params, from)) = params {
+        weights.with_params(params, from)
+    } else {
+        weights
+    })
 }
 
 struct ModelConfig<'a> {
@@ -218,8 +288,12 @@ struct ModelConfig<'a> {
 
 impl ModelConfig<'_> {
     fn number(&self, name: &str) -> Option<u64> {
-        let spellings = rows::find(KEYS, name).map_or(name, |row| row.names).split(", ");
-        let written = spellings.filter_map(|spelling| self.text.get(spelling)).find_map(Value::as_u64);
+        let spellings = rows::find(KEYS, name)
+            .map_or(name, |row| row.names)
+            .split(", ");
+        let written = spellings
+            .filter_map(|spelling| self.text.get(spelling))
+            .find_map(Value::as_u64);
         written.or_else(|| self.architecture.default(name))
     }
 
@@ -228,7 +302,9 @@ impl ModelConfig<'_> {
     }
 
     fn is_capped(&self, name: &str) -> bool {
-        self.text.get(name).map_or(self.architecture.softcapped, Value::is_number)
+        self.text
+            .get(name)
+            .map_or(self.architecture.softcapped, Value::is_number)
     }
 
     fn holds(&self, presence: &str) -> bool {
@@ -242,11 +318,19 @@ impl ModelConfig<'_> {
     fn bias(&self, presence: &str, size: u64) -> u64 {
         // The remote code of older GLM models has another name for it.
         let of_glm = presence == "if attention_bias" && self.flag("add_qkv_bias") == Some(true);
-        if of_glm || self.holds(presence) { size } else { 0 }
+        if of_glm || self.holds(presence) {
+            size
+        } else {
+            0
+        }
     }
 
     fn norm(&self, size: u64) -> u64 {
-        if self.architecture.norm == "layer" { 2 * size } else { size }
+        if self.architecture.norm == "layer" {
+            2 * size
+        } else {
+            size
+        }
     }
 
     /// Norms in each layer. Where attention and MLP work side by side, they may share one.
@@ -263,7 +347,9 @@ impl ModelConfig<'_> {
     fn is_tied(&self) -> bool {
         let tied = |config: &Value| config.get("tie_word_embeddings").and_then(Value::as_bool);
         // transformers asks the model that is built, not its part.
-        tied(self.whole).or(tied(self.text)).unwrap_or(self.architecture.tied)
+        tied(self.whole)
+            .or(tied(self.text))
+            .unwrap_or(self.architecture.tied)
     }
 
     /// No real model has such sizes. Below them, none of the sums can overflow.
@@ -273,11 +359,15 @@ impl ModelConfig<'_> {
         positions.is_some_and(|key| is_above(key, 1 << 28))
             || rows::rows(KEYS).any(|row| {
                 let most = row.cells().get("most").and_then(Value::as_u64);
-                row.names().next().zip(most).is_some_and(|(key, most)| is_above(key, most))
+                row.names()
+                    .next()
+                    .zip(most)
+                    .is_some_and(|(key, most)| is_above(key, most))
             })
     }
 
     /// Also tells if some layers have attention and others do not.
+    #[expect(clippy::too_many_lines, reason = "it is split next")]
     fn count(&self) -> Option<(Weights, bool)> {
         if self.is_absurd() {
             return None;
@@ -285,14 +375,25 @@ impl ModelConfig<'_> {
         let hidden = self.number("hidden_size").filter(|n| *n > 0)?;
         let layers = self.number("num_hidden_layers").filter(|n| *n > 0)?;
         let vocab = self.number("vocab_size")?;
-        let heads = self.number("num_attention_heads").filter(|n| *n > 0).unwrap_or(hidden.div_ceil(128));
+        let heads = self
+            .number("num_attention_heads")
+            .filter(|n| *n > 0)
+            .unwrap_or(hidden.div_ceil(128));
         // Granite 4 without experts has only the expert that others share.
         let has_only_shared = self.number("num_experts") == Some(0);
-        let shared = if has_only_shared { self.number("shared_expert_intermediate_size") } else { None };
-        let intermediate = shared.or_else(|| self.number("intermediate_size")).unwrap_or(4 * hidden);
+        let shared = if has_only_shared {
+            self.number("shared_expert_intermediate_size")
+        } else {
+            None
+        };
+        let intermediate = shared
+            .or_else(|| self.number("intermediate_size"))
+            .unwrap_or(4 * hidden);
         let attention = self.attention(hidden, heads);
         let recurrent = self.recurrent(hidden, layers);
-        let (recurrent_layers, each) = recurrent.as_ref().map_or((0, 0), |(count, mixer)| (*count, mixer.params));
+        let (recurrent_layers, each) = recurrent
+            .as_ref()
+            .map_or((0, 0), |(count, mixer)| (*count, mixer.params));
         let experts = self.experts(hidden, intermediate);
         let (dense, sparse) = self.mixture_layers(layers);
         let norms = layers * self.norms() * self.norm(hidden);
@@ -318,8 +419,14 @@ impl ModelConfig<'_> {
             "layer" => (4, 0),
             _ => (8, 2),
         };
-        let inner_copies: u64 = if self.architecture.mlp == "plain" { 2 } else { 4 };
-        let is_grouped = self.number("num_key_value_heads").is_some_and(|shared| shared < heads);
+        let inner_copies: u64 = if self.architecture.mlp == "plain" {
+            2
+        } else {
+            4
+        };
+        let is_grouped = self
+            .number("num_key_value_heads")
+            .is_some_and(|shared| shared < heads);
         let mut linears = mixer.linears;
         if adapted > 0 {
             if self.architecture.mlp != "plain" {
@@ -356,19 +463,45 @@ impl ModelConfig<'_> {
         let (params, unquantised) = (outside + in_layers, outside + norms);
         let from = "config.json".to_string();
         let is_mixed = (1..layers).contains(&recurrent_layers);
-        Some((Weights { params, unquantised, shape, from, ..Weights::default() }, is_mixed))
+        Some((
+            Weights {
+                params,
+                unquantised,
+                shape,
+                from,
+                ..Weights::default()
+            },
+            is_mixed,
+        ))
     }
 
     /// Parameters of the embeddings, the head and the norms outside of the layers.
     fn outside(&self, hidden: u64, vocab: u64, embedding: u64) -> u64 {
-        let positions = self.architecture.positions.as_deref().and_then(|key| self.number(key));
-        let positions = positions.map_or(0, |positions| positions + self.architecture.more_positions);
+        let positions = self
+            .architecture
+            .positions
+            .as_deref()
+            .and_then(|key| self.number(key));
+        let positions =
+            positions.map_or(0, |positions| positions + self.architecture.more_positions);
         let head = if self.is_tied() { 0 } else { embedding };
-        let head_bias = if self.holds(&self.architecture.head_bias) { vocab } else { 0 };
+        let head_bias = if self.holds(&self.architecture.head_bias) {
+            vocab
+        } else {
+            0
+        };
         // An embedding of another width is projected to that of the layers and back.
-        let narrow = self.number("word_embed_proj_dim").filter(|narrow| *narrow != hidden).unwrap_or(0);
+        let narrow = self
+            .number("word_embed_proj_dim")
+            .filter(|narrow| *narrow != hidden)
+            .unwrap_or(0);
         let norms = u64::from(self.holds(&self.architecture.embedding_norm))
             + u64::from(self.holds(&self.architecture.final_norm));
-        embedding + positions * hidden + head + head_bias + 2 * narrow * hidden + norms * self.norm(hidden)
+        embedding
+            + positions * hidden
+            + head
+            + head_bias
+            + 2 * narrow * hidden
+            + norms * self.norm(hidden)
     }
 }

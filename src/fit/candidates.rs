@@ -22,13 +22,23 @@ pub(crate) const AUTO: &str = "auto";
 pub(super) const NONE: &str = "none";
 
 /// The templates that are compared, after that row.
-const TEMPLATES: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
+const TEMPLATES: &[&str] = &[
+    "zero0",
+    "zero1",
+    "zero2",
+    "zero2_offload",
+    "zero3",
+    "zero3_offload",
+    "zero3_nvme",
+];
 
 /// A common guide says zero1 or zero2 first, zero3 when that does not fit, then offload. Corrected: zero1 communicates no more
 /// than zero2 and needs no reduction in every micro batch.
-pub(super) const FASTEST_FIRST: &[&str] = &["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"];
+pub(super) const FASTEST_FIRST: &[&str] =
+    &["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"];
 /// On one GPU, zero1 and zero2 only add copies: 22 bytes per parameter were measured, against 20 at stage 0.
-pub(super) const FASTEST_FIRST_ON_ONE_GPU: &[&str] = &["zero0", "zero3", "zero2_offload", "zero3_offload"];
+pub(super) const FASTEST_FIRST_ON_ONE_GPU: &[&str] =
+    &["zero0", "zero3", "zero2_offload", "zero3_offload"];
 
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
@@ -63,26 +73,60 @@ impl Candidates {
         allocator: &UsedAllocator,
         host: &Host,
     ) -> Result<Self, Vec<Problem>> {
-        let none = Candidate { name: NONE.to_string(), strategy: Strategy::default(), allocator: allocator.clone() };
+        let none = Candidate {
+            name: NONE.to_string(),
+            strategy: Strategy::default(),
+            allocator: allocator.clone(),
+        };
         let mut all = vec![none];
         for name in TEMPLATES {
             let spec = Sourced::new((*name).to_string(), Source::Default);
-            let Template { name, config, env, .. } = template::resolve(&spec, &launch.search, host)?;
-            all.push(Candidate { name, strategy: Strategy::of(&config, hidden), allocator: allocator.with(&env) });
+            let Template {
+                name, config, env, ..
+            } = template::resolve(&spec, &launch.search, host)?;
+            all.push(Candidate {
+                name,
+                strategy: Strategy::of(&config, hidden),
+                allocator: allocator.with(&env),
+            });
         }
-        let mut candidates = Candidates { all, named: None, free_disk: None };
-        let Some(spec) = config.filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
-        candidates.named = if launch.layers.is_empty() { candidates.position(&spec.value) } else { None };
+        let mut candidates = Candidates {
+            all,
+            named: None,
+            free_disk: None,
+        };
+        let Some(spec) = config.filter(|spec| spec.value != AUTO) else {
+            return Ok(candidates);
+        };
+        candidates.named = if launch.layers.is_empty() {
+            candidates.position(&spec.value)
+        } else {
+            None
+        };
         if candidates.named.is_none() {
             let (Template { name, env, .. }, config) = config_of(spec, launch, host)?;
-            let name = if candidates.position(&name).is_some() { format!("{name}, yours") } else { name };
-            let path = |section| json::get(&config, &format!("zero_optimization.{section}.nvme_path"))?.as_str();
-            let paths = ["offload_optimizer", "offload_param"].into_iter().filter_map(path);
-            let free: Option<Vec<u64>> = paths.map(|path| Machine::here().free(Path::new(path))).collect();
+            let name = if candidates.position(&name).is_some() {
+                format!("{name}, yours")
+            } else {
+                name
+            };
+            let path = |section| {
+                json::get(&config, &format!("zero_optimization.{section}.nvme_path"))?.as_str()
+            };
+            let paths = ["offload_optimizer", "offload_param"]
+                .into_iter()
+                .filter_map(path);
+            let free: Option<Vec<u64>> = paths
+                .map(|path| Machine::here().free(Path::new(path)))
+                .collect();
             candidates.free_disk = free.and_then(|free| free.into_iter().min());
             candidates.named = Some(candidates.all.len());
             let (strategy, allocator) = (Strategy::of(&config, hidden), allocator.with(&env));
-            candidates.all.push(Candidate { name, strategy, allocator });
+            candidates.all.push(Candidate {
+                name,
+                strategy,
+                allocator,
+            });
         }
         Ok(candidates)
     }

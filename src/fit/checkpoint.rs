@@ -28,16 +28,26 @@ const LONGEST_HEADER: u64 = 100 << 20;
 
 /// Reads `model.safetensors`, or the files that an index names. `None` if they are not there.
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
-    let (single, index) = (folder.join("model.safetensors"), folder.join("model.safetensors.index.json"));
+    let (single, index) = (
+        folder.join("model.safetensors"),
+        folder.join("model.safetensors.index.json"),
+    );
     let files: BTreeSet<String> = if index.is_file() {
-        let read: io::Result<CheckpointIndex> = open(&index).and_then(|(file, _)| parse(file, LONGEST_HEADER));
-        read.map_err(|why| unreadable(&index, &why))?.weight_map.into_values().collect()
+        let read: io::Result<CheckpointIndex> =
+            open(&index).and_then(|(file, _)| parse(file, LONGEST_HEADER));
+        read.map_err(|why| unreadable(&index, &why))?
+            .weight_map
+            .into_values()
+            .collect()
     } else if single.is_file() {
         ["model.safetensors".to_string()].into()
     } else {
         return Ok(None);
     };
-    let mut checkpoint = Checkpoint { files: files.len(), ..Checkpoint::default() };
+    let mut checkpoint = Checkpoint {
+        files: files.len(),
+        ..Checkpoint::default()
+    };
     for name in files {
         // An index cannot point outside of its folder.
         let path = folder.join(Path::new(&name).file_name().unwrap_or_default());
@@ -50,7 +60,10 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
             checkpoint.packed |= PACKED.contains(&tensor.dtype.as_str());
             // The scales of fp8 weights are not parameters.
             if !name.ends_with("_scale_inv") {
-                let elements = tensor.shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size));
+                let elements = tensor
+                    .shape
+                    .iter()
+                    .fold(1, |product: u64, size| product.saturating_mul(*size));
                 checkpoint.params = checkpoint.params.saturating_add(elements);
             }
         }
@@ -62,9 +75,12 @@ fn unreadable(path: &Path, why: &io::Error) -> Problem {
     if why.kind() != ErrorKind::InvalidData {
         return report::unreadable_file(path, why);
     }
-    Problem::error(Rule::Checkpoint, format!("not a safetensors checkpoint: {why}"))
-        .at(path)
-        .fix("download it again; a file of a few bytes is a Git LFS pointer")
+    Problem::error(
+        Rule::Checkpoint,
+        format!("not a safetensors checkpoint: {why}"),
+    )
+    .at(path)
+    .fix("download it again; a file of a few bytes is a Git LFS pointer")
 }
 
 fn invalid(why: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {

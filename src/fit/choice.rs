@@ -65,40 +65,62 @@ pub(super) struct Scenario<'a> {
 impl<'a> Scenario<'a> {
     pub(super) fn rows(&self) -> Vec<TemplateRow> {
         let workload = Workload::new(self.weights, self.settings);
-        self.templates.iter().map(|candidate| self.judge(&workload, candidate)).collect()
+        self.templates
+            .iter()
+            .map(|candidate| self.judge(&workload, candidate))
+            .collect()
     }
 
     fn need(&self, workload: &Workload, strategy: &Strategy) -> MemoryNeed {
         match self.accounting {
             Accounting::Real => memory::need(workload, strategy, self.cluster),
-            Accounting::Textbook => MemoryNeed::of_textbook(workload.params, strategy, self.cluster),
+            Accounting::Textbook => {
+                MemoryNeed::of_textbook(workload.params, strategy, self.cluster)
+            }
         }
     }
 
     fn judge(&self, workload: &Workload, candidate: &Candidate) -> TemplateRow {
-        let Candidate { strategy, allocator, .. } = candidate;
+        let Candidate {
+            strategy,
+            allocator,
+            ..
+        } = candidate;
         let need = self.need(workload, strategy);
         let may_fit = self.may_fit(workload, strategy);
         let memories = [
             (MemoryKind::Gpu, need.gpu(), self.gpu_memory, true),
             // The memory that loading takes for a moment is not a reason to doubt a template.
-            (MemoryKind::Host, need.host, self.host_memory, strategy.offloads()),
+            (
+                MemoryKind::Host,
+                need.host,
+                self.host_memory,
+                strategy.offloads(),
+            ),
             (MemoryKind::Disk, need.disk, self.disk, need.disk > 0),
         ];
         let (mut short, mut unknown) = (Vec::new(), Vec::new());
         for (kind, need, there, is_needed) in memories {
             match there {
-                Some(there) if need > there && !(kind == MemoryKind::Gpu && may_fit) => short.push(kind),
+                Some(there) if need > there && !(kind == MemoryKind::Gpu && may_fit) => {
+                    short.push(kind);
+                }
                 None if is_needed => unknown.push(kind),
                 _ => {}
             }
         }
         let verdict = |allocator| {
             let is_real = self.accounting == Accounting::Real;
-            let is_tight = is_real && self.gpu_memory.is_some_and(|memory| with_margin(&need, allocator) > memory);
+            let is_tight = is_real
+                && self
+                    .gpu_memory
+                    .is_some_and(|memory| with_margin(&need, allocator) > memory);
             if !short.is_empty() {
                 Verdict::Not
-            } else if is_tight && may_fit || !unknown.is_empty() || is_real && self.settings.algorithm.uncounted {
+            } else if is_tight && may_fit
+                || !unknown.is_empty()
+                || is_real && self.settings.algorithm.uncounted
+            {
                 Verdict::Unknown
             } else if is_tight {
                 Verdict::Tight
@@ -106,14 +128,30 @@ impl<'a> Scenario<'a> {
                 Verdict::Fits
             }
         };
-        let (verdict, plain) = (verdict(self.allocator.unwrap_or(allocator.kind)), verdict(Allocator::Plain));
-        let Candidate { name, allocator, .. } = candidate.clone();
-        TemplateRow { name, need, verdict, short, unknown, allocator, plain }
+        let (verdict, plain) = (
+            verdict(self.allocator.unwrap_or(allocator.kind)),
+            verdict(Allocator::Plain),
+        );
+        let Candidate {
+            name, allocator, ..
+        } = candidate.clone();
+        TemplateRow {
+            name,
+            need,
+            verdict,
+            short,
+            unknown,
+            allocator,
+            plain,
+        }
     }
 
     /// An optimizer that nobody measured needs something between the least and the most.
     fn may_fit(&self, workload: &Workload, strategy: &Strategy) -> bool {
-        let is_measured = strategy.own_optimizer.unwrap_or(workload.settings.optimizer).is_measured();
+        let is_measured = strategy
+            .own_optimizer
+            .unwrap_or(workload.settings.optimizer)
+            .is_measured();
         if is_measured || self.accounting == Accounting::Textbook {
             return false;
         }
@@ -121,7 +159,13 @@ impl<'a> Scenario<'a> {
         let own_optimizer = strategy.own_optimizer.map(|_| optimizer);
         let mut least = workload.clone();
         least.settings.optimizer = optimizer;
-        let need = self.need(&least, &Strategy { own_optimizer, ..strategy.clone() });
+        let need = self.need(
+            &least,
+            &Strategy {
+                own_optimizer,
+                ..strategy.clone()
+            },
+        );
         self.gpu_memory.is_some_and(|memory| need.gpu() <= memory)
     }
 
@@ -136,25 +180,47 @@ impl<'a> Scenario<'a> {
 
     pub(super) fn recommend(&self) -> Option<Recommendation> {
         let (candidate, _) = self.first_fit()?;
-        let faster: Vec<&str> = self.order.iter().copied().take_while(|name| *name != candidate.name).collect();
+        let faster: Vec<&str> = self
+            .order
+            .iter()
+            .copied()
+            .take_while(|name| *name != candidate.name)
+            .collect();
         let mut why = if faster.is_empty() {
             "the fastest template that fits".to_string()
         } else {
-            format!("{} {} not fit", faster.join(", "), if faster.len() == 1 { "does" } else { "do" })
+            format!(
+                "{} {} not fit",
+                faster.join(", "),
+                if faster.len() == 1 { "does" } else { "do" }
+            )
         };
         if candidate.strategy.offloads() {
             // As a common guide says; not measured here.
             why += "; offload makes a step 2–3× slower";
         }
         let is_real = self.accounting == Accounting::Real;
-        let largest_micro_batch = if is_real { self.largest_micro_batch(candidate) } else { self.settings.micro_batch };
-        Some(Recommendation { template: candidate.name.clone(), why, largest_micro_batch })
+        let largest_micro_batch = if is_real {
+            self.largest_micro_batch(candidate)
+        } else {
+            self.settings.micro_batch
+        };
+        Some(Recommendation {
+            template: candidate.name.clone(),
+            why,
+            largest_micro_batch,
+        })
     }
 
     pub(super) fn largest_micro_batch(&self, candidate: &Candidate) -> u64 {
         largest(LARGEST_MICRO_BATCH, |micro_batch| {
-            let settings = TrainingSettings { micro_batch, ..self.settings.clone() };
-            self.judge(&Workload::new(self.weights, &settings), candidate).verdict == Verdict::Fits
+            let settings = TrainingSettings {
+                micro_batch,
+                ..self.settings.clone()
+            };
+            self.judge(&Workload::new(self.weights, &settings), candidate)
+                .verdict
+                == Verdict::Fits
         })
     }
 }
@@ -164,7 +230,11 @@ pub(super) fn largest(limit: u64, passes: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, limit + 1);
     while low + 1 < high {
         let middle = low.midpoint(high);
-        if passes(middle) { low = middle } else { high = middle }
+        if passes(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
     }
     low
 }

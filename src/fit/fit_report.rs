@@ -45,19 +45,33 @@ pub struct View {
 impl MemoryKind {
     /// Its name in a table, and in a sentence.
     fn words(self) -> (&'static str, &'static str) {
-        [("GPU", "each GPU"), ("host", "the host"), ("disk", "the disk")][self as usize]
+        [
+            ("GPU", "each GPU"),
+            ("host", "the host"),
+            ("disk", "the disk"),
+        ][self as usize]
     }
 }
 
 impl TemplateRow {
     pub(super) fn title(&self) -> &str {
-        if self.name == NONE { "no DeepSpeed" } else { &self.name }
+        if self.name == NONE {
+            "no DeepSpeed"
+        } else {
+            &self.name
+        }
     }
 
     /// `fits`, `no: GPU, host`, `? host`.
     pub(super) fn words(&self) -> String {
         let (word, ..) = self.verdict.shown();
-        let join = |kinds: &[MemoryKind]| kinds.iter().map(|kind| kind.words().0).collect::<Vec<_>>().join(", ");
+        let join = |kinds: &[MemoryKind]| {
+            kinds
+                .iter()
+                .map(|kind| kind.words().0)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         match self.verdict {
             Verdict::Not => format!("{word}: {}", join(&self.short)),
             Verdict::Unknown => format!("{word} {}", join(&self.unknown)),
@@ -80,35 +94,64 @@ impl FitReport {
         match self.named() {
             Some(row) => row.verdict == Verdict::Not,
             None if self.gpu_memory.is_none() || self.may_fit_with_offload() => false,
-            None => !self.rows.iter().any(|row| matches!(row.verdict, Verdict::Fits | Verdict::Tight)),
+            None => !self
+                .rows
+                .iter()
+                .any(|row| matches!(row.verdict, Verdict::Fits | Verdict::Tight)),
         }
     }
 
     /// A template fits on the GPUs, and only the memory of the hosts is not known.
     pub(super) fn may_fit_with_offload(&self) -> bool {
-        self.rows.iter().any(|row| row.unknown == [MemoryKind::Host] && row.verdict == Verdict::Unknown)
+        self.rows
+            .iter()
+            .any(|row| row.unknown == [MemoryKind::Host] && row.verdict == Verdict::Unknown)
     }
 
     /// Control characters from files and arguments are escaped here, since colours come on top.
     pub fn text(&self, view: View) -> String {
-        format!("{}\n{}\n{}\n{}", self.head(view), self.table(view), self.bars(view), self.conclusion(view))
+        format!(
+            "{}\n{}\n{}\n{}",
+            self.head(view),
+            self.table(view),
+            self.bars(view),
+            self.conclusion(view)
+        )
     }
 
     fn head(&self, view: View) -> TextTable {
         let textbook = "2 per weight, 2 per gradient, 8 for Adam, nothing else (textbook)";
-        let training = if self.is_real() { ("trains", self.training_line()) } else { ("bytes", textbook.to_string()) };
-        let mut rows = vec![("model", self.model_line()), training, ("on", self.machine_line())];
+        let training = if self.is_real() {
+            ("trains", self.training_line())
+        } else {
+            ("bytes", textbook.to_string())
+        };
+        let mut rows = vec![
+            ("model", self.model_line()),
+            training,
+            ("on", self.machine_line()),
+        ];
         if !self.assumed.is_empty() {
             rows.push(("assumed", self.assumed.join("; ")));
         }
         // As wide as "assumed", even if that is missing.
-        let rows = rows.into_iter().map(|(name, value)| (format!("{name:<7}"), value));
+        let rows = rows
+            .into_iter()
+            .map(|(name, value)| (format!("{name:<7}"), value));
         TextTable::of_pairs(0, rows).fitted(view.width)
     }
 
     pub(super) fn model_line(&self) -> String {
-        let name = self.model.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-        format!("{name}{} parameters ({})", billions(self.weights.params), self.weights.from)
+        let name = self
+            .model
+            .as_ref()
+            .map(|name| format!("{name}: "))
+            .unwrap_or_default();
+        format!(
+            "{name}{} parameters ({})",
+            billions(self.weights.params),
+            self.weights.from
+        )
     }
 
     pub(super) fn training_line(&self) -> String {
@@ -118,14 +161,21 @@ impl FitReport {
             match settings.tuner {
                 Tuner::Full => "all parameters".to_string(),
                 Tuner::Lora => format!("LoRA of rank {rank}, {trainable}"),
-                Tuner::Quantised(bits) => format!("LoRA of rank {rank} on {bits} bits, {trainable}"),
+                Tuner::Quantised(bits) => {
+                    format!("LoRA of rank {rank} on {bits} bits, {trainable}")
+                }
             },
             settings.dtype.name().to_string(),
             settings.optimizer.name.to_string(),
             format!("{} × {} tokens", settings.micro_batch, settings.seq_len),
-            format!("{}gradient checkpointing", if settings.checkpointing { "" } else { "no " }),
+            format!(
+                "{}gradient checkpointing",
+                if settings.checkpointing { "" } else { "no " }
+            ),
         ];
-        words.extend((settings.attention == Some(Attention::Eager)).then(|| "eager attention".to_string()));
+        words.extend(
+            (settings.attention == Some(Attention::Eager)).then(|| "eager attention".to_string()),
+        );
         words.extend(settings.fused_loss.then(|| "fused loss".to_string()));
         words.join(", ")
     }
@@ -136,29 +186,51 @@ impl FitReport {
             from => format!("{} ({from})", self.size(memory.value)),
         };
         let Cluster { nodes, gpus } = self.cluster;
-        let each = if nodes > 1 { format!("{nodes} machines, each ") } else { String::new() };
+        let each = if nodes > 1 {
+            format!("{nodes} machines, each ")
+        } else {
+            String::new()
+        };
         let plural = self.card.unwrap_or(if gpus == 1 { "GPU" } else { "GPUs" });
-        let gpu = self.gpu_memory.as_ref().map_or("unknown size".to_string(), size);
-        let host = self.host_memory.as_ref().map(|memory| format!(" and {} of host memory", size(memory)));
+        let gpu = self
+            .gpu_memory
+            .as_ref()
+            .map_or("unknown size".to_string(), size);
+        let host = self
+            .host_memory
+            .as_ref()
+            .map(|memory| format!(" and {} of host memory", size(memory)));
         format!("{each}{gpus} {plural} of {gpu}{}", host.unwrap_or_default())
     }
 
     /// The textbook accounting uses decimal units.
     pub(super) fn size(&self, bytes: u64) -> String {
-        if self.is_real() { Size(bytes).to_string() } else { format!("{} GB", self.number(bytes)) }
+        if self.is_real() {
+            Size(bytes).to_string()
+        } else {
+            format!("{} GB", self.number(bytes))
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
     fn number(&self, bytes: u64) -> String {
         let bytes = bytes as f64;
-        if self.is_real() { format!("{:.1}", bytes / f64::from(1 << 30)) } else { format!("{:.0}", bytes / 1e9) }
+        if self.is_real() {
+            format!("{:.1}", bytes / f64::from(1 << 30))
+        } else {
+            format!("{:.0}", bytes / 1e9)
+        }
     }
 
     /// The parts in columns, or only their sum if the terminal is too narrow.
     fn table(&self, view: View) -> String {
         let width = view.width.unwrap_or(usize::MAX);
         let titles = GpuUsage::default().columns().map(|(title, _)| title);
-        let used = (0..titles.len()).filter(|part| self.rows.iter().any(|row| row.need.usage.columns()[*part].1 > 0));
+        let used = (0..titles.len()).filter(|part| {
+            self.rows
+                .iter()
+                .any(|row| row.need.usage.columns()[*part].1 > 0)
+        });
         let parts: Vec<usize> = used.collect();
         let mut text = self.table_of(&parts).to_string();
         let mut note = "each row is the peak of the whole run".to_string();
@@ -177,48 +249,103 @@ impl FitReport {
             };
         }
         painted += &wrapped(&note, 0, width);
-        painted + &self.between_steps().map_or(String::new(), |line| wrapped(&line, 0, width))
+        painted
+            + &self
+                .between_steps()
+                .map_or(String::new(), |line| wrapped(&line, 0, width))
     }
 
     /// `evaluation: 11.7 GiB with zero3, batch 2, and a step 9.4 GiB: --per_device_eval_batch_size 1`, for the named row or the first template.
     fn between_steps(&self) -> Option<String> {
         let mut rows = self.named().into_iter().chain(self.rows.iter().skip(1));
         let row = rows.find(|row| row.need.peak.is_between_steps())?;
-        let TrainingSettings { micro_batch, rollout, evaluation, algorithm, .. } = self.workload.settings;
-        let of_rollout = if algorithm.groups { "--steps_per_generation " } else { "--gradient_accumulation_steps " };
+        let TrainingSettings {
+            micro_batch,
+            rollout,
+            evaluation,
+            algorithm,
+            ..
+        } = self.workload.settings;
+        let of_rollout = if algorithm.groups {
+            "--steps_per_generation "
+        } else {
+            "--gradient_accumulation_steps "
+        };
         let (count, each, spelling) = match (row.need.peak, rollout, evaluation) {
             (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, of_rollout),
-            (_, _, given) => given.map(|Evaluation { batch, spelling, .. }| (batch, 1, spelling))?,
+            (_, _, given) => given.map(
+                |Evaluation {
+                     batch, spelling, ..
+                 }| (batch, 1, spelling),
+            )?,
         };
         let (need, of_batch) = (row.need, row.need.usage.activations + row.need.usage.logits);
         // The batch with which it needs no more than a step.
         let room = need.step.saturating_sub(need.gpu() - of_batch);
         let smaller = (count.saturating_mul(room) / of_batch.max(1)).max(1);
         // The answers to one prompt, a power of two, stay together.
-        let (batch, smaller) = (count * each, if each > 1 { 1 << smaller.ilog2() } else { smaller });
-        let fix = if smaller < count { format!(": {spelling}{smaller}") } else { String::new() };
+        let (batch, smaller) = (
+            count * each,
+            if each > 1 {
+                1 << smaller.ilog2()
+            } else {
+                smaller
+            },
+        );
+        let fix = if smaller < count {
+            format!(": {spelling}{smaller}")
+        } else {
+            String::new()
+        };
         let [most, step] = [need.gpu(), need.step].map(|bytes| self.size(bytes));
-        Some(format!("{}: {most} with {}, batch {batch}, and a step {step}{fix}", need.peak.name(), row.title()))
+        Some(format!(
+            "{}: {most} with {}, batch {batch}, and a step {step}{fix}",
+            need.peak.name(),
+            row.title()
+        ))
     }
 
     fn table_of(&self, parts: &[usize]) -> TextTable {
         let unit = if self.is_real() { "GiB" } else { "GB" };
         let titles = GpuUsage::default().columns().map(|(title, _)| title);
         let has_phases = self.rows.iter().any(|row| row.need.peak.is_between_steps());
-        let ends = ["each GPU", "host"].into_iter().chain(has_phases.then_some("at"));
-        let head = [unit].into_iter().chain(parts.iter().map(|part| titles[*part])).chain(ends);
+        let ends = ["each GPU", "host"]
+            .into_iter()
+            .chain(has_phases.then_some("at"));
+        let head = [unit]
+            .into_iter()
+            .chain(parts.iter().map(|part| titles[*part]))
+            .chain(ends);
         let mut lines = vec![Line::Row(head.map(str::to_string).collect())];
-        let cell = |bytes: u64| if bytes == 0 { "-".to_string() } else { self.number(bytes) };
+        let cell = |bytes: u64| {
+            if bytes == 0 {
+                "-".to_string()
+            } else {
+                self.number(bytes)
+            }
+        };
         for row in &self.rows {
             let mut cells = vec![row.title().to_string()];
-            cells.extend(parts.iter().map(|part| cell(row.need.usage.columns()[*part].1)));
+            cells.extend(
+                parts
+                    .iter()
+                    .map(|part| cell(row.need.usage.columns()[*part].1)),
+            );
             cells.extend([self.number(row.need.gpu()), cell(row.need.host)]);
-            let at = if row.need.peak.is_between_steps() { row.need.peak.name() } else { "step" };
+            let at = if row.need.peak.is_between_steps() {
+                row.need.peak.name()
+            } else {
+                "step"
+            };
             cells.extend(has_phases.then(|| at.to_string()));
             cells.extend(self.gpu_memory.as_ref().map(|_| row.words()));
             lines.push(Line::Row(cells));
         }
-        TextTable { numbers: 1..parts.len() + 3, lines, ..TextTable::new(0) }
+        TextTable {
+            numbers: 1..parts.len() + 3,
+            lines,
+            ..TextTable::new(0)
+        }
     }
 
     fn conclusion(&self, view: View) -> String {
@@ -229,16 +356,31 @@ impl FitReport {
         }
         lines.extend(self.named().map(|row| (0, self.judgement_of(row))));
         let end = lines.len();
-        lines.extend(self.remedies.iter().map(|remedy| (2, format!("with {}", remedy.sentence()))));
+        lines.extend(
+            self.remedies
+                .iter()
+                .map(|remedy| (2, format!("with {}", remedy.sentence()))),
+        );
         // The last line is the template to use, if there is one.
-        let at = if self.recommended.is_some() { lines.len() } else { end };
+        let at = if self.recommended.is_some() {
+            lines.len()
+        } else {
+            end
+        };
         lines.insert(at, (0, self.recommendation()));
         let width = view.width.unwrap_or(usize::MAX);
-        lines.into_iter().map(|(indent, line)| wrapped(&line, indent, width)).collect()
+        lines
+            .into_iter()
+            .map(|(indent, line)| wrapped(&line, indent, width))
+            .collect()
     }
 
     fn recommendation(&self) -> String {
-        let tight = self.rows.iter().filter(|row| row.verdict == Verdict::Tight).map(TemplateRow::title);
+        let tight = self
+            .rows
+            .iter()
+            .filter(|row| row.verdict == Verdict::Tight)
+            .map(TemplateRow::title);
         let (tight, is_open) = (tight.collect::<Vec<_>>().join(", "), self.named.is_none());
         let line = match (&self.recommended, &self.gpu_memory) {
             (Some(chosen), _) => {
@@ -247,12 +389,18 @@ impl FitReport {
                 return format!("use {}: {}{most}", chosen.template, chosen.why);
             }
             (None, None) => "the memory of the GPUs is unknown: --gpu-memory 80GiB",
-            _ if self.workload.settings.algorithm.uncounted => "no verdict: this training is not fully counted",
+            _ if self.workload.settings.algorithm.uncounted => {
+                "no verdict: this training is not fully counted"
+            }
             _ if self.may_fit_with_offload() => {
                 "no template fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
             }
-            _ if is_open && self.rows[0].verdict == Verdict::Fits => "no template fits; `no DeepSpeed` does",
-            _ if is_open && !tight.is_empty() => return format!("nothing fits with a margin; tight: {tight}"),
+            _ if is_open && self.rows[0].verdict == Verdict::Fits => {
+                "no template fits; `no DeepSpeed` does"
+            }
+            _ if is_open && !tight.is_empty() => {
+                return format!("nothing fits with a margin; tight: {tight}");
+            }
             _ if self.remedies.is_empty() => {
                 "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
             }
@@ -266,23 +414,38 @@ impl FitReport {
     fn judgement_of(&self, row: &TemplateRow) -> String {
         let words = match row.verdict {
             Verdict::Fits if !self.is_real() => "fits".to_string(),
-            Verdict::Fits => format!("fits (micro batch up to {})", self.named.unwrap_or_default().1),
+            Verdict::Fits => format!(
+                "fits (micro batch up to {})",
+                self.named.unwrap_or_default().1
+            ),
             Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),
             Verdict::Not => {
                 let shortages = row.short.iter().map(|kind| {
                     let (need, there) = match kind {
-                        MemoryKind::Gpu => (row.need.gpu(), self.gpu_memory.as_ref().map(|memory| memory.value)),
-                        MemoryKind::Host => (row.need.host, self.host_memory.as_ref().map(|memory| memory.value)),
+                        MemoryKind::Gpu => (
+                            row.need.gpu(),
+                            self.gpu_memory.as_ref().map(|memory| memory.value),
+                        ),
+                        MemoryKind::Host => (
+                            row.need.host,
+                            self.host_memory.as_ref().map(|memory| memory.value),
+                        ),
                         MemoryKind::Disk => (row.need.disk, self.free_disk),
                     };
-                    format!("{} is {} short", kind.words().1, self.size(need.saturating_sub(there.unwrap_or(0))))
+                    format!(
+                        "{} is {} short",
+                        kind.words().1,
+                        self.size(need.saturating_sub(there.unwrap_or(0)))
+                    )
                 });
                 format!("does not fit: {}", shortages.collect::<Vec<_>>().join(", "))
             }
             Verdict::Unknown if self.workload.settings.algorithm.uncounted => {
                 "may fit: not all of this run is counted".to_string()
             }
-            Verdict::Unknown if row.unknown.is_empty() => "may fit: its optimizer was not measured".to_string(),
+            Verdict::Unknown if row.unknown.is_empty() => {
+                "may fit: its optimizer was not measured".to_string()
+            }
             Verdict::Unknown => {
                 let of: Vec<&str> = row.unknown.iter().map(|kind| kind.words().1).collect();
                 format!("may fit: the memory of {} is unknown", of.join(" and "))
@@ -294,26 +457,36 @@ impl FitReport {
     /// The percentage that `fits` leaves for gaps, and the allocator that it follows from.
     fn allocator_line(&self) -> String {
         let gaps = |row: &TemplateRow| row.allocator.kind.gaps(row.need.fragments);
-        let (usual, other): (Vec<&TemplateRow>, Vec<&TemplateRow>) =
-            self.rows.iter().partition(|row| row.allocator == self.allocator);
+        let (usual, other): (Vec<&TemplateRow>, Vec<&TemplateRow>) = self
+            .rows
+            .iter()
+            .partition(|row| row.allocator == self.allocator);
         let percents = || usual.iter().map(|row| gaps(row));
         let percent = match (percents().min(), percents().max()) {
             (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
             (least, _) => least.unwrap_or_default().to_string(),
         };
-        let only = self.rows.iter().filter(|row| row.verdict == Verdict::Fits && row.plain != Verdict::Fits);
+        let only = self
+            .rows
+            .iter()
+            .filter(|row| row.verdict == Verdict::Fits && row.plain != Verdict::Fits);
         let only: Vec<&str> = only.map(TemplateRow::title).collect();
         let with = match (&self.allocator.said, self.allocator.is_ours()) {
             (Some(said), _) => format!(", with {said}"),
             (None, true) if only.is_empty() => String::new(),
-            (None, true) => format!("; only with expandable segments, which zlaunch sets: {}", only.join(", ")),
+            (None, true) => format!(
+                "; only with expandable segments, which zlaunch sets: {}",
+                only.join(", ")
+            ),
             (None, false) => ", without expandable segments".to_string(),
         };
         let own = other.first().map_or(String::new(), |row| {
             let said = row.allocator.said.as_deref().unwrap_or_default();
             format!("; {} % for {}, which sets {said}", gaps(row), row.name)
         });
-        format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}{own}")
+        format!(
+            "this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}{own}"
+        )
     }
 
     /// Of a model whose shape is known.
@@ -322,7 +495,12 @@ impl FitReport {
         let need = Size(row.need.gpu());
         Some(match &self.gpu_memory {
             Some(memory) => {
-                format!("{} needs about {need} of {} on each GPU: {}", row.title(), Size(memory.value), row.words())
+                format!(
+                    "{} needs about {need} of {} on each GPU: {}",
+                    row.title(),
+                    Size(memory.value),
+                    row.words()
+                )
             }
             None => format!("{} needs about {need} on each GPU", row.title()),
         })
@@ -338,7 +516,10 @@ impl FitReport {
             gpus => format!("each of {gpus} GPUs"),
         };
         let params = billions(self.weights.params);
-        format!("{} needs about {need} of {memory} on {gpus} for {params} parameters: {}", chosen.template, chosen.why)
+        format!(
+            "{} needs about {need} of {memory} on {gpus} for {params} parameters: {}",
+            chosen.template, chosen.why
+        )
     }
 
     pub fn json(&self) -> Value {
@@ -348,12 +529,18 @@ impl FitReport {
             Tuner::Lora => "lora",
             Tuner::Quantised(_) => "qlora",
         };
-        let would_fit = self.remedies.iter().map(|Remedy { change, template, need }| {
-            json!({
-                "change": change, "template": template,
-                "gpu_bytes": need.gpu(), "host_bytes": need.host, "disk_bytes": need.disk,
-            })
-        });
+        let would_fit = self.remedies.iter().map(
+            |Remedy {
+                 change,
+                 template,
+                 need,
+             }| {
+                json!({
+                    "change": change, "template": template,
+                    "gpu_bytes": need.gpu(), "host_bytes": need.host, "disk_bytes": need.disk,
+                })
+            },
+        );
         let chosen = self.recommended.as_ref();
         json!({
             "version": 1,
@@ -381,14 +568,27 @@ impl FitReport {
     }
 
     fn row_json(&self, row: &TemplateRow) -> Value {
-        let TemplateRow { name, need, verdict, short, unknown, plain, allocator, .. } = row;
+        let TemplateRow {
+            name,
+            need,
+            verdict,
+            short,
+            unknown,
+            plain,
+            allocator,
+            ..
+        } = row;
         let fits = match verdict {
             Verdict::Fits => Some(true),
             Verdict::Unknown => None,
             Verdict::Tight | Verdict::Not => Some(false),
         };
         let real = (need.allocated(), with_margin(need, allocator.kind));
-        let (allocated, enough) = if self.is_real() { real } else { (need.gpu(), need.gpu()) };
+        let (allocated, enough) = if self.is_real() {
+            real
+        } else {
+            (need.gpu(), need.gpu())
+        };
         json!({
             "template": name,
             "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage, "fullest_at": need.peak.name(), "step_bytes": need.step,
@@ -407,8 +607,16 @@ fn billions(number: u64) -> String {
         n if n >= 1e6 => (n / 1e6, "M"),
         n => return format!("{n:.0}"),
     };
-    let places = if number >= 100.0 { 0 } else { 1 + usize::from(number < 10.0) };
+    let places = if number >= 100.0 {
+        0
+    } else {
+        1 + usize::from(number < 10.0)
+    };
     let text = format!("{number:.places$}");
-    let text = if places > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text = if places > 0 {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
     format!("{text} {unit}")
 }

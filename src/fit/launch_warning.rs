@@ -34,8 +34,14 @@ pub(crate) struct JudgedLaunch {
 }
 
 /// Nothing is judged unless the model, the ranks and the memory of the GPUs are known, and all of the training is counted.
-pub(crate) fn judge(config: LaunchConfig, topology: &Topology, understood: &UnderstoodLaunch) -> JudgedLaunch {
-    let UnderstoodLaunch { job, launch, host, .. } = understood;
+pub(crate) fn judge(
+    config: LaunchConfig,
+    topology: &Topology,
+    understood: &UnderstoodLaunch,
+) -> JudgedLaunch {
+    let UnderstoodLaunch {
+        job, launch, host, ..
+    } = understood;
     if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {
         return JudgedLaunch::default();
     }
@@ -48,10 +54,15 @@ pub(crate) fn judge(config: LaunchConfig, topology: &Topology, understood: &Unde
         _ if !used.is_ours() => None,
         _ if config.is_chosen => Some("as `auto` counts on it"),
         Some(judged) if judged.guesses.is_empty() && judged.row.plain == Verdict::Fits => None,
-        Some(judged) if judged.guesses.is_empty() && judged.row.verdict == Verdict::Fits => Some("needed to fit"),
+        Some(judged) if judged.guesses.is_empty() && judged.row.verdict == Verdict::Fits => {
+            Some("needed to fit")
+        }
         _ => Some("may be needed to fit"),
     };
-    JudgedLaunch { expandable, short: judged.and_then(|judged| judged.short(&used, host)) }
+    JudgedLaunch {
+        expandable,
+        short: judged.and_then(|judged| judged.short(&used, host)),
+    }
 }
 
 struct JudgedConfig<'a> {
@@ -65,13 +76,28 @@ struct JudgedConfig<'a> {
 impl<'a> JudgedConfig<'a> {
     fn new(config: LaunchConfig<'a>, inputs: FitInputs<'a>, host: &Host) -> Option<Self> {
         let gpu_memory = inputs.gpu_memory(host)?;
-        let (weights, workload) = inputs.training(host).ok().filter(|(_, of)| !of.settings.algorithm.uncounted)?;
-        let guesses = inputs.assumed(&weights, &workload.settings).into_iter().filter(|(is_guess, _)| *is_guess);
+        let (weights, workload) = inputs
+            .training(host)
+            .ok()
+            .filter(|(_, of)| !of.settings.algorithm.uncounted)?;
+        let guesses = inputs
+            .assumed(&weights, &workload.settings)
+            .into_iter()
+            .filter(|(is_guess, _)| *is_guess);
         // The memory of this machine says nothing about one that is described.
-        let is_described = inputs.launch.memory.host.is_none() && inputs.launch.memory.gpu.is_some();
-        let host_memory = if is_described { None } else { inputs.host_memory() };
+        let is_described =
+            inputs.launch.memory.host.is_none() && inputs.launch.memory.gpu.is_some();
+        let host_memory = if is_described {
+            None
+        } else {
+            inputs.host_memory()
+        };
         let strategy = Strategy::of(config.value, weights.shape.hidden);
-        let templates = [Candidate { name: config.name.to_string(), strategy, allocator: UsedAllocator::EXPANDABLE }];
+        let templates = [Candidate {
+            name: config.name.to_string(),
+            strategy,
+            allocator: UsedAllocator::EXPANDABLE,
+        }];
         let scenario = Scenario {
             weights: &weights,
             settings: &workload.settings,
@@ -85,14 +111,33 @@ impl<'a> JudgedConfig<'a> {
             order: &[],
         };
         let row = scenario.rows().pop()?;
-        Some(JudgedConfig { config, gpu_memory, row, guesses: guesses.map(|(_, text)| text).collect(), inputs })
+        Some(JudgedConfig {
+            config,
+            gpu_memory,
+            row,
+            guesses: guesses.map(|(_, text)| text).collect(),
+            inputs,
+        })
     }
 
     fn short(&self, used: &UsedAllocator, host: &Host) -> Option<Problem> {
-        let JudgedConfig { config, gpu_memory, row, guesses, .. } = self;
+        let JudgedConfig {
+            config,
+            gpu_memory,
+            row,
+            guesses,
+            ..
+        } = self;
         let needs = |bytes: u64, rest: &str| {
-            Problem::warning(Rule::MemoryShort, format!("{} needs about {} {rest}", config.name, Size(bytes)))
-                .at(format!("GPUs of {} ({})", Size(gpu_memory.value), gpu_memory.from))
+            Problem::warning(
+                Rule::MemoryShort,
+                format!("{} needs about {} {rest}", config.name, Size(bytes)),
+            )
+            .at(format!(
+                "GPUs of {} ({})",
+                Size(gpu_memory.value),
+                gpu_memory.from
+            ))
         };
         let (on_gpu, is_between) = (row.need.gpu(), row.need.peak.is_between_steps());
         match (if used.kind == Allocator::Expandable { row.verdict } else { row.plain }, &used.said) {
@@ -126,15 +171,28 @@ impl<'a> JudgedConfig<'a> {
     /// It does not fit even with the smallest values of the settings that were guessed.
     fn is_short_at_least(&self, host: &Host) -> bool {
         let mut least = self.inputs.clone();
-        least.args.seq_len.get_or_insert(Sourced::new(1, Source::Default));
-        least.args.micro_batch.get_or_insert(Sourced::new(1, Source::Default));
-        least.args.tuner.get_or_insert(Sourced::new(Tuner::Lora, Source::Default));
+        least
+            .args
+            .seq_len
+            .get_or_insert(Sourced::new(1, Source::Default));
+        least
+            .args
+            .micro_batch
+            .get_or_insert(Sourced::new(1, Source::Default));
+        least
+            .args
+            .tuner
+            .get_or_insert(Sourced::new(Tuner::Lora, Source::Default));
         let least = JudgedConfig::new(self.config, least, host);
         least.is_some_and(|least| least.guesses.is_empty() && least.row.verdict == Verdict::Not)
     }
 
     fn would_fit(&self, host: &Host) -> String {
-        match self.inputs.report(host).map(|report| (report.recommended, report.remedies)) {
+        match self
+            .inputs
+            .report(host)
+            .map(|report| (report.recommended, report.remedies))
+        {
             Ok((_, remedies)) if self.row.need.peak.is_between_steps() && !remedies.is_empty() => {
                 remedies::sentences(&remedies[..1])
             }

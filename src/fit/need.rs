@@ -117,17 +117,51 @@ impl MemoryNeed {
     pub(crate) fn of_textbook(params: u64, strategy: &Strategy, cluster: Cluster) -> Self {
         let stage = strategy.stage.unwrap_or(0);
         let split_from = |first_stage: u64, bytes: u64| {
-            let ranks = if stage >= first_stage { cluster.world_size().max(1) } else { 1 };
+            let ranks = if stage >= first_stage {
+                cluster.world_size().max(1)
+            } else {
+                1
+            };
             (bytes * params).div_ceil(ranks)
         };
-        let (parameters, gradients, optimizer) = (split_from(3, 2), split_from(2, 2), split_from(1, 8));
-        let parameters_in = |kind: MemoryKind| if strategy.params == kind { parameters } else { 0 };
-        let optimizer_in = |kind: MemoryKind| if strategy.optimizer == kind { optimizer } else { 0 };
-        let of_machine = |kind: MemoryKind| cluster.gpus * (parameters_in(kind) + optimizer_in(kind));
-        let (on_gpu, optimizer) = (parameters_in(MemoryKind::Gpu), optimizer_in(MemoryKind::Gpu));
-        let usage = GpuUsage { parameters: on_gpu, gradients, optimizer, ..GpuUsage::default() };
+        let (parameters, gradients, optimizer) =
+            (split_from(3, 2), split_from(2, 2), split_from(1, 8));
+        let parameters_in = |kind: MemoryKind| {
+            if strategy.params == kind {
+                parameters
+            } else {
+                0
+            }
+        };
+        let optimizer_in = |kind: MemoryKind| {
+            if strategy.optimizer == kind {
+                optimizer
+            } else {
+                0
+            }
+        };
+        let of_machine =
+            |kind: MemoryKind| cluster.gpus * (parameters_in(kind) + optimizer_in(kind));
+        let (on_gpu, optimizer) = (
+            parameters_in(MemoryKind::Gpu),
+            optimizer_in(MemoryKind::Gpu),
+        );
+        let usage = GpuUsage {
+            parameters: on_gpu,
+            gradients,
+            optimizer,
+            ..GpuUsage::default()
+        };
         let (host, disk) = (of_machine(MemoryKind::Host), of_machine(MemoryKind::Disk));
-        MemoryNeed { usage, peak: Phase::Whole, step: usage.total(), fragments: false, start: 0, host, disk }
+        MemoryNeed {
+            usage,
+            peak: Phase::Whole,
+            step: usage.total(),
+            fragments: false,
+            start: 0,
+            host,
+            disk,
+        }
     }
 
     pub fn gpu(&self) -> u64 {

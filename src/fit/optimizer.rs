@@ -31,7 +31,15 @@ impl Optimizer {
     /// An optimizer that nobody measured, with so much for its states and for its step. The least is 0: no states at all.
     pub(crate) fn not_measured(each: u64) -> Self {
         let (name, all_at_once) = (NOT_MEASURED, true);
-        Optimizer { name, flat_states: each, flat_step: each, states: each, step: each, all_at_once, ..Self::default() }
+        Optimizer {
+            name,
+            flat_states: each,
+            flat_step: each,
+            states: each,
+            step: each,
+            all_at_once,
+            ..Self::default()
+        }
     }
 
     pub fn is_measured(self) -> bool {
@@ -50,7 +58,9 @@ impl Optimizer {
 
     /// One that is not in the table is taken to need as much as any.
     fn find(name: &str) -> Self {
-        Self::all().find(|(known, _)| *known == name).map_or(Self::not_measured(800), |(_, optimizer)| optimizer)
+        Self::all()
+            .find(|(known, _)| *known == name)
+            .map_or(Self::not_measured(800), |(_, optimizer)| optimizer)
     }
 
     pub(crate) fn of_trainers() -> impl Iterator<Item = (&'static str, Self)> {
@@ -60,7 +70,15 @@ impl Optimizer {
     fn all() -> impl Iterator<Item = (&'static str, Self)> {
         rows::rows(OPTIMIZERS).flat_map(|row| {
             let optimizer: Optimizer = row.read().unwrap_or_default();
-            row.names().map(move |name| (name, Optimizer { name: name.trim_start_matches(OF_DEEPSPEED), ..optimizer }))
+            row.names().map(move |name| {
+                (
+                    name,
+                    Optimizer {
+                        name: name.trim_start_matches(OF_DEEPSPEED),
+                        ..optimizer
+                    },
+                )
+            })
         })
     }
 }

@@ -16,12 +16,42 @@ struct Part {
 }
 
 const PARTS: [Part; 6] = [
-    Part { name: "parameters", colour: AnsiColor::Blue, fill: "#4c78a8", bytes: |of| of.parameters },
-    Part { name: "gradients", colour: AnsiColor::Green, fill: "#54a24b", bytes: |of| of.gradients },
-    Part { name: "optimizer", colour: AnsiColor::Magenta, fill: "#b279a2", bytes: |of| of.optimizer },
-    Part { name: "activations", colour: AnsiColor::Yellow, fill: "#eeca3b", bytes: |of| of.activations },
-    Part { name: "logits", colour: AnsiColor::Cyan, fill: "#72b7b2", bytes: |of| of.logits },
-    Part { name: "rest", colour: AnsiColor::BrightBlack, fill: "#9d9d9d", bytes: |of| of.buffers + of.overhead },
+    Part {
+        name: "parameters",
+        colour: AnsiColor::Blue,
+        fill: "#4c78a8",
+        bytes: |of| of.parameters,
+    },
+    Part {
+        name: "gradients",
+        colour: AnsiColor::Green,
+        fill: "#54a24b",
+        bytes: |of| of.gradients,
+    },
+    Part {
+        name: "optimizer",
+        colour: AnsiColor::Magenta,
+        fill: "#b279a2",
+        bytes: |of| of.optimizer,
+    },
+    Part {
+        name: "activations",
+        colour: AnsiColor::Yellow,
+        fill: "#eeca3b",
+        bytes: |of| of.activations,
+    },
+    Part {
+        name: "logits",
+        colour: AnsiColor::Cyan,
+        fill: "#72b7b2",
+        bytes: |of| of.logits,
+    },
+    Part {
+        name: "rest",
+        colour: AnsiColor::BrightBlack,
+        fill: "#9d9d9d",
+        bytes: |of| of.buffers + of.overhead,
+    },
 ];
 
 impl Part {
@@ -33,7 +63,11 @@ impl Part {
 
 impl View {
     pub(super) fn painted(self, text: &str, style: Style) -> String {
-        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_string() }
+        if self.colour && !text.is_empty() {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_string()
+        }
     }
 }
 
@@ -58,10 +92,20 @@ struct Scale {
 impl Scale {
     /// Wide enough for the largest bar, but not for one of more than twice the GPU: the others would be too short.
     fn new(report: &FitReport, width: u64) -> Self {
-        let largest = report.rows.iter().map(|row| row.need.gpu()).max().unwrap_or(0);
+        let largest = report
+            .rows
+            .iter()
+            .map(|row| row.need.gpu())
+            .max()
+            .unwrap_or(0);
         let memory = report.gpu_memory.as_ref().map(|memory| memory.value);
-        let bytes = memory.map_or(largest, |memory| largest.clamp(memory, memory.saturating_mul(2)));
-        Scale { bytes: bytes.max(1), width }
+        let bytes = memory.map_or(largest, |memory| {
+            largest.clamp(memory, memory.saturating_mul(2))
+        });
+        Scale {
+            bytes: bytes.max(1),
+            width,
+        }
     }
 
     fn at(&self, bytes: u64) -> u64 {
@@ -92,17 +136,28 @@ const GPU_LINE: &str = "#d62728";
 impl FitReport {
     pub(super) fn bars(&self, view: View) -> String {
         let names: Vec<String> = self.rows.iter().map(|row| visible(row.title())).collect();
-        let sizes: Vec<String> = self.rows.iter().map(|row| self.size(row.need.gpu())).collect();
+        let sizes: Vec<String> = self
+            .rows
+            .iter()
+            .map(|row| self.size(row.need.gpu()))
+            .collect();
         let widest = |texts: &[String]| texts.iter().map(|text| columns(text)).max().unwrap_or(0);
         let (name_width, size_width) = (widest(&names), widest(&sizes));
         // Between name, bar and size there are two spaces each; the bar has a line and an arrow.
         let around = name_width + size_width + 6;
-        let width = view.width.unwrap_or(WITHOUT_TERMINAL).saturating_sub(around).clamp(8, 96);
+        let width = view
+            .width
+            .unwrap_or(WITHOUT_TERMINAL)
+            .saturating_sub(around)
+            .clamp(8, 96);
         let scale = Scale::new(self, width as u64);
         let mut text = String::new();
         for ((row, name), size) in self.rows.iter().zip(&names).zip(&sizes) {
             let padding = " ".repeat(name_width - columns(name));
-            text += &format!("{name}{padding}  {}  {size:>size_width$}\n", self.bar(row, &scale, view));
+            text += &format!(
+                "{name}{padding}  {}  {size:>size_width$}\n",
+                self.bar(row, &scale, view)
+            );
         }
         text + &self.legend(view)
     }
@@ -112,21 +167,32 @@ impl FitReport {
         let parts = scale.parts(&row.need.usage);
         let filled = parts.last().map_or(0, |(.., end)| *end);
         let draw = |from: u64, to: u64| {
-            let columns =
-                |start: u64, end: u64| usize::try_from(end.min(to).saturating_sub(start.max(from))).unwrap_or(0);
-            let parts = parts.iter().map(|(part, start, end)| part.block(columns(*start, *end), view));
+            let columns = |start: u64, end: u64| {
+                usize::try_from(end.min(to).saturating_sub(start.max(from))).unwrap_or(0)
+            };
+            let parts = parts
+                .iter()
+                .map(|(part, start, end)| part.block(columns(*start, *end), view));
             parts.collect::<String>() + &"·".repeat(columns(filled, scale.width))
         };
         let bar = match &self.gpu_memory {
-            Some(memory) => draw(0, scale.at(memory.value)) + "│" + &draw(scale.at(memory.value), scale.width),
+            Some(memory) => {
+                draw(0, scale.at(memory.value)) + "│" + &draw(scale.at(memory.value), scale.width)
+            }
             None => draw(0, scale.width),
         };
-        bar + if row.need.gpu() > scale.bytes { "▶" } else { " " }
+        bar + if row.need.gpu() > scale.bytes {
+            "▶"
+        } else {
+            " "
+        }
     }
 
     fn legend(&self, view: View) -> String {
-        let mut pieces: Vec<(usize, String)> =
-            PARTS.iter().map(|part| (2 + part.name.len(), part.block(1, view) + " " + part.name)).collect();
+        let mut pieces: Vec<(usize, String)> = PARTS
+            .iter()
+            .map(|part| (2 + part.name.len(), part.block(1, view) + " " + part.name))
+            .collect();
         if let Some(memory) = &self.gpu_memory {
             let line = format!("│ {}", self.size(memory.value));
             pieces.push((columns(&line), line));
@@ -151,7 +217,10 @@ impl FitReport {
         let lines = [self.model_line(), self.training_line(), self.machine_line()];
         let top = LINE * (lines.len() as u64 + 2);
         let bottom = top + LINE * self.rows.len() as u64;
-        let mut body: String = (1..).zip(&lines).map(|(at, line)| svg_text(8, LINE * at, "", line)).collect();
+        let mut body: String = (1..)
+            .zip(&lines)
+            .map(|(at, line)| svg_text(8, LINE * at, "", line))
+            .collect();
         for (at, row) in (0..).zip(&self.rows) {
             body += &self.svg_row(row, &scale, top + LINE * at);
         }
@@ -165,7 +234,8 @@ impl FitReport {
         }
         for (at, part) in (0..).zip(&PARTS) {
             let (x, y) = (LEFT + at * 104, bottom + LINE);
-            body += &(svg_rect([x, y - 11, 12, 12], part.fill, "/>") + &svg_text(x + 18, y, "", part.name));
+            body += &(svg_rect([x, y - 11, 12, 12], part.fill, "/>")
+                + &svg_text(x + 18, y, "", part.name));
         }
         let height = bottom + 2 * LINE;
         format!(
@@ -178,22 +248,47 @@ impl FitReport {
     fn svg_row(&self, row: &TemplateRow, scale: &Scale, y: u64) -> String {
         let mut body = svg_text(8, y, "", row.title());
         for (part, start, end) in scale.parts(&row.need.usage) {
-            let title = format!("><title>{}: {}</title></rect>", part.name, self.size((part.bytes)(&row.need.usage)));
-            body += &svg_rect([LEFT + start, y - 14, end - start, LINE - 6], part.fill, &title);
+            let title = format!(
+                "><title>{}: {}</title></rect>",
+                part.name,
+                self.size((part.bytes)(&row.need.usage))
+            );
+            body += &svg_rect(
+                [LEFT + start, y - 14, end - start, LINE - 6],
+                part.fill,
+                &title,
+            );
         }
-        let verdict = if self.gpu_memory.is_some() { format!(", {}", row.words()) } else { String::new() };
-        let arrow = if row.need.gpu() > scale.bytes { "▶ " } else { "" };
+        let verdict = if self.gpu_memory.is_some() {
+            format!(", {}", row.words())
+        } else {
+            String::new()
+        };
+        let arrow = if row.need.gpu() > scale.bytes {
+            "▶ "
+        } else {
+            ""
+        };
         let size = format!("{arrow}{}{verdict}", self.size(row.need.gpu()));
         body + &svg_text(LEFT + BAR + 8, y, row.verdict.shown().2, &size)
     }
 }
 
 fn svg_rect([x, y, width, height]: [u64; 4], fill: &str, end: &str) -> String {
-    format!("<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"{end}\n")
+    format!(
+        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"{end}\n"
+    )
 }
 
 fn svg_text(x: u64, y: u64, fill: &str, text: &str) -> String {
-    let escaped = visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let fill = if fill.is_empty() { String::new() } else { format!(" fill=\"{fill}\"") };
+    let escaped = visible(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let fill = if fill.is_empty() {
+        String::new()
+    } else {
+        format!(" fill=\"{fill}\"")
+    };
     format!("<text x=\"{x}\" y=\"{y}\"{fill}>{escaped}</text>\n")
 }

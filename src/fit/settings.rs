@@ -46,7 +46,9 @@ pub struct Algorithm {
 impl Algorithm {
     /// The more exact names come first: `swift rlhf --rlhf_type dpo`.
     pub fn find(is_named: impl Fn(&str) -> bool) -> Option<Self> {
-        rows::rows(include_str!("algorithms.txt")).find(|row| row.names().any(&is_named))?.read()
+        rows::rows(include_str!("algorithms.txt"))
+            .find(|row| row.names().any(&is_named))?
+            .read()
     }
 }
 
@@ -103,7 +105,11 @@ pub struct TrainingArgs {
 }
 
 /// The defaults without a training command: the settings most people start with.
-const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults { micro_batch: 1, checkpointing: true, ..HF_DEFAULTS };
+const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults {
+    micro_batch: 1,
+    checkpointing: true,
+    ..HF_DEFAULTS
+};
 
 const SEQ_LEN: u64 = 2048;
 
@@ -138,10 +144,16 @@ impl TrainingSettings {
             given.map_or(default, |given| given.value.clone())
         }
         let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training);
-        let tuner = if defaults.lora { Tuner::Lora } else { Tuner::Full };
+        let tuner = if defaults.lora {
+            Tuner::Lora
+        } else {
+            Tuner::Full
+        };
         let micro_batch = or(args.micro_batch.as_ref(), defaults.micro_batch);
         let seq_len = defaults.seq_len.unwrap_or(SEQ_LEN);
-        let seq_len = args.rollout.map_or(seq_len, |rollout| PROMPT.saturating_add(rollout.answer));
+        let seq_len = args
+            .rollout
+            .map_or(seq_len, |rollout| PROMPT.saturating_add(rollout.answer));
         TrainingSettings {
             micro_batch,
             grad_accum: or(args.grad_accum.as_ref(), 1),
@@ -150,16 +162,26 @@ impl TrainingSettings {
             tuner: or(args.tuner.as_ref(), tuner),
             lora_rank: or(args.lora_rank.as_ref(), defaults.lora_rank),
             lora_targets: or(args.lora_targets.as_ref(), "all-linear".to_string()),
-            dtype: or(args.dtype.as_ref(), args.loaded.map_or(Dtype::Bf16, |loaded| loaded(of_model))),
+            dtype: or(
+                args.dtype.as_ref(),
+                args.loaded.map_or(Dtype::Bf16, |loaded| loaded(of_model)),
+            ),
             optimizer: or(args.optimizer.as_ref(), Optimizer::named("adamw")),
             checkpointing: or(args.checkpointing.as_ref(), defaults.checkpointing),
             attention: args.attention.as_ref().map(|attention| attention.value),
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
             // Without preferences: a logit's fp32 log-softmax and two gradients of that.
-            algorithm: args.algorithm.unwrap_or(Algorithm { logit: 12, ..Algorithm::default() }),
+            algorithm: args.algorithm.unwrap_or(Algorithm {
+                logit: 12,
+                ..Algorithm::default()
+            }),
             evaluation: args.evaluation.map(|given| Evaluation {
-                batch: if given.batch > 0 { given.batch } else { defaults.eval_batch.unwrap_or(micro_batch) },
+                batch: if given.batch > 0 {
+                    given.batch
+                } else {
+                    defaults.eval_batch.unwrap_or(micro_batch)
+                },
                 ..given
             }),
             rollout: args.rollout,

@@ -43,7 +43,12 @@ impl Strategy {
     pub fn of(config: &Value, hidden: u64) -> Self {
         let setting = |key: &str| json::get(config, &format!("zero_optimization.{key}"));
         // No model has more elements than this.
-        let number = |key, default| setting(key).and_then(Value::as_u64).unwrap_or(default).min(1 << 40);
+        let number = |key, default| {
+            setting(key)
+                .and_then(Value::as_u64)
+                .unwrap_or(default)
+                .min(1 << 40)
+        };
         let flag = |key| setting(key).and_then(Value::as_bool);
         let memory = |device: Device| match device {
             Device::Cpu => MemoryKind::Host,
@@ -55,9 +60,21 @@ impl Strategy {
         let is_auto = setting("reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
             stage: Some(u64::from(stage)),
-            optimizer: if stage == 0 { MemoryKind::Gpu } else { memory(zero.optimizer) },
-            params: if stage == 3 { memory(zero.param) } else { MemoryKind::Gpu },
-            bucket_size: if is_auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
+            optimizer: if stage == 0 {
+                MemoryKind::Gpu
+            } else {
+                memory(zero.optimizer)
+            },
+            params: if stage == 3 {
+                memory(zero.param)
+            } else {
+                MemoryKind::Gpu
+            },
+            bucket_size: if is_auto {
+                hidden * hidden
+            } else {
+                number("reduce_bucket_size", 500_000_000)
+            },
             buckets: match flag("contiguous_gradients") {
                 Some(false) => 0,
                 _ if stage < 3 && flag("overlap_comm") == Some(true) => 2,
@@ -68,12 +85,20 @@ impl Strategy {
                 .max(number("stage3_max_live_parameters", 1_000_000_000)),
             second_partition: number("zero_hpz_partition_size", 1),
             disk_buffers: number("offload_optimizer.buffer_count", 4),
-            saves_whole: stage == 3 && flag("stage3_gather_16bit_weights_on_model_save") == Some(true),
-            own_optimizer: json::get(config, "optimizer.type").and_then(Value::as_str).map(|name| {
-                let is_of_torch = json::get(config, "optimizer.params.torch_adam") == Some(&Value::Bool(true));
-                let is_adam = name.to_lowercase().starts_with("adam");
-                if is_adam && is_of_torch { Optimizer::named("adamw_torch") } else { Optimizer::of_deepspeed(name) }
-            }),
+            saves_whole: stage == 3
+                && flag("stage3_gather_16bit_weights_on_model_save") == Some(true),
+            own_optimizer: json::get(config, "optimizer.type")
+                .and_then(Value::as_str)
+                .map(|name| {
+                    let is_of_torch = json::get(config, "optimizer.params.torch_adam")
+                        == Some(&Value::Bool(true));
+                    let is_adam = name.to_lowercase().starts_with("adam");
+                    if is_adam && is_of_torch {
+                        Optimizer::named("adamw_torch")
+                    } else {
+                        Optimizer::of_deepspeed(name)
+                    }
+                }),
         }
     }
 

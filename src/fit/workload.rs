@@ -43,14 +43,30 @@ impl Adapters {
         let all = ["all-linear", "all", "default"].contains(&targets.as_str());
         let rank = settings.lora_rank;
         let routed = if all { rank * shape.routed } else { 0 };
-        let mut adapters = Adapters { params: routed, kept: 0, inputs: 0 };
-        let adapted = shape.linears.iter().filter(|(name, ..)| all || targets.split(',').any(|it| it.trim() == *name));
+        let mut adapters = Adapters {
+            params: routed,
+            kept: 0,
+            inputs: 0,
+        };
+        let adapted = shape
+            .linears
+            .iter()
+            .filter(|(name, ..)| all || targets.split(',').any(|it| it.trim() == *name));
         for (_, inputs, outputs) in adapted {
             adapters.params += shape.layers * rank * (inputs + outputs);
-            adapters.kept += rank + if settings.dropout { inputs + inputs / 2 } else { 0 };
+            adapters.kept += rank
+                + if settings.dropout {
+                    inputs + inputs / 2
+                } else {
+                    0
+                };
             adapters.inputs += inputs;
         }
-        Adapters { params: adapters.params.max(1), inputs: adapters.inputs.max(1), ..adapters }
+        Adapters {
+            params: adapters.params.max(1),
+            inputs: adapters.inputs.max(1),
+            ..adapters
+        }
     }
 }
 
@@ -59,35 +75,71 @@ impl Workload {
         let mut settings = settings.clone();
         if settings.algorithm.critic {
             // PPO recomputes nothing, drops nothing out and has no fused loss, whatever is asked for. Its evaluations only generate.
-            (settings.checkpointing, settings.dropout, settings.fused_loss) = (false, false, false);
-            settings.evaluation = settings.evaluation.map(|given| Evaluation { has_loss: false, ..given });
+            (
+                settings.checkpointing,
+                settings.dropout,
+                settings.fused_loss,
+            ) = (false, false, false);
+            settings.evaluation = settings.evaluation.map(|given| Evaluation {
+                has_loss: false,
+                ..given
+            });
         }
         let element = settings.dtype.bytes();
         let headless = settings.algorithm.headless.then(|| weights.without_head());
         let weights = headless.as_ref().unwrap_or(weights);
-        let Weights { unquantised, shape, .. } = weights;
+        let Weights {
+            unquantised, shape, ..
+        } = weights;
         // Keeps the products below from overflowing; `is_plausible` refuses such a number.
         let params = weights.params.min(1 << 54);
         let adapters = match settings.tuner {
-            Tuner::Full => Adapters { params, kept: 0, inputs: 0 },
+            Tuner::Full => Adapters {
+                params,
+                kept: 0,
+                inputs: 0,
+            },
             Tuner::Lora | Tuner::Quantised(_) => Adapters::new(shape, &settings),
         };
         let frozen = match settings.tuner {
             Tuner::Full => 0,
             Tuner::Lora => element * params,
             // Every 64 quantised weights share a scale of four bytes.
-            Tuner::Quantised(bits) => element * unquantised + (params - unquantised) * (2 * bits + 1) / 16,
+            Tuner::Quantised(bits) => {
+                element * unquantised + (params - unquantised) * (2 * bits + 1) / 16
+            }
         };
         // With LoRA the model without its adapters is the reference.
         let has_reference = settings.algorithm.has_reference && settings.tuner == Tuner::Full;
-        let value = settings.rewards.first().filter(|_| settings.algorithm.critic).map(|reward| {
-            let settings =
-                TrainingSettings { rewards: Vec::new(), algorithm: Algorithm::default(), ..settings.clone() };
-            Box::new(Workload::new(&Weights { params: reward.params, ..reward.without_head() }, &settings))
-        });
-        let rewards: u64 = settings.rewards.iter().map(|reward| reward.params.min(1 << 54)).sum();
+        let value = settings
+            .rewards
+            .first()
+            .filter(|_| settings.algorithm.critic)
+            .map(|reward| {
+                let settings = TrainingSettings {
+                    rewards: Vec::new(),
+                    algorithm: Algorithm::default(),
+                    ..settings.clone()
+                };
+                Box::new(Workload::new(
+                    &Weights {
+                        params: reward.params,
+                        ..reward.without_head()
+                    },
+                    &settings,
+                ))
+            });
+        let rewards: u64 = settings
+            .rewards
+            .iter()
+            .map(|reward| reward.params.min(1 << 54))
+            .sum();
         let beside = |count: fn(&Workload) -> u64| value.as_deref().map_or(0, count);
-        let of_model = if shape.scores == Scores::Eager { Attention::Eager } else { Attention::Flash };
+        let of_model = if shape.scores == Scores::Eager {
+            Attention::Eager
+        } else {
+            Attention::Flash
+        };
         Workload {
             params: params + beside(|value| value.params),
             trainable: adapters.params + beside(|value| value.trainable),
@@ -112,18 +164,50 @@ impl Workload {
     pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
         const MOST: f64 = (1u64 << 60) as f64;
         const MOST_GPUS: u64 = 1 << 24;
-        let Shape { hidden, layers, vocab, heads, attention, normed, inner, .. } = &self.shape;
-        let product = |numbers: &[u64]| numbers.iter().map(|number| *number as f64).product::<f64>();
-        let kept = [*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs];
-        let of_layer = product(&[16, *heads, self.seq_len]) + 64.0 * kept.map(|size| size as f64).iter().sum::<f64>();
+        let Shape {
+            hidden,
+            layers,
+            vocab,
+            heads,
+            attention,
+            normed,
+            inner,
+            ..
+        } = &self.shape;
+        let product =
+            |numbers: &[u64]| numbers.iter().map(|number| *number as f64).product::<f64>();
+        let kept = [
+            *hidden,
+            *attention,
+            *normed,
+            *inner,
+            self.adapters,
+            self.adapted_inputs,
+        ];
+        let of_layer = product(&[16, *heads, self.seq_len])
+            + 64.0 * kept.map(|size| size as f64).iter().sum::<f64>();
         let of_token = of_layer * product(&[*layers]) + product(&[16, *vocab]);
-        let (batch, new) =
-            self.settings.evaluation.map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
-        let at_once = self.settings.rollout.map_or(1, |rollout| rollout.micro_batches);
+        let (batch, new) = self
+            .settings
+            .evaluation
+            .map_or((0, 0), |given| (given.batch, given.new_tokens.unwrap_or(0)));
+        let at_once = self
+            .settings
+            .rollout
+            .map_or(1, |rollout| rollout.micro_batches);
         let batch = product(&[batch]).max(product(&[self.settings.micro_batch, at_once]));
         let of_tokens = batch * product(&[self.seq_len + new]) * of_token;
-        let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
-        let is_value_plausible = self.value.as_ref().is_none_or(|value| value.is_plausible(cluster));
-        is_value_plausible && of_tokens.max(of_params) < MOST && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
+        let of_params = product(&[
+            64,
+            self.params.max(self.trainable).max(self.weights),
+            cluster.gpus,
+        ]);
+        let is_value_plausible = self
+            .value
+            .as_ref()
+            .is_none_or(|value| value.is_plausible(cluster));
+        is_value_plausible
+            && of_tokens.max(of_params) < MOST
+            && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }
 }

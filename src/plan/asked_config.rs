@@ -17,14 +17,20 @@ use crate::report::{self, Place, Problem, Rule, reading};
 use crate::request::understood::UnderstoodLaunch;
 
 /// Refuses a config that cannot reach the trainer at all.
-pub(super) fn can_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) -> Result<(), Problem> {
+pub(super) fn can_hand_over(
+    spec: &Sourced<String>,
+    understood: &UnderstoodLaunch,
+) -> Result<(), Problem> {
     let UnderstoodLaunch { launch, job, .. } = understood;
     // A config that the command itself names needs no way from us.
-    if understood.takes_config() || understood.launcher_takes_config() && launch.deepspeed.is_none() {
+    if understood.takes_config() || understood.launcher_takes_config() && launch.deepspeed.is_none()
+    {
         return Ok(());
     }
     if let Some(NoConfig { why, help }) = &job.no_config {
-        return Err(Problem::error(Rule::HandOver, why).at(spec).fix(help.as_str()));
+        return Err(Problem::error(Rule::HandOver, why)
+            .at(spec)
+            .fix(help.as_str()));
     }
     // A missing program is the more useful error.
     Err(job.blocker.clone().unwrap_or_else(|| {
@@ -37,24 +43,41 @@ pub(super) fn can_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunc
 /// Warns if the script cannot use a config: it trains, without DeepSpeed.
 pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> Option<Problem> {
     let job = &understood.job;
-    job.source.as_ref().filter(|source| understood.takes_config() && cannot_use_config(source))?;
+    job.source
+        .as_ref()
+        .filter(|source| understood.takes_config() && cannot_use_config(source))?;
     let script = job.target.name();
     let what = format!("nothing in `{script}` uses DeepSpeed, so the config has no effect");
     let fixes = drop_word(spec.spelling()).remark("to train without DeepSpeed");
-    let fixes = fixes.or("call deepspeed.initialize in the script, or use transformers' Trainer or accelerate");
-    Some(Problem::warning(Rule::ConfigUnused, what).at(spec).at(script).fix(fixes))
+    let fixes = fixes
+        .or("call deepspeed.initialize in the script, or use transformers' Trainer or accelerate");
+    Some(
+        Problem::warning(Rule::ConfigUnused, what)
+            .at(spec)
+            .at(script)
+            .fix(fixes),
+    )
 }
 
 /// Warns if our config reaches the script by an option that its parser does not have.
 pub(super) fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
     let UnderstoodLaunch { launch, job, .. } = understood;
     let is_ours = understood.takes_config() && !understood.launcher_takes_config();
-    let reads = if is_ours { job.refuses_config_option()? } else { return None };
+    let reads = if is_ours {
+        job.refuses_config_option()?
+    } else {
+        return None;
+    };
     let (script, option) = (job.target.name(), job.config_argument());
-    let what = format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
+    let what =
+        format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
     let help = "--trainer in_code passes the config to transformers' Trainer without an option, --trainer accelerate to a loop \
                 with Accelerator()";
-    Some(Problem::warning(Rule::NoSuchOption, what).at(launch.deepspeed.as_ref()?).fix(help))
+    Some(
+        Problem::warning(Rule::NoSuchOption, what)
+            .at(launch.deepspeed.as_ref()?)
+            .fix(help),
+    )
 }
 
 /// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
@@ -65,13 +88,23 @@ pub(super) fn without_config(layers: &Layers, out: Option<&Sourced<PathBuf>>) ->
         .chain(out)
         .map(|sourced| sourced.clone().map(|path| path.display().to_string()))
         .chain(unset.iter().cloned())
-        .chain(set.iter().map(|sourced| sourced.clone().map(|(key, _)| key)));
-    let flags: Vec<Place> = given.filter(|sourced| sourced.from.is_flag()).map(|flag| Place::from(&flag)).collect();
+        .chain(
+            set.iter()
+                .map(|sourced| sourced.clone().map(|(key, _)| key)),
+        );
+    let flags: Vec<Place> = given
+        .filter(|sourced| sourced.from.is_flag())
+        .map(|flag| Place::from(&flag))
+        .collect();
     if flags.is_empty() {
         return None;
     }
     let problem = Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change");
-    Some(flags.into_iter().fold(problem.fix(give("--deepspeed", "zero2")), Problem::at))
+    Some(
+        flags
+            .into_iter()
+            .fold(problem.fix(give("--deepspeed", "zero2")), Problem::at),
+    )
 }
 
 /// Warns if `--deepspeed` names a template of ours, and the trainer ships a different config of that name.
@@ -93,17 +126,34 @@ pub(super) fn differs_from_shipped(
     let keys = json::differing(&template.config, &json::parse(&text).ok()?);
     let keys = Some(keys).filter(|keys| !keys.is_empty())?;
     let (name, trainer) = (&template.name, trainer(understood));
-    let more = if keys.len() > SHOWN { format!(" and {} more", keys.len() - SHOWN) } else { String::new() };
-    let keys = keys.iter().take(SHOWN).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
-    let what =
-        format!("zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}");
+    let more = if keys.len() > SHOWN {
+        format!(" and {} more", keys.len() - SHOWN)
+    } else {
+        String::new()
+    };
+    let keys = keys
+        .iter()
+        .take(SHOWN)
+        .map(|key| format!("`{key}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let what = format!(
+        "zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}"
+    );
     let fix = give("--deepspeed", file.display()).remark(format!("to use {trainer}'s own"));
-    Some(Problem::warning(Rule::OwnConfigDiffers, what).at(spec).at(file.as_path()).fix(fix))
+    Some(
+        Problem::warning(Rule::OwnConfigDiffers, what)
+            .at(spec)
+            .at(file.as_path())
+            .fix(fix),
+    )
 }
 
 /// Warns if the trainer's own argument names a config that only other versions of the trainer ship.
 pub(super) fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) -> Option<Problem> {
-    let UnderstoodLaunch { job, launch, host, .. } = understood;
+    let UnderstoodLaunch {
+        job, launch, host, ..
+    } = understood;
     let word = &own.value;
     if !job.ships_config(word) || launch.search.origin(word) != Some(Origin::BuiltIn) {
         return None;
@@ -119,6 +169,13 @@ pub(super) fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) 
 }
 
 fn trainer(understood: &UnderstoodLaunch) -> String {
-    let name = understood.job.trainer.distribution.unwrap_or(understood.job.trainer.name);
-    understood.job.version_text().map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
+    let name = understood
+        .job
+        .trainer
+        .distribution
+        .unwrap_or(understood.job.trainer.name);
+    understood
+        .job
+        .version_text()
+        .map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
 }

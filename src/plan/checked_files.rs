@@ -14,13 +14,20 @@ use crate::request::{self, Format, Launch};
 
 /// Batch sizes are not among it if a problem is about them.
 pub(crate) fn not_judged(problems: &[Problem]) -> String {
-    let batch = if problems.iter().any(|it| check::is_about_batch(it.rule)) { "" } else { "batch sizes, " };
+    let batch = if problems.iter().any(|it| check::is_about_batch(it.rule)) {
+        ""
+    } else {
+        "batch sizes, "
+    };
     format!("{batch}\"auto\" values and whatever depends on the trainer or the number of ranks")
 }
 
 /// Checks the configs that stand in the place of a command, and the one that `--deepspeed` names.
 pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
-    let words = launch.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let words = launch
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
     let words = words.map(|word| Sourced::new(word, Source::Operand("check".to_string())));
     let mut problems = launch.warnings.clone();
     for spec in launch.deepspeed.iter().cloned().chain(words) {
@@ -30,7 +37,11 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
     problems
 }
 
-fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Result<Vec<Problem>, Vec<Problem>> {
+fn check_config(
+    mut spec: Sourced<String>,
+    launch: &Launch,
+    host: &Host,
+) -> Result<Vec<Problem>, Vec<Problem>> {
     request::read_if_piped(&mut spec, host)?;
     let template = template::resolve(&spec, &launch.search, host)?;
     let config = layers::with_layers(&template, &launch.layers, host)?;
@@ -58,5 +69,11 @@ fn check_config(mut spec: Sourced<String>, launch: &Launch, host: &Host) -> Resu
     let unfilled = autos
         .filter(|key| !auto::may_be_filled(key))
         .map(|key| auto::filled_by_nobody(&key, places.of(&key)).into_warning());
-    Ok(template.notes.iter().cloned().chain(found).chain(unfilled).collect())
+    Ok(template
+        .notes
+        .iter()
+        .cloned()
+        .chain(found)
+        .chain(unfilled)
+        .collect())
 }

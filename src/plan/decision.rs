@@ -63,22 +63,35 @@ impl Plan {
     pub(crate) fn headline(&self) -> Option<String> {
         let config = self.config.as_ref().map(PlannedConfig::title);
         let adds_nothing = config.is_none() && self.trainer.name == trainer::PASSTHROUGH;
-        if adds_nothing || self.launcher.runs_zlaunch() || self.blocker.is_some() || !self.topology.is_first() {
+        if adds_nothing
+            || self.launcher.runs_zlaunch()
+            || self.blocker.is_some()
+            || !self.topology.is_first()
+        {
             return None;
         }
         let config = config.unwrap_or("no DeepSpeed config".to_string());
         let topology = &self.topology;
         let world = topology.world_size.as_ref().map(|world| world.value);
         let ranks = match &topology.role {
-            Role::Rank { .. } => format!("rank 0 of {}, already started", world.unwrap_or_default()),
+            Role::Rank { .. } => {
+                format!("rank 0 of {}, already started", world.unwrap_or_default())
+            }
             Role::Task(task) => {
                 let by = topology.engine.unwrap_or("its engine");
-                format!("rank {} of {}, started by {by}", task.rank.value, task.world_size.value)
+                format!(
+                    "rank {} of {}, started by {by}",
+                    task.rank.value, task.world_size.value
+                )
             }
             Role::Starter | Role::Shell { .. } => {
-                let ranks = world.map_or("ranks as the command says".to_string(), |world| plural(world, "rank", "s"));
+                let ranks = world.map_or("ranks as the command says".to_string(), |world| {
+                    plural(world, "rank", "s")
+                });
                 match &topology.nnodes {
-                    Some(nodes) if nodes.value > 1 => format!("{ranks} on {} machines", nodes.value),
+                    Some(nodes) if nodes.value > 1 => {
+                        format!("{ranks} on {} machines", nodes.value)
+                    }
                     _ if world.is_none() => ranks,
                     _ => format!("{ranks} on this machine"),
                 }

@@ -21,12 +21,18 @@ pub(super) struct Diagnostics {
 impl Diagnostics {
     /// Keeps the errors, so that the planner can go on without the value.
     pub(super) fn keep<T>(&mut self, result: Result<T, Vec<Problem>>) -> Option<T> {
-        result.map_err(|mut found| self.errors.append(&mut found)).ok()
+        result
+            .map_err(|mut found| self.errors.append(&mut found))
+            .ok()
     }
 
     pub(super) fn add(&mut self, problems: impl IntoIterator<Item = Problem>) {
         for problem in problems {
-            if problem.severity == Severity::Error { self.errors.push(problem) } else { self.warnings.push(problem) }
+            if problem.severity == Severity::Error {
+                self.errors.push(problem);
+            } else {
+                self.warnings.push(problem);
+            }
         }
     }
 
@@ -38,12 +44,18 @@ impl Diagnostics {
             return;
         }
         let line = Fixes::from(run(line(&flags)));
-        for found in self.findings.iter_mut().filter(|found| found.fixes.moved().is_some()) {
+        for found in self
+            .findings
+            .iter_mut()
+            .filter(|found| found.fixes.moved().is_some())
+        {
             found.fixes.clone_from(&line);
         }
         let is_given = |flag: &str| flags.iter().any(|given| given == flag);
-        self.errors.retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count));
-        self.warnings.retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::AfterTheCommand));
+        self.errors
+            .retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count));
+        self.warnings
+            .retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::AfterTheCommand));
     }
 
     pub(super) fn sort_findings(&mut self, output: Output) {
@@ -57,7 +69,11 @@ impl Diagnostics {
             }
             let is_error = found.severity == Severity::Error;
             // Several rules may read the same wrong argument; the first one reports it.
-            let is_new = if is_error { known.insert(key(&found)) } else { !known.contains(&key(&found)) };
+            let is_new = if is_error {
+                known.insert(key(&found))
+            } else {
+                !known.contains(&key(&found))
+            };
             if is_new {
                 let warns = is_error && only_printed && check::is_about_the_start(found.rule);
                 self.add([if warns { found.into_warning() } else { found }]);
@@ -71,14 +87,24 @@ impl Diagnostics {
         let key = |option: &str| name(option).filter(|name| launch_option(name).is_none());
         for problem in self.errors.iter_mut().chain(&mut self.warnings) {
             for it in &mut problem.places {
-                let name = if let Place::Option { option, .. } = it { key(option) } else { None };
-                *it = name.and_then(|name| place(&name)).unwrap_or_else(|| it.clone());
+                let name = if let Place::Option { option, .. } = it {
+                    key(option)
+                } else {
+                    None
+                };
+                *it = name
+                    .and_then(|name| place(&name))
+                    .unwrap_or_else(|| it.clone());
             }
             for change in problem.fixes.changes() {
-                let (Change::Give(option, _) | Change::Drop(option)) = change else { continue };
+                let (Change::Give(option, _) | Change::Drop(option)) = change else {
+                    continue;
+                };
                 *option = key(option).unwrap_or_else(|| option.clone());
                 // In the command it is `name=value`.
-                let (Some(Place::Word { word }), Change::Give(name, value)) = (place(option), &change) else {
+                let (Some(Place::Word { word }), Change::Give(name, value)) =
+                    (place(option), &change)
+                else {
                     continue;
                 };
                 *change = Change::RenameOption(word, format!("{name}={value}"));
@@ -88,15 +114,24 @@ impl Diagnostics {
 
     /// The warnings of a plan, or everything that is wrong.
     pub(super) fn verdict(self, launch: &Launch) -> Result<Vec<Problem>, Vec<Problem>> {
-        let Diagnostics { mut errors, mut warnings, .. } = self;
+        let Diagnostics {
+            mut errors,
+            mut warnings,
+            ..
+        } = self;
         // Whatever else is wrong with the ranks is why nobody knows their number.
-        let of_ranks = errors.iter().filter(|error| error.rule == Rule::Ranks).count();
+        let of_ranks = errors
+            .iter()
+            .filter(|error| error.rule == Rule::Ranks)
+            .count();
         errors.retain(|error| !(error.asks_for_gpu_count && of_ranks > 1));
         warnings.retain(|problem| !launch.allow.contains(&problem.rule));
         for problem in &mut warnings {
             problem.be_strict(launch.strict);
         }
-        let has_error = warnings.iter().any(|problem| problem.severity == Severity::Error);
+        let has_error = warnings
+            .iter()
+            .any(|problem| problem.severity == Severity::Error);
         let is_refused = !errors.is_empty() || !launch.output.check && has_error;
         errors.append(&mut warnings);
         if is_refused { Err(errors) } else { Ok(errors) }

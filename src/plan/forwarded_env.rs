@@ -43,18 +43,33 @@ struct Lines<'a> {
 }
 
 /// Nothing where no other machine is reached.
-pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<ForwardedEnv, Vec<Problem>> {
+pub(super) fn plan(
+    context: &LaunchContext<'_>,
+    environment: &mut Environment,
+) -> Result<ForwardedEnv, Vec<Problem>> {
     if !launcher::uses_pdsh(context) {
         return Ok(ForwardedEnv::default());
     }
     let host = context.host;
     // Named after the command, not after its content, because the name is in the arguments of pdsh.
-    let named = [&context.job.rank_args(None)[..], &[host.cwd.clone().into_os_string()]].concat();
+    let named = [
+        &context.job.rank_args(None)[..],
+        &[host.cwd.clone().into_os_string()],
+    ]
+    .concat();
     let command = named.join(OsStr::new("\0"));
     let folder = host.configs_folder();
-    let apart_path = folder.join(format!("deepspeed_secrets-{:016x}", fnv1a(command.as_encoded_bytes())));
-    let apart_file = String::from_utf8_lossy(&shell::quoted(apart_path.as_os_str())).replace('%', "%%");
-    let deepspeed = context.job.python.as_ref().and_then(|python| python.version("deepspeed"));
+    let apart_path = folder.join(format!(
+        "deepspeed_secrets-{:016x}",
+        fnv1a(command.as_encoded_bytes())
+    ));
+    let apart_file =
+        String::from_utf8_lossy(&shell::quoted(apart_path.as_os_str())).replace('%', "%%");
+    let deepspeed = context
+        .job
+        .python
+        .as_ref()
+        .and_then(|python| python.version("deepspeed"));
     let mut lines = Lines {
         exported: String::new(),
         apart: BTreeMap::new(),
@@ -64,30 +79,61 @@ pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -
     };
     lines.add_own_files(host)?;
     // The variables that the runner hands on by itself.
-    let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
+    let kept = host
+        .env
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
     let kept = kept.filter(|(name, _)| HANDED_ON.iter().any(|prefix| name.starts_with(prefix)));
-    let kept = kept.filter(|(name, _)| !environment.unset.iter().any(|unset| unset == name) && !environment.sets(name));
+    let kept = kept.filter(|(name, _)| {
+        !environment.unset.iter().any(|unset| unset == name) && !environment.sets(name)
+    });
     let kept = kept.filter(|(name, value)| needs_care(name, value));
     for (name, value) in environment.settings().chain(kept) {
         // DeepSpeed puts the folder in front.
-        let joined = (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));
+        let joined =
+            (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));
         lines.add(name, joined.as_deref().unwrap_or(value));
     }
-    let Lines { exported, apart, problems, .. } = lines;
+    let Lines {
+        exported,
+        apart,
+        problems,
+        ..
+    } = lines;
     if !problems.is_empty() {
         return Err(problems);
     }
     let path = folder.join(format!("deepspeed_env-{:016x}", fnv1a(exported.as_bytes())));
-    environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
-    let mut forwarded = ForwardedEnv { files: vec![(path, exported)], ..ForwardedEnv::default() };
+    environment.set(
+        vars::DS_ENV_FILE,
+        path.as_os_str(),
+        "for the other machines".to_string(),
+    );
+    let mut forwarded = ForwardedEnv {
+        files: vec![(path, exported)],
+        ..ForwardedEnv::default()
+    };
     if !apart.is_empty() {
         if host.is_of_this_machine(&apart_path) {
-            let names = apart.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            let what = format!("every machine must read {names} from this file: do they all see its folder?");
+            let names = apart
+                .keys()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", ");
+            let what = format!(
+                "every machine must read {names} from this file: do they all see its folder?"
+            );
             let help = "set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines";
-            forwarded.warnings.push(Problem::warning(Rule::ConfigNotShared, what).at(apart_path.as_path()).fix(help));
+            forwarded.warnings.push(
+                Problem::warning(Rule::ConfigNotShared, what)
+                    .at(apart_path.as_path())
+                    .fix(help),
+            );
         }
-        let text = apart.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        let text = apart
+            .iter()
+            .map(|(name, value)| format!("{name}={value}\n"))
+            .collect();
         forwarded.files.push((apart_path, text));
     }
     Ok(forwarded)
@@ -96,20 +142,36 @@ pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -
 impl Lines<'_> {
     /// Our file replaces the user's `.deepspeed_env` files, so it starts with their lines, which may need the shell.
     fn add_own_files(&mut self, host: &Host) -> Result<(), Vec<Problem>> {
-        let name = host.nonempty_var(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+        let name = host
+            .nonempty_var(vars::DS_ENV_FILE)
+            .unwrap_or(".deepspeed_env");
         for folder in host.home().into_iter().chain([host.cwd.clone()]) {
             let path = folder.join(name);
-            let Some(own) = path.is_file().then(|| reading::read_text(&path)).transpose()? else { continue };
+            let Some(own) = path
+                .is_file()
+                .then(|| reading::read_text(&path))
+                .transpose()?
+            else {
+                continue;
+            };
             host.has_read(&own);
             for (number, line) in (1..).zip(own.lines()) {
-                match line.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+                match line
+                    .split_once('=')
+                    .map(|(name, value)| (name.trim(), value.trim()))
+                {
                     None => {
                         let place = format!("{}:{number}", path.display());
-                        let what = format!("DeepSpeed's runner stops at `{line}`: every line must be NAME=VALUE");
+                        let what = format!(
+                            "DeepSpeed's runner stops at `{line}`: every line must be NAME=VALUE"
+                        );
                         let problem = Problem::error(Rule::Hosts, what).at(place);
-                        self.problems.push(problem.fix("remove blank lines and comments"));
+                        self.problems
+                            .push(problem.fix("remove blank lines and comments"));
                     }
-                    Some((name, value)) if is_secret(name, value) && is_shell_safe(value.as_bytes()) => {
+                    Some((name, value))
+                        if is_secret(name, value) && is_shell_safe(value.as_bytes()) =>
+                    {
                         self.add(name, OsStr::new(value));
                     }
                     Some(_) => self.exported += &format!("{line}\n"),
@@ -124,7 +186,11 @@ impl Lines<'_> {
         let Some(value) = value.to_str().filter(|value| !value.contains('\n')) else {
             let what = "DeepSpeed's runner only passes on variables that are one line of text";
             let fixes = unset_variable(name).or("set it on the machines");
-            self.problems.push(Problem::error(Rule::Hosts, what).at(Place::bare_variable(name)).fix(fixes));
+            self.problems.push(
+                Problem::error(Rule::Hosts, what)
+                    .at(Place::bare_variable(name))
+                    .fix(fixes),
+            );
             return;
         };
         // DeepSpeed quotes the value, drops blanks at its ends, and reads the file line by line.
@@ -139,7 +205,10 @@ impl Lines<'_> {
         self.apart.insert(name.to_string(), value.to_string());
         let quote = if self.bare { "\"" } else { "" };
         // `[=]`, so that a script that hides secrets finds none behind `NAME=`.
-        let read = format!("{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)", self.apart_file);
+        let read = format!(
+            "{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)",
+            self.apart_file
+        );
         self.exported += &format!("{name}={quote}{read}{quote}\n");
     }
 }

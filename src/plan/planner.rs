@@ -46,7 +46,11 @@ impl Plan {
             alone = launch.command_alone();
             understood = UnderstoodLaunch::new(&alone, machine);
         }
-        let planner = Planner { understood: &understood, machine, diagnostics: Diagnostics::default() };
+        let planner = Planner {
+            understood: &understood,
+            machine,
+            diagnostics: Diagnostics::default(),
+        };
         (planner.plan(), understood.job)
     }
 }
@@ -72,11 +76,19 @@ type ChosenTemplate = (Template, Option<String>);
 impl Planner<'_> {
     /// The ranks, the launcher and the config can be refused; the rest follows from them.
     fn plan(mut self) -> Result<Plan, Vec<Problem>> {
-        let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = self.understood;
+        let UnderstoodLaunch {
+            launch,
+            host,
+            job,
+            existing_launcher,
+            ..
+        } = self.understood;
         let found = &mut self.diagnostics;
         found.add(job.problems.iter().cloned());
         found.warnings.extend(launch.warnings.iter().cloned());
-        found.warnings.extend(self.understood.ranks_without_effect());
+        found
+            .warnings
+            .extend(self.understood.ranks_without_effect());
         found.warnings.extend(self.understood.dry_run_behind());
         found.add(self.understood.not_understood());
         if let Some(existing) = existing_launcher {
@@ -85,20 +97,38 @@ impl Planner<'_> {
             found.warnings.extend(existing.changed_by_shells(job, host));
         }
         let topology = self.diagnostics.keep(self.understood.topology());
-        let kind = topology.as_ref().and_then(|topology| self.diagnostics.keep(self.understood.launcher(topology)));
-        let without_effect = kind.map(|kind| launch.rank_output.without_effect(kind, existing_launcher.is_some()));
-        self.diagnostics.warnings.extend(without_effect.into_iter().flatten());
-        let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
+        let kind = topology
+            .as_ref()
+            .and_then(|topology| self.diagnostics.keep(self.understood.launcher(topology)));
+        let without_effect = kind.map(|kind| {
+            launch
+                .rank_output
+                .without_effect(kind, existing_launcher.is_some())
+        });
+        self.diagnostics
+            .warnings
+            .extend(without_effect.into_iter().flatten());
+        let ranks = DecidedRanks {
+            topology: topology.as_ref(),
+            launcher: kind,
+        };
         let config = self.config(ranks);
         if let Some(PlannedConfig { file, .. }) = &config
             && file.kind == FileKind::Ours
             && !self.understood.runs_elsewhere()
             && let (Some(part), Some(folder)) = (host.distrusted_cache(), file.path.parent())
         {
-            let what = format!("other users can change `{}`, so resolved configs are kept elsewhere", part.display());
+            let what = format!(
+                "other users can change `{}`, so resolved configs are kept elsewhere",
+                part.display()
+            );
             let chmod = run(shell::text(&["chmod".into(), "go-w".into(), part.into()]));
             let fixes = chmod.or("set XDG_CACHE_HOME to a folder you own");
-            self.diagnostics.warnings.push(Problem::warning(Rule::CacheNotOurs, what).at(folder).fix(fixes));
+            self.diagnostics.warnings.push(
+                Problem::warning(Rule::CacheNotOurs, what)
+                    .at(folder)
+                    .fix(fixes),
+            );
         }
         let expandable = self.judge_machine(config.as_ref(), ranks);
         // With a config, the environment was checked together with it.
@@ -106,23 +136,39 @@ impl Planner<'_> {
         if !is_checked && !self.understood.job.trainer.is_passthrough() {
             self.check(&Value::Null, &[], &|key| Place::from(key), ranks);
         }
-        self.diagnostics.join_misplaced(|flags| self.understood.with_options_in_front(flags));
+        self.diagnostics
+            .join_misplaced(|flags| self.understood.with_options_in_front(flags));
         self.diagnostics.sort_findings(launch.output);
         if job.reads_mapping() {
-            self.diagnostics.put_into_run_file(|name| job.place_in_run_file(name, host));
+            self.diagnostics
+                .put_into_run_file(|name| job.place_in_run_file(name, host));
         }
-        let blocker = if launch.output.check { self.blocker(kind) } else { None };
-        self.diagnostics.errors.extend(blocker.filter(|blocker| !self.diagnostics.errors.contains(blocker)));
-        self.diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
+        let blocker = if launch.output.check {
+            self.blocker(kind)
+        } else {
+            None
+        };
+        self.diagnostics
+            .errors
+            .extend(blocker.filter(|blocker| !self.diagnostics.errors.contains(blocker)));
+        self.diagnostics.warnings.extend(
+            topology
+                .iter()
+                .flat_map(|topology| topology.notes.iter().cloned()),
+        );
         let diagnostics = std::mem::take(&mut self.diagnostics).verdict(launch)?;
         // If one of them is unknown, an error says so already.
-        let (Some(topology), Some(kind)) = (topology, kind) else { return Err(diagnostics) };
+        let (Some(topology), Some(kind)) = (topology, kind) else {
+            return Err(diagnostics);
+        };
         self.assemble(topology, kind, config, expandable, diagnostics)
     }
 
     /// The config that will be written, if one was asked for and nothing is wrong with it.
     fn config(&mut self, ranks: DecidedRanks) -> Option<PlannedConfig> {
-        let Launch { layers, config_out, .. } = self.understood.launch;
+        let Launch {
+            layers, config_out, ..
+        } = self.understood.launch;
         let host = &self.understood.host;
         match (self.template(ranks.topology), ranks.topology) {
             (Some(chosen), Some(topology)) => {
@@ -131,7 +177,9 @@ impl Planner<'_> {
             }
             // The ranks are unknown, but errors in the layers can be reported.
             (Some((template, _)), None) => {
-                let config = self.diagnostics.keep(layers::with_layers(&template, layers, host))?;
+                let config = self
+                    .diagnostics
+                    .keep(layers::with_layers(&template, layers, host))?;
                 let places = Places::new(&config, &template, layers, host);
                 self.check(&config, &template.env, &|key| places.of(key), ranks);
                 None
@@ -139,7 +187,9 @@ impl Planner<'_> {
             (None, _) => {
                 self.judge_settings(None, ranks);
                 if self.diagnostics.errors.is_empty() && !self.understood.runs_elsewhere() {
-                    self.diagnostics.errors.extend(asked_config::without_config(layers, config_out.as_ref()));
+                    self.diagnostics
+                        .errors
+                        .extend(asked_config::without_config(layers, config_out.as_ref()));
                 }
                 None
             }
@@ -156,7 +206,10 @@ impl Planner<'_> {
             Some(flag) => {
                 let other = own.filter(|own| own.value != flag.value);
                 warnings.extend(other.map(|own| {
-                    let what = format!("`{}` is used, not the command's own `{}`", flag.value, own.value);
+                    let what = format!(
+                        "`{}` is used, not the command's own `{}`",
+                        flag.value, own.value
+                    );
                     let fix = drop_word(flag.spelling()).remark("to use the command's own");
                     let problem = Problem::warning(Rule::TwoConfigs, what).at(flag).at(&own);
                     problem.fix(fix.or(drop_word(own.spelling())))
@@ -173,7 +226,8 @@ impl Planner<'_> {
         let unused = asked_config::unused(understood, &spec);
         warnings.extend(unused.or_else(|| asked_config::refused_option(understood)));
         if let Some(existing) = &understood.existing_launcher {
-            self.diagnostics.add(existing.refuses_config(&understood.job, &understood.host));
+            self.diagnostics
+                .add(existing.refuses_config(&understood.job, &understood.host));
             self.diagnostics.add(existing.replaced_settings(&spec));
         }
         // A config of the trainer's package is read where the package is.
@@ -183,7 +237,8 @@ impl Planner<'_> {
         let (mut template, chosen) = self.diagnostics.keep(self.read_template(spec, topology))?;
         self.diagnostics.warnings.append(&mut template.notes);
         let named = flag.filter(|flag| flag.value != fit::AUTO);
-        let differs = named.and_then(|flag| asked_config::differs_from_shipped(understood, flag, &template));
+        let differs =
+            named.and_then(|flag| asked_config::differs_from_shipped(understood, flag, &template));
         self.diagnostics.warnings.extend(differs);
         Some((template, chosen))
     }
@@ -216,11 +271,23 @@ impl Planner<'_> {
         topology: &Topology,
         ranks: DecidedRanks,
     ) -> Result<PlannedConfig, Vec<Problem>> {
-        let UnderstoodLaunch { launch, job, host, .. } = self.understood;
-        let Launch { layers, no_fill, config_out, .. } = launch;
+        let UnderstoodLaunch {
+            launch, job, host, ..
+        } = self.understood;
+        let Launch {
+            layers,
+            no_fill,
+            config_out,
+            ..
+        } = launch;
         let config = layers::with_layers(&template, layers, host)?;
         // Variables of the template count as set.
-        let host_of_template = host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let host_of_template = host.with_more(
+            template
+                .env
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        );
         let mut context = FillContext::new(job, topology, &config, &host_of_template);
         context.no_fill = *no_fill;
         if self.understood.launcher_takes_config() && !no_fill {
@@ -230,7 +297,14 @@ impl Planner<'_> {
         let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));
         self.diagnostics.mismatched = resolved.mismatched;
         self.diagnostics.warnings.append(&mut resolved.warnings);
-        let filled = |key: &str| resolved.fills.iter().find(|fill| fill.key == key)?.argument.as_ref();
+        let filled = |key: &str| {
+            resolved
+                .fills
+                .iter()
+                .find(|fill| fill.key == key)?
+                .argument
+                .as_ref()
+        };
         let place = |key: &str| filled(key).map_or_else(|| places.of(key), Place::from);
         self.check(&resolved.config, &template.env, &place, ranks);
         self.judge_settings(Some(&resolved.config), ranks);
@@ -241,43 +315,78 @@ impl Planner<'_> {
         let machines = topology.pool.as_ref().map_or(1, |pool| pool.0.len());
         let path = &planned.file.path;
         if machines > 1 && host.is_of_this_machine(path) {
-            let what = format!("{machines} machines must read the config, but only this one sees its folder");
+            let what = format!(
+                "{machines} machines must read the config, but only this one sees its folder"
+            );
             let fix = give("--config-out", "PATH").remark("in a folder that all machines share");
-            return Err(Problem::error(Rule::Hosts, what).at(path.as_path()).fix(fix).into());
+            return Err(Problem::error(Rule::Hosts, what)
+                .at(path.as_path())
+                .fix(fix)
+                .into());
         }
         // With `--config-out`, the user chose a folder that all machines see.
         if machines > 1 && config_out.is_none() {
             let kind = Machine::here().file_system(path);
-            self.diagnostics.warnings.extend(machine::config_may_be_local(path, machines, kind.as_deref()));
+            self.diagnostics
+                .warnings
+                .extend(machine::config_may_be_local(
+                    path,
+                    machines,
+                    kind.as_deref(),
+                ));
         }
         Ok(planned)
     }
 
     /// `accelerate launch` turns its own settings into a config, which is judged like one.
     fn judge_settings(&mut self, named: Option<&Value>, ranks: DecidedRanks) {
-        let UnderstoodLaunch { job, host, existing_launcher, .. } = self.understood;
-        let Some(launcher) = existing_launcher else { return };
-        let Some((config, file)) = launcher.settings_as_config(job, named, host) else { return };
+        let UnderstoodLaunch {
+            job,
+            host,
+            existing_launcher,
+            ..
+        } = self.understood;
+        let Some(launcher) = existing_launcher else {
+            return;
+        };
+        let Some((config, file)) = launcher.settings_as_config(job, named, host) else {
+            return;
+        };
         let place = |key: &str| Place::key(&file, key);
         if let Some(topology) = ranks.topology {
-            let (resolved, problems) = auto::resolve(&FillContext::new(job, topology, &config, host), place);
+            let (resolved, problems) =
+                auto::resolve(&FillContext::new(job, topology, &config, host), place);
             self.diagnostics.mismatched |= resolved.mismatched;
-            let equal = |problem: Problem| problem.fix("make accelerate's setting and the trainer's argument equal");
-            self.diagnostics.warnings.extend(resolved.warnings.into_iter().map(equal));
-            self.diagnostics.errors.extend(problems.into_iter().map(equal));
+            let equal = |problem: Problem| {
+                problem.fix("make accelerate's setting and the trainer's argument equal")
+            };
+            self.diagnostics
+                .warnings
+                .extend(resolved.warnings.into_iter().map(equal));
+            self.diagnostics
+                .errors
+                .extend(problems.into_iter().map(equal));
         }
         if named.is_none() {
             let before = self.diagnostics.findings.len();
             self.check(&config, &[], &place, ranks);
             let found = self.diagnostics.findings[before..].iter_mut();
             for change in found.flat_map(|found| found.fixes.changes()) {
-                let (Change::Set(key, _) | Change::Unset(key)) = change else { continue };
+                let (Change::Set(key, _) | Change::Unset(key)) = change else {
+                    continue;
+                };
                 let rows = include_str!("accelerate_settings.txt").lines();
-                let setting = rows.filter_map(|row| row.split_once(' ')).find(|(known, _)| known.starts_with(&**key));
+                let setting = rows
+                    .filter_map(|row| row.split_once(' '))
+                    .find(|(known, _)| known.starts_with(&**key));
                 *change = match (setting, &*change) {
-                    (Some((_, name)), Change::Set(_, value)) => Change::Give(format!("--{name}"), value.clone()),
+                    (Some((_, name)), Change::Set(_, value)) => {
+                        Change::Give(format!("--{name}"), value.clone())
+                    }
                     (Some((_, name)), _) => Change::Drop((*name).to_string()),
-                    (None, _) => Change::Say("name a DeepSpeed config, which can set this".to_string()),
+                    (None, _) => {
+                        Change::Say("name a DeepSpeed config, which can set this".to_string())
+                    }
                 };
             }
         }
@@ -291,8 +400,13 @@ impl Planner<'_> {
         place: &dyn Fn(&str) -> Place,
         ranks: DecidedRanks,
     ) {
-        let UnderstoodLaunch { launch, job, host, .. } = self.understood;
-        let template_env = template_env.iter().filter(|(name, _)| !launch.environment.says(name)).cloned();
+        let UnderstoodLaunch {
+            launch, job, host, ..
+        } = self.understood;
+        let template_env = template_env
+            .iter()
+            .filter(|(name, _)| !launch.environment.says(name))
+            .cloned();
         let subject = Subject {
             config,
             job,
@@ -306,38 +420,76 @@ impl Planner<'_> {
         };
         let mut found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());
         // `--unset-env` does not undo `--env`.
-        for change in found.iter_mut().flat_map(|found| &mut found.fixes.0).flat_map(|fix| &mut fix.changes) {
+        for change in found
+            .iter_mut()
+            .flat_map(|found| &mut found.fixes.0)
+            .flat_map(|fix| &mut fix.changes)
+        {
             if let Change::UnsetVariable(name) = change
-                && let Some(given) = launch.environment.set.iter().find(|given| given.value.0 == *name)
+                && let Some(given) = launch
+                    .environment
+                    .set
+                    .iter()
+                    .find(|given| given.value.0 == *name)
             {
-                *change = Change::Drop(format!("{} {name}={}", given.from, given.value.1.to_string_lossy()));
+                *change = Change::Drop(format!(
+                    "{} {name}={}",
+                    given.from,
+                    given.value.1.to_string_lossy()
+                ));
             }
         }
         self.diagnostics.findings.extend(found);
     }
 
     /// Warns if this machine does not suit the config. Returns the reason for expandable segments, if there is one.
-    fn judge_machine(&mut self, config: Option<&PlannedConfig>, ranks: DecidedRanks) -> Option<String> {
-        let UnderstoodLaunch { launch, host, job, .. } = self.understood;
-        let config = if self.understood.runs_elsewhere() { return None } else { config? };
+    fn judge_machine(
+        &mut self,
+        config: Option<&PlannedConfig>,
+        ranks: DecidedRanks,
+    ) -> Option<String> {
+        let UnderstoodLaunch {
+            launch, host, job, ..
+        } = self.understood;
+        let config = if self.understood.runs_elsewhere() {
+            return None;
+        } else {
+            config?
+        };
         if ranks.launcher != Some(Launcher::Srun) {
             let found = machine::at_launch(&config.value, job, host).into_iter();
             let is_plan = launch.output.only_shows() && !launch.output.check;
             let found = found.filter(|problem| !launch.allow.contains(&problem.rule));
-            self.diagnostics.add(found.map(|problem| if is_plan { problem.into_warning() } else { problem }));
+            self.diagnostics.add(found.map(|problem| {
+                if is_plan {
+                    problem.into_warning()
+                } else {
+                    problem
+                }
+            }));
         }
-        let PlannedConfig { template, value, .. } = config;
+        let PlannedConfig {
+            template, value, ..
+        } = config;
         let is_chosen = config.chosen.is_some();
-        let of_launch = LaunchConfig { name: &template.name, value, env: &template.env, is_chosen };
+        let of_launch = LaunchConfig {
+            name: &template.name,
+            value,
+            env: &template.env,
+            is_chosen,
+        };
         let judged = launch_warning::judge(of_launch, ranks.topology?, self.understood);
         if let Some(short) = judged.short
             && (launch.output.wants_notes() || short.severity != Severity::Note)
         {
             self.diagnostics.warnings.push(short);
         }
-        judged.expandable.map(|why| format!("{why}: it keeps the gaps between allocations small"))
+        judged
+            .expandable
+            .map(|why| format!("{why}: it keeps the gaps between allocations small"))
     }
 
+    #[expect(clippy::too_many_lines, reason = "it is split next")]
     fn assemble(
         &self,
         topology: Topology,
@@ -346,7 +498,13 @@ impl Planner<'_> {
         expandable: Option<String>,
         diagnostics: Vec<Problem>,
     ) -> Result<Plan, Vec<Problem>> {
-        let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = self.understood;
+        let UnderstoodLaunch {
+            launch,
+            host,
+            job,
+            existing_launcher,
+            ..
+        } = self.understood;
         let mut environment = EnvironmentInputs {
             understood: self.understood,
             machine: self.machine,
@@ -363,7 +521,11 @@ impl Planner<'_> {
             && !self.understood.launcher_takes_config()
         {
             for (name, value) in job.config_variables(path) {
-                environment.set(name, value, format!("passes the config to {}", job.target.name()));
+                environment.set(
+                    name,
+                    value,
+                    format!("passes the config to {}", job.target.name()),
+                );
             }
         }
         let context = LaunchContext {
@@ -376,13 +538,26 @@ impl Planner<'_> {
             host,
         };
         let ForwardedEnv { files, warnings } = forwarded_env::plan(&context, &mut environment)?;
-        let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
+        let warnings = Diagnostics {
+            warnings,
+            ..Diagnostics::default()
+        }
+        .verdict(launch)?;
         // The variables that the launcher of the command would set, if torchrun can stand in for it.
-        let is_possible = !kind.runs_zlaunch() && !launch.rehearsed && launch.launcher_args.is_empty();
-        let existing = if is_possible { existing_launcher.as_ref() } else { None };
+        let is_possible =
+            !kind.runs_zlaunch() && !launch.rehearsed && launch.launcher_args.is_empty();
+        let existing = if is_possible {
+            existing_launcher.as_ref()
+        } else {
+            None
+        };
         let variables = existing.and_then(|existing| existing.as_torchrun(&context, path));
         let translated = variables.is_some();
-        for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {
+        for (name, value) in variables
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| !launch.environment.says(name))
+        {
             environment.set(name, value, "as accelerate launch sets it");
         }
         let kind = if translated { Launcher::Torchrun } else { kind };
@@ -392,11 +567,18 @@ impl Planner<'_> {
                 let mut zlaunch = vec![host::this_program().into_os_string()];
                 let options = if launch.rehearsed {
                     zlaunch.push("rehearse".into());
-                    launch.options.iter().filter(|word| *word != "--").cloned().collect()
+                    launch
+                        .options
+                        .iter()
+                        .filter(|word| *word != "--")
+                        .cloned()
+                        .collect()
                 } else {
                     launch.forwarded_options()
                 };
-                let mut argv = prefix.in_front_of([&zlaunch[..], &options, &["--".into()], &prefix.command].concat());
+                let mut argv = prefix.in_front_of(
+                    [&zlaunch[..], &options, &["--".into()], &prefix.command].concat(),
+                );
                 if let Some(path) = self.machine.find_program(&argv[0]) {
                     argv[0] = path.into_os_string();
                 }
@@ -406,7 +588,9 @@ impl Planner<'_> {
         };
         let value = config.as_ref().map_or(&Value::Null, |config| &config.value);
         let is_read = launch.output.is_read() && !self.understood.job.trainer.is_passthrough();
-        let batch = is_read.then(|| auto::batch(&FillContext::new(job, &topology, value, host))).flatten();
+        let batch = is_read
+            .then(|| auto::batch(&FillContext::new(job, &topology, value, host)))
+            .flatten();
         let mut plan = Plan {
             trainer: self.trainer_facts(),
             batch,
@@ -418,7 +602,9 @@ impl Planner<'_> {
             diagnostics: [diagnostics, warnings].concat(),
             blocker: self.blocker(Some(kind)),
             environment_files: files,
-            opens: topology.opens_port(matches!(kind, Launcher::Torchrun | Launcher::Local)).cloned(),
+            opens: topology
+                .opens_port(matches!(kind, Launcher::Torchrun | Launcher::Local))
+                .cloned(),
             topology,
             record: None,
             home: host.home(),
@@ -435,17 +621,42 @@ impl Planner<'_> {
         context: &LaunchContext<'_>,
         config: Option<&OsStr>,
     ) -> Result<Vec<OsString>, Vec<Problem>> {
-        let UnderstoodLaunch { launch, job, existing_launcher, wrapper, .. } = self.understood;
+        let UnderstoodLaunch {
+            launch,
+            job,
+            existing_launcher,
+            wrapper,
+            ..
+        } = self.understood;
         // A rehearsal runs one rank here instead of all ranks elsewhere.
-        let starts_elsewhere = matches!(kind, Launcher::Srun | Launcher::Deepspeed) && existing_launcher.is_none();
-        let kind = if launch.rehearsed && starts_elsewhere { Launcher::Direct } else { kind };
+        let starts_elsewhere =
+            matches!(kind, Launcher::Srun | Launcher::Deepspeed) && existing_launcher.is_none();
+        let kind = if launch.rehearsed && starts_elsewhere {
+            Launcher::Direct
+        } else {
+            kind
+        };
         if kind == Launcher::Srun {
             // Options for another launcher are for zlaunch on each machine.
-            let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
+            let asked = launch
+                .launcher
+                .as_ref()
+                .is_some_and(|asked| asked.value == Launcher::Srun);
             let extra = if asked { context.extra } else { &[] };
-            let prefix = if let Some(Wrapper::Srun(prefix)) = wrapper { Some(prefix) } else { None };
+            let prefix = if let Some(Wrapper::Srun(prefix)) = wrapper {
+                Some(prefix)
+            } else {
+                None
+            };
             let LaunchContext { topology, host, .. } = *context;
-            return Ok(srun::argv(prefix, &launch.forwarded_options(), &launch.command, extra, topology, host)?);
+            return Ok(srun::argv(
+                prefix,
+                &launch.forwarded_options(),
+                &launch.command,
+                extra,
+                topology,
+                host,
+            )?);
         }
         // Behind a launcher in the command, a script keeps the arguments it was given.
         let added = existing_launcher.is_none() || job.rewritten;
@@ -454,25 +665,44 @@ impl Planner<'_> {
             _ if context.topology.ranks_exist() => Ranks::Existing,
             _ => Ranks::Launched,
         };
-        let added = added.then(|| job.launcher_args(ranks)).into_iter().flatten();
+        let added = added
+            .then(|| job.launcher_args(ranks))
+            .into_iter()
+            .flatten();
         if let Some(existing) = existing_launcher
             && !translated
         {
-            return Ok(existing.argv(context, config).into_iter().chain(added).collect());
+            return Ok(existing
+                .argv(context, config)
+                .into_iter()
+                .chain(added)
+                .collect());
         }
         let mut words = job.rank_args(if translated { None } else { config });
         words.extend(added);
         let problems = launcher::remote_runner::check(context, &words);
-        if problems.is_empty() { Ok([launcher::prefix(kind, context), words].concat()) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok([launcher::prefix(kind, context), words].concat())
+        } else {
+            Err(problems)
+        }
     }
 
     /// The first program that is missing here, unless it is only needed elsewhere.
     fn blocker(&self, kind: Option<Launcher>) -> Option<Problem> {
         let elsewhere = kind == Some(Launcher::Srun) || self.understood.runs_elsewhere();
-        let mut programs = self.understood.prefix().into_iter().flat_map(Prefix::programs);
+        let mut programs = self
+            .understood
+            .prefix()
+            .into_iter()
+            .flat_map(Prefix::programs);
         let missing = programs.find(|program| self.machine.find_program(program).is_none());
         let missing = missing.map(|program| trainer::not_found(program, self.machine));
-        if missing.is_some() || elsewhere { missing } else { self.understood.job.blocker.clone() }
+        if missing.is_some() || elsewhere {
+            missing
+        } else {
+            self.understood.job.blocker.clone()
+        }
     }
 
     fn trainer_facts(&self) -> TrainerFacts {
@@ -484,11 +714,15 @@ impl Planner<'_> {
         TrainerFacts {
             name: job.trainer.name,
             package: job.trainer.distribution,
-            stand_in: distribution.and_then(|(distribution, version)| parser::stand_in(distribution, version)),
+            stand_in: distribution
+                .and_then(|(distribution, version)| parser::stand_in(distribution, version)),
             version,
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.understood.command()),
-            reads: is_read.then(|| job.flow()).flatten().map(|flow| flow.in_words()),
+            reads: is_read
+                .then(|| job.flow())
+                .flatten()
+                .map(|flow| flow.in_words()),
         }
     }
 }

@@ -38,33 +38,89 @@ impl Plan {
     }
 
     pub(crate) fn text(&self, secrets: &Secrets, width: Option<usize>) -> String {
-        let config = self.config.as_ref().map(|config| config.text_of_plan(secrets, width)).unwrap_or_default();
-        let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
+        let config = self
+            .config
+            .as_ref()
+            .map(|config| config.text_of_plan(secrets, width))
+            .unwrap_or_default();
+        let runs = if self.local.is_some() {
+            "\neach rank runs\n"
+        } else {
+            "\nruns\n"
+        };
         let command = self.command_text(&self.argv, secrets, width);
-        [&self.head(secrets, width), &config, &self.environment_text(secrets, width), runs, &command].concat()
+        [
+            &self.head(secrets, width),
+            &config,
+            &self.environment_text(secrets, width),
+            runs,
+            &command,
+        ]
+        .concat()
     }
 
     fn head(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let mut rows = Vec::new();
-        rows.extend(self.batch.as_ref().map(|(size, from)| ("batch", format!("{size} = {from}"))));
+        rows.extend(
+            self.batch
+                .as_ref()
+                .map(|(size, from)| ("batch", format!("{size} = {from}"))),
+        );
         if let Some(config) = &self.config {
             let extends = config.template.chain[1..].join(" → ");
-            let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
-            rows.push(("config", format!("{} ({}{extends})", config.title(), config.template.origin)));
+            let extends = if extends.is_empty() {
+                String::new()
+            } else {
+                format!(", extends {extends}")
+            };
+            rows.push((
+                "config",
+                format!("{} ({}{extends})", config.title(), config.template.origin),
+            ));
             rows.extend(config.chosen.clone().map(|why| ("", why)));
-            rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
+            rows.push((
+                "",
+                format!("→ {}", self.short(config.file.path.as_os_str())),
+            ));
             if let Some((path, _)) = &config.run_file {
-                rows.push(("", format!("→ {} (the run file that names it)", self.short(path.as_os_str()))));
+                rows.push((
+                    "",
+                    format!(
+                        "→ {} (the run file that names it)",
+                        self.short(path.as_os_str())
+                    ),
+                ));
             }
         }
-        let TrainerFacts { name, version, stand_in, python, runs, reads, .. } = &self.trainer;
-        let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-        let python = python.as_ref().map(|python| format!(", {}", self.short(python.as_os_str()))).unwrap_or_default();
+        let TrainerFacts {
+            name,
+            version,
+            stand_in,
+            python,
+            runs,
+            reads,
+            ..
+        } = &self.trainer;
+        let version = version
+            .as_ref()
+            .map(|version| format!(" {version}"))
+            .unwrap_or_default();
+        let python = python
+            .as_ref()
+            .map(|python| format!(", {}", self.short(python.as_os_str())))
+            .unwrap_or_default();
         rows.push(("trainer", format!("{name}{version}: {runs}{python}")));
         rows.extend(stand_in.iter().chain(reads).map(|note| ("", note.clone())));
         rows.push(("ranks", self.ranks_text()));
-        rows.extend(self.topology.evidence.iter().map(|piece| ("", piece.clone())));
-        let rows = rows.into_iter().map(|(name, text)| (name, secrets.hide_in_text(&text)));
+        rows.extend(
+            self.topology
+                .evidence
+                .iter()
+                .map(|piece| ("", piece.clone())),
+        );
+        let rows = rows
+            .into_iter()
+            .map(|(name, text)| (name, secrets.hide_in_text(&text)));
         TextTable::of_pairs(0, rows).fitted(width).to_string()
     }
 
@@ -77,7 +133,10 @@ impl Plan {
             }
             Role::Task(task) => {
                 let (rank, world) = (task.rank.value, task.world_size.value);
-                return format!("rank {rank} of {world}, started by {}", topology.engine.unwrap_or("its engine"));
+                return format!(
+                    "rank {rank} of {world}, started by {}",
+                    topology.engine.unwrap_or("its engine")
+                );
             }
             Role::Shell { .. } | Role::Starter => {}
         }
@@ -92,14 +151,33 @@ impl Plan {
     fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let Environment { set, unset, kept } = &self.environment;
         let mut rows: Vec<(String, String)> = Vec::new();
-        rows.extend(set.iter().map(|it| (secrets.setting(&it.name, &it.value), secrets.hide_in_text(&it.why))));
+        rows.extend(set.iter().map(|it| {
+            (
+                secrets.setting(&it.name, &it.value),
+                secrets.hide_in_text(&it.why),
+            )
+        }));
         if let Some(local) = &self.local {
-            rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
+            rows.push((
+                PER_RANK.join(", "),
+                format!("the number of the rank: 0 to {}", local.count - 1),
+            ));
         }
-        rows.extend(unset.iter().map(|name| (name.clone(), "removed".to_string())));
-        rows.extend(kept.iter().map(|(name, value)| (secrets.setting(name, value), "yours, kept".to_string())));
+        rows.extend(
+            unset
+                .iter()
+                .map(|name| (name.clone(), "removed".to_string())),
+        );
+        rows.extend(
+            kept.iter()
+                .map(|(name, value)| (secrets.setting(name, value), "yours, kept".to_string())),
+        );
         let table = TextTable::of_pairs(2, rows);
-        if table.lines.is_empty() { String::new() } else { format!("\nenvironment\n{}", table.fitted(width)) }
+        if table.lines.is_empty() {
+            String::new()
+        } else {
+            format!("\nenvironment\n{}", table.fitted(width))
+        }
     }
 
     /// The command over several lines that can be pasted; an option and its values stay together.
@@ -109,10 +187,16 @@ impl Plan {
         let words: Vec<String> = words.iter().map(|word| self.short(word)).collect();
         let mut text = String::from(" ");
         let mut at = 1;
-        let groups = words.chunk_by(|_, next| !next.starts_with('-')).flat_map(|group| {
-            let whole = group.join(" ");
-            if whole.chars().count() + 4 > limit { group.to_vec() } else { vec![whole] }
-        });
+        let groups = words
+            .chunk_by(|_, next| !next.starts_with('-'))
+            .flat_map(|group| {
+                let whole = group.join(" ");
+                if whole.chars().count() + 4 > limit {
+                    group.to_vec()
+                } else {
+                    vec![whole]
+                }
+            });
         for group in groups {
             let needed = group.chars().count();
             if at + needed > limit && at > 1 {
@@ -128,7 +212,10 @@ impl Plan {
 
     /// A word for the shell, with `~` for the home folder where the shell would put it back.
     fn short(&self, word: &OsStr) -> String {
-        let home = self.home.as_ref().filter(|home| word.as_bytes().starts_with(home.as_os_str().as_bytes()));
+        let home = self
+            .home
+            .as_ref()
+            .filter(|home| word.as_bytes().starts_with(home.as_os_str().as_bytes()));
         let below = home.and_then(|home| Path::new(word).strip_prefix(home).ok());
         match below.filter(|below| !below.as_os_str().is_empty()) {
             Some(below) => format!("~/{}", String::from_utf8_lossy(&quoted(below.as_os_str()))),
@@ -139,9 +226,18 @@ impl Plan {
     pub(crate) fn json(&self) -> Value {
         let config = self.config.as_ref();
         let Environment { set, unset, kept } = &self.environment;
-        let set: Value = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy())).collect();
+        let set: Value = set
+            .iter()
+            .map(|setting| (setting.name.clone(), setting.value.to_string_lossy()))
+            .collect();
         let kept: Value = kept.iter().cloned().collect();
-        let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
+        let TrainerFacts {
+            name,
+            version,
+            python,
+            reads,
+            ..
+        } = &self.trainer;
         let python = python.as_deref().map(Path::to_string_lossy);
         let mut trainer = json!({"name": name, "version": version, "python": python});
         if let Some(reads) = reads {
@@ -178,12 +274,20 @@ impl Plan {
 
     /// Includes what prevents a start on this machine, as a warning: a plan may be made for another machine.
     pub(crate) fn all_diagnostics(&self) -> Vec<Problem> {
-        self.diagnostics.iter().cloned().chain(self.blocker.clone().map(Problem::into_warning)).collect()
+        self.diagnostics
+            .iter()
+            .cloned()
+            .chain(self.blocker.clone().map(Problem::into_warning))
+            .collect()
     }
 
     fn topology_json(&self) -> Value {
-        fn known<T: Clone + Into<Value>>(sourced: Option<&Sourced<T>>) -> (Option<Value>, Option<String>) {
-            sourced.map(|sourced| (sourced.value.clone().into(), sourced.from.to_string())).unzip()
+        fn known<T: Clone + Into<Value>>(
+            sourced: Option<&Sourced<T>>,
+        ) -> (Option<Value>, Option<String>) {
+            sourced
+                .map(|sourced| (sourced.value.clone().into(), sourced.from.to_string()))
+                .unzip()
         }
         let topology = &self.topology;
         let facts = [
@@ -216,17 +320,37 @@ impl Plan {
         let mut files = Vec::new();
         if let Some(config) = &self.config {
             files.push((&config.file.path, &config.text, config.file.kind));
-            files.extend(config.run_file.iter().map(|(path, text)| (path, text, FileKind::Ours)));
+            files.extend(
+                config
+                    .run_file
+                    .iter()
+                    .map(|(path, text)| (path, text, FileKind::Ours)),
+            );
         }
-        files.extend(self.environment_files.iter().map(|(path, text)| (path, text, FileKind::Ours)));
+        files.extend(
+            self.environment_files
+                .iter()
+                .map(|(path, text)| (path, text, FileKind::Ours)),
+        );
         if !files.is_empty() {
             script.extend(b"umask_before=$(umask); umask 077\n");
             for (path, text, kind) in files {
-                script.extend(written(path, secrets, &secrets.in_document(text), kind, &mut names));
+                script.extend(written(
+                    path,
+                    secrets,
+                    &secrets.in_document(text),
+                    kind,
+                    &mut names,
+                ));
             }
             script.extend(b"umask \"$umask_before\"; unset umask_before\n");
         }
-        script.extend(environment.unset.iter().flat_map(|name| format!("unset {name}\n").into_bytes()));
+        script.extend(
+            environment
+                .unset
+                .iter()
+                .flat_map(|name| format!("unset {name}\n").into_bytes()),
+        );
         for Setting { name, value, .. } in &environment.set {
             // zlaunch finds a free port again when the script runs.
             if self.local.is_some() && name == vars::MASTER_PORT && value == "0" {
@@ -241,10 +365,16 @@ impl Plan {
             // A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
             let count = local.count.to_string();
             words.push(host::this_program().into_os_string());
-            words.extend(["--launcher", "local", "--trainer", trainer::PASSTHROUGH].map(Into::into));
+            words
+                .extend(["--launcher", "local", "--trainer", trainer::PASSTHROUGH].map(Into::into));
             words.extend(["--nproc-per-node", &count].map(Into::into));
             let address = self.topology.master_addr.as_ref();
-            words.extend(address.into_iter().flat_map(|address| ["--master-addr", &address.value]).map(Into::into));
+            words.extend(
+                address
+                    .into_iter()
+                    .flat_map(|address| ["--master-addr", &address.value])
+                    .map(Into::into),
+            );
             words.push("--".into());
             // The script is complete: ZLAUNCH_* variables of a site must not add to it.
             script
@@ -252,7 +382,11 @@ impl Plan {
         }
         script.extend(b"exec ");
         let words = words.iter().chain(&self.argv).map(OsString::as_os_str);
-        let words: Vec<_> = secrets.in_words(words).iter().map(|pieces| shell_word(pieces, &mut names)).collect();
+        let words: Vec<_> = secrets
+            .in_words(words)
+            .iter()
+            .map(|pieces| shell_word(pieces, &mut names))
+            .collect();
         script.extend(words.join(&b' '));
         script.push(b'\n');
         script
@@ -300,21 +434,40 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
 pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     match &job.target {
         _ if job.rewritten => {
-            let console = command.iter().position(|word| trainer::is_console(word) || trainer::is_console_module(word));
-            command[console.unwrap_or(0)..].iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
+            let console = command
+                .iter()
+                .position(|word| trainer::is_console(word) || trainer::is_console_module(word));
+            command[console.unwrap_or(0)..]
+                .iter()
+                .take(2)
+                .map(|word| base_name(word))
+                .collect::<Vec<_>>()
+                .join(" ")
         }
         Target::Script { path, .. } => path.to_string_lossy().into_owned(),
         Target::Module { name, .. } => format!("-m {}", name.to_string_lossy()),
         Target::Program(word) if trainer::is_console(word) => {
-            let words = command.iter().take(2).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
-            words.map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
+            let words = command
+                .iter()
+                .take(2)
+                .filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
+            words
+                .map(|word| base_name(word))
+                .collect::<Vec<_>>()
+                .join(" ")
         }
         Target::Program(word) => base_name(word).to_string(),
     }
 }
 
 /// Shell lines that write a file as `exec` does: under a temporary name, then renamed.
-fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names: &mut Names) -> Vec<u8> {
+fn written(
+    path: &Path,
+    secrets: &Secrets,
+    text: &[Piece],
+    kind: FileKind,
+    names: &mut Names,
+) -> Vec<u8> {
     let mut word_of = |path: &Path| shell_word(&secrets.in_words([path.as_os_str()])[0], names);
     let word = word_of(path);
     let mut lines = Vec::new();
@@ -326,7 +479,11 @@ fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names
         Piece::Open(bytes) => runs(bytes).iter().all(|run| matches!(run, Run::Plain(_))),
         Piece::Secret(..) => false,
     });
-    let mark: &[u8] = if whole { b"'END_OF_CONFIG'" } else { b"END_OF_CONFIG" };
+    let mark: &[u8] = if whole {
+        b"'END_OF_CONFIG'"
+    } else {
+        b"END_OF_CONFIG"
+    };
     lines.extend([b"cat > ", word.as_slice(), b".$$ <<", mark, b"\n"].concat());
     for piece in text {
         match piece {
@@ -334,14 +491,31 @@ fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names
             // The shell expands secrets here, so everything else must be quoted.
             Piece::Open(bytes) => runs(bytes).iter().for_each(|run| match run {
                 Run::Plain(bytes) => {
-                    let escaped = |b: &u8| if b"\\$`".contains(b) { vec![b'\\', *b] } else { vec![*b] };
+                    let escaped = |b: &u8| {
+                        if b"\\$`".contains(b) {
+                            vec![b'\\', *b]
+                        } else {
+                            vec![*b]
+                        }
+                    };
                     lines.extend(bytes.iter().flat_map(escaped));
                 }
                 Run::Deceptive(bytes) => lines.extend(printed(bytes).bytes()),
             }),
-            Piece::Secret(name, value) => lines.extend(format!("${{{}:?}}", names.of(name, value)).bytes()),
+            Piece::Secret(name, value) => {
+                lines.extend(format!("${{{}:?}}", names.of(name, value)).bytes());
+            }
         }
     }
-    lines.extend([b"END_OF_CONFIG\nmv -f ", word.as_slice(), b".$$ ", word.as_slice(), b"\n"].concat());
+    lines.extend(
+        [
+            b"END_OF_CONFIG\nmv -f ",
+            word.as_slice(),
+            b".$$ ",
+            word.as_slice(),
+            b"\n",
+        ]
+        .concat(),
+    );
     lines
 }

@@ -56,7 +56,9 @@ impl Plan {
         host: &Host,
         seen: &Host,
     ) -> Result<Option<Record>, Problem> {
-        let Some(asked) = &launch.record else { return Ok(None) };
+        let Some(asked) = &launch.record else {
+            return Ok(None);
+        };
         let folder = folder(asked, job, host)?;
         let text = |word: &OsStr| {
             word.to_str().map(str::to_string).ok_or_else(|| {
@@ -65,8 +67,12 @@ impl Plan {
                     .fix(Fixes::from("use UTF-8").or(drop_word(&asked.from)))
             })
         };
-        let words =
-            launch.options.iter().chain(&launch.command).map(|word| text(word)).collect::<Result<Vec<_>, _>>()?;
+        let words = launch
+            .options
+            .iter()
+            .chain(&launch.command)
+            .map(|word| text(word))
+            .collect::<Result<Vec<_>, _>>()?;
         let secrets = Secrets::of(seen);
         let mut content = secrets.hide(json!({
             "version": VERSION,
@@ -79,27 +85,58 @@ impl Plan {
             "variables": variables(seen, text)?,
         }));
         content["sources"] = sources(self, launch, job, host).into();
-        let config = self.config.as_ref().map(|config| json::write(&secrets.hide(config.value.clone())));
+        let config = self
+            .config
+            .as_ref()
+            .map(|config| json::write(&secrets.hide(config.value.clone())));
         let (cwd, lines) = (quoted(host.cwd.as_os_str()), self.shell_lines(&secrets));
-        let script = [Record::SCRIPT_START.as_bytes(), b"cd ", &cwd, b" || exit\n", &lines].concat();
-        Ok(Some(Record { folder, content, config, script }))
+        let script = [
+            Record::SCRIPT_START.as_bytes(),
+            b"cd ",
+            &cwd,
+            b" || exit\n",
+            &lines,
+        ]
+        .concat();
+        Ok(Some(Record {
+            folder,
+            content,
+            config,
+            script,
+        }))
     }
 }
 
 fn packages(job: &Job) -> Map<String, Value> {
-    let Some(python) = &job.python else { return Map::new() };
-    let versions = trainer::packages()
-        .into_iter()
-        .filter_map(|package| Some((package.replace('-', "_"), python.version_text(package)?.into())));
-    let own = python.own_version().map(|version| ("python".to_string(), version.into()));
+    let Some(python) = &job.python else {
+        return Map::new();
+    };
+    let versions = trainer::packages().into_iter().filter_map(|package| {
+        Some((
+            package.replace('-', "_"),
+            python.version_text(package)?.into(),
+        ))
+    });
+    let own = python
+        .own_version()
+        .map(|version| ("python".to_string(), version.into()));
     own.into_iter().chain(versions).collect()
 }
 
-fn variables(seen: &Host, text: impl Fn(&OsStr) -> Result<String, Problem>) -> Result<Map<String, Value>, Problem> {
+fn variables(
+    seen: &Host,
+    text: impl Fn(&OsStr) -> Result<String, Problem>,
+) -> Result<Map<String, Value>, Problem> {
     let mut found = Map::new();
     for (name, value) in &seen.env {
-        let Some(name) = name.to_str().filter(|name| vars::lists(RECORDED, name)) else { continue };
-        let value = if name.starts_with("ZLAUNCH_") { text(value)? } else { value.to_string_lossy().into_owned() };
+        let Some(name) = name.to_str().filter(|name| vars::lists(RECORDED, name)) else {
+            continue;
+        };
+        let value = if name.starts_with("ZLAUNCH_") {
+            text(value)?
+        } else {
+            value.to_string_lossy().into_owned()
+        };
         found.insert(name.to_string(), value.into());
     }
     Ok(found)
@@ -108,40 +145,69 @@ fn variables(seen: &Host, text: impl Fn(&OsStr) -> Result<String, Problem>) -> R
 /// The files that were read or named, each with a hash of its content.
 fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, Value> {
     let template = plan.config.as_ref().map(|config| &config.template);
-    let named = launch.options.iter().chain(&launch.command).filter_map(|word| {
-        let text = word.to_str()?;
-        Some(host.absolute(Path::new(text.split_once('=').map_or(text, |(_, value)| value))))
-    });
-    let out = launch.config_out.as_ref().map(|out| host.absolute(&out.value));
-    let files = files_read(template, launch, job, host).into_iter().chain(named);
+    let named = launch
+        .options
+        .iter()
+        .chain(&launch.command)
+        .filter_map(|word| {
+            let text = word.to_str()?;
+            Some(host.absolute(Path::new(
+                text.split_once('=').map_or(text, |(_, value)| value),
+            )))
+        });
+    let out = launch
+        .config_out
+        .as_ref()
+        .map(|out| host.absolute(&out.value));
+    let files = files_read(template, launch, job, host)
+        .into_iter()
+        .chain(named);
     let read = files.filter(|path| Some(path) != out.as_ref());
     // Files that are not text, or larger than a config can be, are left out.
-    let texts = read.filter_map(|path| Some((path.to_str()?.to_string(), reading::read_text(&path).ok()?)));
-    texts.map(|(path, text)| (path, format!("{:016x}", fnv1a(text.as_bytes())).into())).collect()
+    let texts =
+        read.filter_map(|path| Some((path.to_str()?.to_string(), reading::read_text(&path).ok()?)));
+    texts
+        .map(|(path, text)| (path, format!("{:016x}", fnv1a(text.as_bytes())).into()))
+        .collect()
 }
 
 fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
     if asked.value.as_os_str().is_empty() {
-        return Err(Problem::error(Rule::Record, "the name of the folder for the launch record is empty")
-            .at(Place::option(asked.from.to_string(), "''"))
-            .fix(give("--record", "DIR").lead("check that the variable that names it is set")));
+        return Err(Problem::error(
+            Rule::Record,
+            "the name of the folder for the launch record is empty",
+        )
+        .at(Place::option(asked.from.to_string(), "''"))
+        .fix(give("--record", "DIR").lead("check that the variable that names it is set")));
     }
     if asked.value.as_os_str() != "auto" {
         return Ok(host.absolute(&asked.value));
     }
     let output = job.args.text("output_dir").ok_or_else(|| {
-        Problem::error(Rule::Record, "the command has no `--output_dir` for the record")
-            .at(Place::option(asked.from.to_string(), "auto"))
-            .fix(give("--record", "DIR"))
+        Problem::error(
+            Rule::Record,
+            "the command has no `--output_dir` for the record",
+        )
+        .at(Place::option(asked.from.to_string(), "auto"))
+        .fix(give("--record", "DIR"))
     })?;
-    Ok(host.absolute(&PathBuf::from(output.value)).join(Record::AUTO))
+    Ok(host
+        .absolute(&PathBuf::from(output.value))
+        .join(Record::AUTO))
 }
 
 /// A file in the folder that is no part of a record, so that it must not be overwritten. `config.json` is part of one if
 /// the record next to it holds the same config.
 pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
-    let there = |name: &str| Some(folder.join(name)).filter(|path| fs::symlink_metadata(path).is_ok());
-    let read = |path: &Path| if path.is_symlink() { None } else { reading::read_text(path).ok() };
+    let there =
+        |name: &str| Some(folder.join(name)).filter(|path| fs::symlink_metadata(path).is_ok());
+    let read = |path: &Path| {
+        if path.is_symlink() {
+            None
+        } else {
+            reading::read_text(path).ok()
+        }
+    };
     let parse = |path: &Path| json::parse_exactly(&read(path)?).ok();
     let file = there(Record::FILE);
     let record = file.as_deref().and_then(parse).filter(is_record);
@@ -149,11 +215,13 @@ pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
         return file;
     }
     let planned = record.as_ref().map(|record| &record["plan"]["config"]);
-    let config = there(Record::CONFIG).filter(|path| planned.is_none() || parse(path).as_ref() != planned);
+    let config =
+        there(Record::CONFIG).filter(|path| planned.is_none() || parse(path).as_ref() != planned);
     if config.is_some() {
         return config;
     }
-    there(Record::SCRIPT).filter(|path| read(path).is_none_or(|text| !text.starts_with(Record::SCRIPT_START)))
+    there(Record::SCRIPT)
+        .filter(|path| read(path).is_none_or(|text| !text.starts_with(Record::SCRIPT_START)))
 }
 
 fn is_record(content: &Value) -> bool {
@@ -162,17 +230,26 @@ fn is_record(content: &Value) -> bool {
 
 /// `2026-01-31T23:59:59Z`
 pub fn timestamp(time: SystemTime) -> String {
-    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+    let seconds = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO)
+        .as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
 }
 
 /// Year, month and day of a day counted from 1970.
 fn date(mut days: u64) -> (u64, u64, u64) {
     let mut year: u64 = 1970;
     loop {
-        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let leap =
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let february = if leap { 29 } else { 28 };
         for (month, length) in (1..).zip([31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) {
             if days < length {
@@ -186,20 +263,25 @@ fn date(mut days: u64) -> (u64, u64, u64) {
 
 /// The content of the record in a folder, or in the folder that `--record auto` writes to inside of it.
 pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
-    let path = [folder.to_path_buf(), folder.join(Record::AUTO)].map(|folder| folder.join(Record::FILE));
+    let path =
+        [folder.to_path_buf(), folder.join(Record::AUTO)].map(|folder| folder.join(Record::FILE));
     let path = path.into_iter().find(|path| path.exists()).ok_or_else(|| {
         Problem::error(Rule::Record, "there is no launch record in this folder")
             .at(&*folder)
             .fix("name the folder that --record wrote to; for --record auto, the trainer's output_dir")
     })?;
-    let content = json::parse_exactly(&reading::read_text(&path)?).ok().filter(is_record).ok_or_else(|| {
-        Problem::error(Rule::Record, "this is not a launch record")
-            .at(&*path)
-            .fix(run("zlaunch --record DIR -- COMMAND").remark("to write one"))
-    })?;
+    let content = json::parse_exactly(&reading::read_text(&path)?)
+        .ok()
+        .filter(is_record)
+        .ok_or_else(|| {
+            Problem::error(Rule::Record, "this is not a launch record")
+                .at(&*path)
+                .fix(run("zlaunch --record DIR -- COMMAND").remark("to write one"))
+        })?;
     let version = &content["version"];
     if *version != VERSION {
-        let what = format!("this record has version {version}, but this zlaunch reads version {VERSION}");
+        let what =
+            format!("this record has version {version}, but this zlaunch reads version {VERSION}");
         return Err(Problem::error(Rule::Record, what)
             .at(&*path)
             .fix("use the zlaunch that wrote it; its version is in the field `zlaunch`"));
@@ -220,10 +302,16 @@ pub(crate) fn differences(then: &Value, now: &Value) -> Vec<Difference> {
         compare(part, [&then["plan"][part], &now["plan"][part]], &mut found);
     }
     // Variables in `plan.env` were compared with it.
-    let is_compared = |name: &str| [then, now].iter().any(|content| content["plan"]["env"]["kept"][name].is_string());
+    let is_compared = |name: &str| {
+        [then, now]
+            .iter()
+            .any(|content| content["plan"]["env"]["kept"][name].is_string())
+    };
     let variables = [then, now].map(|content| {
         let all = content["variables"].as_object().into_iter().flatten();
-        all.filter(|(name, _)| !is_compared(name)).map(|(name, value)| (name.clone(), value.clone())).collect::<Value>()
+        all.filter(|(name, _)| !is_compared(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Value>()
     });
     compare("variables", variables.each_ref(), &mut found);
     found

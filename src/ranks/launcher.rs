@@ -27,7 +27,10 @@ pub(crate) use spec::ExistingLauncher;
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
 pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
-    let option = torchrun::SPEC.options.lines().find(|option| option_name(option) == name)?;
+    let option = torchrun::SPEC
+        .options
+        .lines()
+        .find(|option| option_name(option) == name)?;
     Some(!spec::is_switch(option))
 }
 
@@ -41,35 +44,53 @@ pub(crate) fn choose(
 ) -> Result<Launcher, Problem> {
     let launcher = match asked {
         Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
-        Some(asked) if !job.trainer.is_passthrough() && !topology.ranks_exist() => requested(asked, job, topology)
-            .and_then(|launcher| output.check(launcher).map(|()| launcher))
-            .or_else(|_| default_launcher(output, job, topology)),
+        Some(asked) if !job.trainer.is_passthrough() && !topology.ranks_exist() => {
+            requested(asked, job, topology)
+                .and_then(|launcher| output.check(launcher).map(|()| launcher))
+                .or_else(|_| default_launcher(output, job, topology))
+        }
         _ => default_launcher(output, job, topology),
     }?;
     output.check(launcher).map(|()| launcher)
 }
 
-fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
+fn default_launcher(
+    output: &OutputFlags,
+    job: &Job,
+    topology: &Topology,
+) -> Result<Launcher, Problem> {
     let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !opaque {
         return Err(starts_ranks_itself(job));
     }
-    let is_one_process = topology.world_size.as_ref().is_some_and(|world| world.value == 1);
+    let is_one_process = topology
+        .world_size
+        .as_ref()
+        .is_some_and(|world| world.value == 1);
     Ok(match &topology.role {
         Role::Task(task) if job.trainer.launch.has_own_launcher => {
-            return Err(tasks_are_ranks(&task.local_world_size, job.target.name().into()));
+            return Err(tasks_are_ranks(
+                &task.local_world_size,
+                job.target.name().into(),
+            ));
         }
         _ if topology.pool.is_some() => Launcher::Deepspeed,
         Role::Shell { .. } => Launcher::Srun,
         Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
         // A command that zlaunch does not know may be a launcher itself.
-        Role::Starter if is_one_process && output.flags().next().is_none() || opaque => Launcher::Direct,
+        Role::Starter if is_one_process && output.flags().next().is_none() || opaque => {
+            Launcher::Direct
+        }
         Role::Starter if local::is_needed(job, topology) => Launcher::Local,
         Role::Starter => Launcher::Torchrun,
     })
 }
 
-fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
+fn requested(
+    asked: &Sourced<Launcher>,
+    job: &Job,
+    topology: &Topology,
+) -> Result<Launcher, Problem> {
     let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
         return Err(starts_ranks_itself(job));
@@ -81,7 +102,9 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
             give("--launcher", "deepspeed").or("start zlaunch on every machine without --hostfile"),
         ),
         // srun runs zlaunch on each machine, which then starts the launcher that was asked for.
-        (Role::Shell { .. }, Launcher::Srun | Launcher::Torchrun | Launcher::Deepspeed) => return Ok(Launcher::Srun),
+        (Role::Shell { .. }, Launcher::Srun | Launcher::Torchrun | Launcher::Deepspeed) => {
+            return Ok(Launcher::Srun);
+        }
         (_, Launcher::Srun) => (
             "srun can only start from the shell of a job on several machines",
             drop_launcher("inside a step, zlaunch works out its place itself").into(),
@@ -93,19 +116,30 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => return Ok(Launcher::Direct),
         (Role::Rank { .. }, _) => (
             "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE), so no launcher is started",
-            drop_word(&asked.from).or(give("--nnodes", 1).remark("to start new ranks on this machine")),
+            drop_word(&asked.from)
+                .or(give("--nnodes", 1).remark("to start new ranks on this machine")),
         ),
         (Role::Task(task), _) => (
-            &format!("{} tasks run on this machine, each of them a rank already", task.local_world_size.value),
-            run("srun --ntasks-per-node=1").remark("one task on each machine").or(run("mpirun --map-by ppr:1:node")),
+            &format!(
+                "{} tasks run on this machine, each of them a rank already",
+                task.local_world_size.value
+            ),
+            run("srun --ntasks-per-node=1")
+                .remark("one task on each machine")
+                .or(run("mpirun --map-by ppr:1:node")),
         ),
         (Role::Starter, launcher) => {
             match launcher {
                 Launcher::Direct if !opaque => {
-                    if let Some(world) = topology.world_size.as_ref().filter(|world| world.value > 1) {
+                    if let Some(world) =
+                        topology.world_size.as_ref().filter(|world| world.value > 1)
+                    {
                         let what = format!("`direct` starts one process, not {}", world.value);
                         let fixes = give("--launcher", "torchrun").or(give("--nproc-per-node", 1));
-                        return Err(Problem::error(Rule::Launcher, what).at(asked).at(&world.from).fix(fixes));
+                        return Err(Problem::error(Rule::Launcher, what)
+                            .at(asked)
+                            .at(&world.from)
+                            .fix(fixes));
                     }
                 }
                 Launcher::Deepspeed => deepspeed::check(asked, topology)?,
@@ -124,7 +158,8 @@ fn starts_ranks_itself(job: &Job) -> Problem {
         // `--trainer` names it, so the program probably runs that trainer's console script.
         Some(console) if !trainer::is_console(job.target.word()) => (
             format!("may run `{console}`, which starts ranks itself"),
-            run(format!("zlaunch … -- {console} …")).remark(format!("put zlaunch before `{console}` inside it")),
+            run(format!("zlaunch … -- {console} …"))
+                .remark(format!("put zlaunch before `{console}` inside it")),
         ),
         _ => (
             "starts ranks itself".to_string(),
@@ -142,19 +177,36 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
         Launcher::Torchrun => torchrun::prefix(context),
         Launcher::Deepspeed => deepspeed::prefix(context),
         Launcher::Local => local::prefix(context),
-        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => context.process_words(),
+        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => {
+            context.process_words()
+        }
     }
 }
 
 /// Refuses options for the launcher that state ranks: zlaunch must know those itself.
 pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
-    let Some(spec) = existing::SPECS.iter().find(|spec| spec.launcher == launcher) else { return Vec::new() };
+    let Some(spec) = existing::SPECS
+        .iter()
+        .find(|spec| spec.launcher == launcher)
+    else {
+        return Vec::new();
+    };
     let args = spec.parse(extra);
-    let refused = spec::RANK_OPTIONS.into_iter().zip(spec.rank_options).filter_map(|(ours, theirs)| {
-        let theirs = args.text(theirs)?;
-        let what = format!("`{}` changes the ranks, so it must be an option of zlaunch", theirs.from);
-        let place = Place::option("--launcher-arg", theirs.spelling());
-        Some(Problem::error(Rule::Launcher, what).at(place).fix(give(format!("--{ours}"), &theirs.value)))
-    });
+    let refused = spec::RANK_OPTIONS
+        .into_iter()
+        .zip(spec.rank_options)
+        .filter_map(|(ours, theirs)| {
+            let theirs = args.text(theirs)?;
+            let what = format!(
+                "`{}` changes the ranks, so it must be an option of zlaunch",
+                theirs.from
+            );
+            let place = Place::option("--launcher-arg", theirs.spelling());
+            Some(
+                Problem::error(Rule::Launcher, what)
+                    .at(place)
+                    .fix(give(format!("--{ours}"), &theirs.value)),
+            )
+        });
     refused.collect()
 }

@@ -60,15 +60,28 @@ pub enum Role {
 }
 
 impl Topology {
-    fn new(nnodes: Option<Sourced<u32>>, nproc_per_node: Option<Sourced<u32>>, devices: Devices) -> Self {
-        let world_size = nnodes.as_ref().zip(nproc_per_node.as_ref()).map(|(nnodes, nproc)| {
-            let mut from = nproc.from.clone();
-            if nnodes.value != 1 {
-                from = Source::Both(Box::new(nnodes.from.clone()), Box::new(from));
-            }
-            Sourced::new(u64::from(nnodes.value) * u64::from(nproc.value), from)
-        });
-        Topology { nnodes, nproc_per_node, world_size, devices, ..Topology::default() }
+    fn new(
+        nnodes: Option<Sourced<u32>>,
+        nproc_per_node: Option<Sourced<u32>>,
+        devices: Devices,
+    ) -> Self {
+        let world_size = nnodes
+            .as_ref()
+            .zip(nproc_per_node.as_ref())
+            .map(|(nnodes, nproc)| {
+                let mut from = nproc.from.clone();
+                if nnodes.value != 1 {
+                    from = Source::Both(Box::new(nnodes.from.clone()), Box::new(from));
+                }
+                Sourced::new(u64::from(nnodes.value) * u64::from(nproc.value), from)
+            });
+        Topology {
+            nnodes,
+            nproc_per_node,
+            world_size,
+            devices,
+            ..Topology::default()
+        }
     }
 
     pub fn has_several_nodes(&self) -> bool {
@@ -89,20 +102,30 @@ impl Topology {
             Role::Task(task) => task.rank.value == 0,
             Role::Rank { first } => *first,
             // Alone, every machine is the first, whatever number it has elsewhere.
-            Role::Starter | Role::Shell { .. } => self.node_rank.value == 0 || self.is_one_machine(),
+            Role::Starter | Role::Shell { .. } => {
+                self.node_rank.value == 0 || self.is_one_machine()
+            }
         }
     }
 
     /// It is known which of the machines this is and where they meet.
     pub fn can_rendezvous(&self) -> bool {
-        let is_numbered = self.nnodes.as_ref().is_some_and(|nnodes| self.node_rank.value < nnodes.value);
-        let reachable = self.master_addr.as_ref().is_some_and(|address| !rendezvous::is_loopback(&address.value));
+        let is_numbered = self
+            .nnodes
+            .as_ref()
+            .is_some_and(|nnodes| self.node_rank.value < nnodes.value);
+        let reachable = self
+            .master_addr
+            .as_ref()
+            .is_some_and(|address| !rendezvous::is_loopback(&address.value));
         self.is_one_machine() || reachable && self.master_port.is_some() && is_numbered
     }
 
     /// The address that the ranks need. On one machine they meet on localhost, unless a flag says otherwise.
     pub(crate) fn rendezvous_address(&self) -> Option<&Sourced<String>> {
-        self.master_addr.as_ref().filter(|address| !self.is_one_machine() || address.from.is_flag())
+        self.master_addr
+            .as_ref()
+            .filter(|address| !self.is_one_machine() || address.from.is_flag())
     }
 
     /// The port on which a rank of this machine will listen. `starts`: a launcher starts the ranks.
@@ -112,7 +135,11 @@ impl Topology {
             Role::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
             Role::Rank { .. } | Role::Shell { .. } => false,
         };
-        if here { self.master_port.as_ref() } else { None }
+        if here {
+            self.master_port.as_ref()
+        } else {
+            None
+        }
     }
 
     /// More ranks than any cluster has are a typing error, and some launchers would need a list of them.
@@ -123,17 +150,38 @@ impl Topology {
         if u64::from(machines) * u64::from(each) <= MAX_RANKS {
             return None;
         }
-        let what = format!("{machines} machines with {each} ranks each is more than {MAX_RANKS} ranks");
+        let what =
+            format!("{machines} machines with {each} ranks each is more than {MAX_RANKS} ranks");
         let fix = give("--nnodes", 2).and(give("--nproc-per-node", 8));
-        Some(Problem::error(Rule::Ranks, what).at(nnodes).at(nproc).fix(fix))
+        Some(
+            Problem::error(Rule::Ranks, what)
+                .at(nnodes)
+                .at(nproc)
+                .fix(fix),
+        )
     }
 
     pub(crate) fn in_words(&self) -> String {
         match (&self.nnodes, &self.nproc_per_node) {
-            (Some(Sourced { value: machines @ 2.., from }), Some(nproc)) => {
-                format!("{machines} × {} on {machines} machines ({from}, {})", nproc.value, nproc.from)
+            (
+                Some(Sourced {
+                    value: machines @ 2..,
+                    from,
+                }),
+                Some(nproc),
+            ) => {
+                format!(
+                    "{machines} × {} on {machines} machines ({from}, {})",
+                    nproc.value, nproc.from
+                )
             }
-            (Some(Sourced { value: machines @ 2.., from }), None) => format!("on {machines} machines ({from})"),
+            (
+                Some(Sourced {
+                    value: machines @ 2..,
+                    from,
+                }),
+                None,
+            ) => format!("on {machines} machines ({from})"),
             (_, Some(nproc)) => format!("{} on this machine ({})", nproc.value, nproc.from),
             (_, None) => "as the command says".to_string(),
         }

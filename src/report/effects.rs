@@ -19,34 +19,64 @@ use crate::base::source::Sourced;
 pub(crate) struct OutputFile(&'static str, &'static str);
 
 impl OutputFile {
-    pub(crate) const CONFIG: Self = OutputFile("the resolved config", "choose another place: --config-out PATH");
-    pub(crate) const RUN_FILE: Self =
-        OutputFile("the run file that names the config", "set XDG_CACHE_HOME to another folder");
-    pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the other machines", Self::RUN_FILE.1);
-    pub(crate) const GENERATED: Self = OutputFile("the generated config", "choose another place: -o FILE");
+    pub(crate) const CONFIG: Self = OutputFile(
+        "the resolved config",
+        "choose another place: --config-out PATH",
+    );
+    pub(crate) const RUN_FILE: Self = OutputFile(
+        "the run file that names the config",
+        "set XDG_CACHE_HOME to another folder",
+    );
+    pub(crate) const VARIABLES: Self = OutputFile(
+        "the file of variables for the other machines",
+        Self::RUN_FILE.1,
+    );
+    pub(crate) const GENERATED: Self =
+        OutputFile("the generated config", "choose another place: -o FILE");
     pub(crate) const FIXED: Self = OutputFile("the config", "check its permissions, or drop --fix");
-    pub(crate) const RECORD: Self = OutputFile("the launch record", "choose another folder: --record DIR");
-    pub(crate) const REHEARSAL: Self = OutputFile("the files of the rehearsal", "set TMPDIR to another folder");
-    pub(crate) const PROGRAM: Self = OutputFile("the shim", "choose another folder, or change its permissions");
+    pub(crate) const RECORD: Self =
+        OutputFile("the launch record", "choose another folder: --record DIR");
+    pub(crate) const REHEARSAL: Self =
+        OutputFile("the files of the rehearsal", "set TMPDIR to another folder");
+    pub(crate) const PROGRAM: Self = OutputFile(
+        "the shim",
+        "choose another folder, or change its permissions",
+    );
 }
 
-pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why: &io::Error) -> Problem {
-    Problem::error(Rule::Write, format!("{what} cannot be written: {why}")).at(path).fix(help)
+pub(crate) fn cannot_write(
+    OutputFile(what, help): OutputFile,
+    path: &Path,
+    why: &io::Error,
+) -> Problem {
+    Problem::error(Rule::Write, format!("{what} cannot be written: {why}"))
+        .at(path)
+        .fix(help)
 }
 
 /// `kind`: the file system of the folder.
 pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: &str) -> Problem {
-    let what =
-        format!("{machines} machines must read the config at this path, and it is on {kind}: do they all see it?");
+    let what = format!(
+        "{machines} machines must read the config at this path, and it is on {kind}: do they all see it?"
+    );
     let elsewhere = give("--config-out", "PATH").remark("in a folder that all machines share");
-    Problem::warning(Rule::ConfigNotShared, what).at(path).fix(elsewhere.or(give("--allow", "config-not-shared")))
+    Problem::warning(Rule::ConfigNotShared, what)
+        .at(path)
+        .fix(elsewhere.or(give("--allow", "config-not-shared")))
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
     let other = give_as(&port.from, "PORT").remark("the same on every machine");
-    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
-        .at(port)
-        .fix(drop_word(&port.from).remark("a single machine picks a free port").or(other))
+    Problem::error(
+        Rule::Port,
+        format!("port {} on this machine is already in use", port.value),
+    )
+    .at(port)
+    .fix(
+        drop_word(&port.from)
+            .remark("a single machine picks a free port")
+            .or(other),
+    )
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
@@ -60,26 +90,39 @@ pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
     Problem::error(Rule::Exec, format!("`{name}` {what}"))
         .at(name.as_ref())
         .fix("check the command, and that its environment is active")
-        .status(if why.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE })
+        .status(if why.kind() == io::ErrorKind::NotFound {
+            NOT_FOUND
+        } else {
+            NOT_EXECUTABLE
+        })
 }
 
-const OTHER_LAUNCHER: &str = "`ulimit -a` shows the limits of this session; --launcher torchrun does not need this";
+const OTHER_LAUNCHER: &str =
+    "`ulimit -a` shows the limits of this session; --launcher torchrun does not need this";
 
 pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Problem {
     let help = match why.kind() {
-        io::ErrorKind::WouldBlock => "`ulimit -u` limits a user's processes, pids.max a container's",
+        io::ErrorKind::WouldBlock => {
+            "`ulimit -u` limits a user's processes, pids.max a container's"
+        }
         io::ErrorKind::OutOfMemory => "this machine is out of memory",
         _ => OTHER_LAUNCHER,
     };
-    Problem::error(Rule::Ranks, format!("rank {rank} of {count} cannot be started: {why}"))
-        .at(format!("rank {rank}"))
-        .fix(help)
+    Problem::error(
+        Rule::Ranks,
+        format!("rank {rank} of {count} cannot be started: {why}"),
+    )
+    .at(format!("rank {rank}"))
+    .fix(help)
 }
 
 pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
-    Problem::error(Rule::Ranks, format!("the ranks cannot be supervised: {why}"))
-        .at(Place::option("--launcher", "local"))
-        .fix(OTHER_LAUNCHER)
+    Problem::error(
+        Rule::Ranks,
+        format!("the ranks cannot be supervised: {why}"),
+    )
+    .at(Place::option("--launcher", "local"))
+    .fix(OTHER_LAUNCHER)
 }
 
 /// The exit status is that of the rank, as a shell reports it.
@@ -89,10 +132,19 @@ pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Pro
         (None, signal) => {
             let number = signal.unwrap_or_default();
             let name = Signal::try_from(number).map_or("", Signal::as_str);
-            (format!("was killed by signal {number} {name}").trim_end().to_string(), 128 + number)
+            (
+                format!("was killed by signal {number} {name}")
+                    .trim_end()
+                    .to_string(),
+                128 + number,
+            )
         }
     };
-    let others = if several { "; the others were stopped" } else { "" };
+    let others = if several {
+        "; the others were stopped"
+    } else {
+        ""
+    };
     Problem::error(Rule::Rank, format!("rank {rank} {how}{others}"))
         .at(format!("rank {rank}"))
         .fix(match ending.signal() {

@@ -75,13 +75,21 @@ changes! {
 }
 
 pub(crate) fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
-    set(key, value.as_str().map_or_else(|| value.to_string(), str::to_string))
+    set(
+        key,
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_string),
+    )
 }
 
 /// The same option or variable with another value.
 pub(crate) fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
     match source {
-        Source::Variable(name) => run(format_args!("export {}", assignment(name, &value.to_string()))),
+        Source::Variable(name) => run(format_args!(
+            "export {}",
+            assignment(name, &value.to_string())
+        )),
         Source::Operand(_) => give(value, ""),
         option => give(option, value),
     }
@@ -94,7 +102,12 @@ pub(crate) fn meant(word: impl fmt::Display) -> Fix {
 
 impl From<Change> for Fix {
     fn from(change: Change) -> Self {
-        Fix { changes: vec![change], lead: String::new(), remark: String::new(), is_safe: false }
+        Fix {
+            changes: vec![change],
+            lead: String::new(),
+            remark: String::new(),
+            is_safe: false,
+        }
     }
 }
 
@@ -116,11 +129,16 @@ impl Fix {
 
     /// Nothing but a command line.
     pub(crate) fn is_command(&self) -> bool {
-        matches!(self.changes[..], [Change::Run(_)]) && self.lead.is_empty() && self.remark.is_empty()
+        matches!(self.changes[..], [Change::Run(_)])
+            && self.lead.is_empty()
+            && self.remark.is_empty()
     }
 
     pub(crate) fn lead(self, lead: impl Into<String>) -> Self {
-        Fix { lead: lead.into(), ..self }
+        Fix {
+            lead: lead.into(),
+            ..self
+        }
     }
 
     /// The fix is for those who meant this word.
@@ -129,16 +147,26 @@ impl Fix {
     }
 
     pub(crate) fn remark(self, remark: impl Into<String>) -> Self {
-        Fix { remark: remark.into(), ..self }
+        Fix {
+            remark: remark.into(),
+            ..self
+        }
     }
 
     pub(crate) fn safe(self) -> Self {
-        Fix { is_safe: true, ..self }
+        Fix {
+            is_safe: true,
+            ..self
+        }
     }
 
     /// The edits of a config file. None if a part of the fix is not one.
     pub(crate) fn edits(&self) -> Vec<Edit> {
-        let edits = self.changes.iter().map(Change::edits).collect::<Option<Vec<_>>>();
+        let edits = self
+            .changes
+            .iter()
+            .map(Change::edits)
+            .collect::<Option<Vec<_>>>();
         edits.unwrap_or_default().into_iter().flatten().collect()
     }
 
@@ -153,13 +181,29 @@ impl Fix {
             [Edit::Remove(_), Edit::Set(to, _)] => format!("write `{to}` instead:"),
             _ => self.text(true) + ":",
         };
-        Some(format!("{edit} {}", shell::text(&["zlaunch".into(), "check".into(), "--fix".into(), file.into()])))
+        Some(format!(
+            "{edit} {}",
+            shell::text(&[
+                "zlaunch".into(),
+                "check".into(),
+                "--fix".into(),
+                file.into()
+            ])
+        ))
     }
 
     fn text(&self, in_file: bool) -> String {
         let is_one_line = self.changes.iter().all(Change::is_option_of_zlaunch);
-        let changes: Vec<String> = self.changes.iter().map(|change| change.text(in_file)).collect();
-        let changes = changes.join(if is_one_line && !in_file { " " } else { ", and " });
+        let changes: Vec<String> = self
+            .changes
+            .iter()
+            .map(|change| change.text(in_file))
+            .collect();
+        let changes = changes.join(if is_one_line && !in_file {
+            " "
+        } else {
+            ", and "
+        });
         match (self.lead.as_str(), self.remark.as_str()) {
             ("", "") => changes,
             ("", remark) => format!("{changes} ({remark})"),
@@ -172,7 +216,10 @@ impl Fix {
         if self.changes.len() > 1 {
             fix["and"] = self.changes[1..].iter().map(Change::json).collect();
         }
-        if let Some(why) = [&self.lead, &self.remark].into_iter().find(|why| !why.is_empty()) {
+        if let Some(why) = [&self.lead, &self.remark]
+            .into_iter()
+            .find(|why| !why.is_empty())
+        {
             fix["why"] = json!(why);
         }
         if self.is_safe {
@@ -191,14 +238,20 @@ impl Change {
             Change::Rename(key, to, _) if in_file => format!("rename {key} to {to}"),
             Change::Set(key, value) => format!("--set {}", assignment(key, value)),
             Change::Unset(key) => format!("--unset {key}"),
-            Change::Rename(key, to, value) => format!("--unset {key} --set {}", assignment(to, value)),
+            Change::Rename(key, to, value) => {
+                format!("--unset {key} --set {}", assignment(to, value))
+            }
             Change::Give(option, value) if value.is_empty() => option.clone(),
-            Change::Give(option, value) if option.starts_with('-') => format!("{option} {}", pasted(value)),
+            Change::Give(option, value) if option.starts_with('-') => {
+                format!("{option} {}", pasted(value))
+            }
             Change::Give(option, value) => format!("{option}: {value}"),
             Change::Drop(word) => format!("drop {word}"),
             Change::RenameOption(from, to) if from.starts_with("--set ") => to.clone(),
             Change::RenameOption(_, to) => format!("did you mean `{to}`?"),
-            Change::MoveToFront(option) => format!("put {option} before the command: it is an option of zlaunch"),
+            Change::MoveToFront(option) => {
+                format!("put {option} before the command: it is an option of zlaunch")
+            }
             Change::SetVariable(name, value) => format!("--env {}", assignment(name, value)),
             Change::UnsetVariable(name) => format!("--unset-env {name}"),
             Change::Run(text) | Change::Say(text) | Change::See(text) => text.clone(),
@@ -209,7 +262,9 @@ impl Change {
         match self {
             Change::Set(key, value) => json!({ "set": key, "value": read(value) }),
             Change::Unset(key) => json!({ "unset": key }),
-            Change::Rename(key, to, value) => json!({ "rename": key, "to": to, "value": read(value) }),
+            Change::Rename(key, to, value) => {
+                json!({ "rename": key, "to": to, "value": read(value) })
+            }
             Change::Give(option, value) => json!({ "give": option, "value": value }),
             Change::Drop(word) => json!({ "drop": word }),
             Change::RenameOption(option, to) => json!({ "rename": option, "to": to }),
@@ -240,12 +295,21 @@ impl Change {
             Change::Set(key, value) => vec![Edit::Set(key.clone(), json(value))],
             Change::Unset(key) => vec![Edit::Remove(key.clone())],
             Change::Rename(key, to, _) if section(key) == section(to) => {
-                vec![Edit::Rename(key.clone(), to.rsplit('.').next().unwrap_or(to).to_string())]
+                vec![Edit::Rename(
+                    key.clone(),
+                    to.rsplit('.').next().unwrap_or(to).to_string(),
+                )]
             }
             Change::Rename(key, to, value) => match to.strip_prefix(&format!("{key}.")) {
                 // The value belongs into a section of that name: `"fp16": true`.
-                Some(inner) => vec![Edit::Set(key.clone(), format!("{{{}: {}}}", Value::from(inner), json(value)))],
-                None => vec![Edit::Remove(key.clone()), Edit::Set(to.clone(), json(value))],
+                Some(inner) => vec![Edit::Set(
+                    key.clone(),
+                    format!("{{{}: {}}}", Value::from(inner), json(value)),
+                )],
+                None => vec![
+                    Edit::Remove(key.clone()),
+                    Edit::Set(to.clone(), json(value)),
+                ],
             },
             _ => return None,
         })
@@ -263,7 +327,11 @@ fn pasted(word: &str) -> String {
     }
     let plain = word.replace('$', "");
     let is_plain = !plain.is_empty() && shell::quoted(OsStr::new(&plain)) == plain.as_bytes();
-    if is_plain || word.contains('…') { word.to_string() } else { shell::text(&[word.into()]) }
+    if is_plain || word.contains('…') {
+        word.to_string()
+    } else {
+        shell::text(&[word.into()])
+    }
 }
 
 /// A value as `--set` reads it: JSON, else a text.
@@ -297,10 +365,13 @@ impl Fixes {
 
     /// The option of zlaunch that stands after the command.
     pub(crate) fn moved(&self) -> Option<&str> {
-        self.0.iter().flat_map(|fix| &fix.changes).find_map(|change| match change {
-            Change::MoveToFront(option) => Some(option.as_str()),
-            _ => None,
-        })
+        self.0
+            .iter()
+            .flat_map(|fix| &fix.changes)
+            .find_map(|change| match change {
+                Change::MoveToFront(option) => Some(option.as_str()),
+                _ => None,
+            })
     }
 
     /// The text behind `help:`. `in_file`: the config is a file, which is edited instead of adding options.
@@ -310,7 +381,11 @@ impl Fixes {
             let is_hint = matches!(fix.changes[..], [Change::See(_)]);
             let separator = if is_hint { "; " } else { ", or " };
             all += if all.is_empty() { "" } else { separator };
-            let command = if in_file && fix.is_safe { file.and_then(|file| fix.command(file)) } else { None };
+            let command = if in_file && fix.is_safe {
+                file.and_then(|file| fix.command(file))
+            } else {
+                None
+            };
             all += &command.unwrap_or_else(|| fix.text(in_file));
         }
         all

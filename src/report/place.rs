@@ -44,20 +44,33 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
 
 impl Place {
     pub(crate) fn line(file: impl Into<PathBuf>, (line, column): (usize, usize)) -> Self {
-        Place::Line { file: file.into(), line, column }
+        Place::Line {
+            file: file.into(),
+            line,
+            column,
+        }
     }
 
     pub(crate) fn key(of: impl fmt::Display, key: &str) -> Self {
-        Place::Key { key: key.to_string(), of: of.to_string() }
+        Place::Key {
+            key: key.to_string(),
+            of: of.to_string(),
+        }
     }
 
     pub(crate) fn option(option: impl Into<String>, value: impl Into<String>) -> Self {
-        Place::Option { option: option.into(), value: value.into() }
+        Place::Option {
+            option: option.into(),
+            value: value.into(),
+        }
     }
 
     pub(crate) fn variable(variable: impl Into<String>, value: impl AsRef<OsStr>) -> Self {
         let value = value.as_ref().to_string_lossy().into_owned();
-        Place::Variable { variable: variable.into(), value: Some(value) }
+        Place::Variable {
+            variable: variable.into(),
+            value: Some(value),
+        }
     }
 
     /// `--set key=value`, not an argument of the trainer.
@@ -66,7 +79,10 @@ impl Place {
     }
 
     pub(crate) fn bare_variable(variable: impl Into<String>) -> Self {
-        Place::Variable { variable: variable.into(), value: None }
+        Place::Variable {
+            variable: variable.into(),
+            value: None,
+        }
     }
 }
 
@@ -77,10 +93,19 @@ impl fmt::Display for Place {
             Place::File { file } => write!(f, "{}", file.display()),
             Place::Key { key, of } => write!(f, "{of}, {key}"),
             Place::Option { option, value } if value.is_empty() => f.write_str(option),
-            Place::Option { option, value } if option.starts_with('-') => write!(f, "{option} {value}"),
+            Place::Option { option, value } if option.starts_with('-') => {
+                write!(f, "{option} {value}")
+            }
             Place::Option { option, value } => write!(f, "{option}: {value}"),
-            Place::Variable { variable, value: Some(value) } => write!(f, "{variable}={value}"),
-            Place::Variable { variable: word, value: None } | Place::Word { word } => f.write_str(word),
+            Place::Variable {
+                variable,
+                value: Some(value),
+            } => write!(f, "{variable}={value}"),
+            Place::Variable {
+                variable: word,
+                value: None,
+            }
+            | Place::Word { word } => f.write_str(word),
         }
     }
 }

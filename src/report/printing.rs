@@ -31,12 +31,22 @@ pub(crate) const MOST: usize = 50;
 
 pub(crate) fn report(problems: &[Problem], secrets: &Secrets) {
     if !problems.is_empty() {
-        write(problems, secrets, terminal::width_of_stderr(), &mut anstream::stderr().lock());
+        write(
+            problems,
+            secrets,
+            terminal::width_of_stderr(),
+            &mut anstream::stderr().lock(),
+        );
     }
 }
 
 /// `width`: the columns of the terminal, if it is one.
-pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stderr: &mut impl io::Write) {
+pub fn write(
+    problems: &[Problem],
+    secrets: &Secrets,
+    width: Option<usize>,
+    stderr: &mut impl io::Write,
+) {
     let width = width.unwrap_or(usize::MAX);
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();
@@ -52,27 +62,49 @@ pub fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stde
         };
         let word = bold.fg_color(Some(colour.into()));
         let head = format!("{}[{}]", problem.severity, problem.rule);
-        let what = wrapped(&format!("{head}: {}", secrets.hide_in_text(&problem.what)), 2, width);
-        let _ = write!(stderr, "{word}{head}{word:#}{}", &what.trim_start()[head.len()..]);
+        let what = wrapped(
+            &format!("{head}: {}", secrets.hide_in_text(&problem.what)),
+            2,
+            width,
+        );
+        let _ = write!(
+            stderr,
+            "{word}{head}{word:#}{}",
+            &what.trim_start()[head.len()..]
+        );
         for it in &problem.places {
             let it = wrapped(&secrets.hide_in_text(&it.to_string()), 6, width);
             let _ = write!(stderr, "  {place}-->{place:#} {}", it.trim_start());
         }
-        let excerpt = problem.places.first().and_then(|it| excerpt(it, &mut files, width, secrets));
+        let excerpt = problem
+            .places
+            .first()
+            .and_then(|it| excerpt(it, &mut files, width, secrets));
         if let Some([number, line, mark]) = excerpt {
             let margin = " ".repeat(number.len());
-            let _ = writeln!(stderr, " {margin} {place}|{place:#}\n {place}{number} |{place:#} {line}");
+            let _ = writeln!(
+                stderr,
+                " {margin} {place}|{place:#}\n {place}{number} |{place:#} {line}"
+            );
             let _ = writeln!(stderr, " {margin} {place}|{place:#} {word}{mark}{word:#}");
         }
         if !problem.fixes.is_empty() {
-            let wrap = if problem.fixes.is_command() { wrapped_command } else { wrapped };
+            let wrap = if problem.fixes.is_command() {
+                wrapped_command
+            } else {
+                wrapped
+            };
             let help = wrap(&secrets.hide_in_text(&problem.help()), 8, width);
             let _ = write!(stderr, "  {bold}help{bold:#}: {}", help.trim_start());
         }
     }
-    let more = problems.len().saturating_sub(MOST) + problems.iter().map(|problem| problem.more).sum::<usize>();
+    let more = problems.len().saturating_sub(MOST)
+        + problems.iter().map(|problem| problem.more).sum::<usize>();
     if more > 0 {
-        let _ = writeln!(stderr, "\nand {more} more problems, all of which `--format json` prints");
+        let _ = writeln!(
+            stderr,
+            "\nand {more} more problems, all of which `--format json` prints"
+        );
     }
 }
 
@@ -84,14 +116,31 @@ fn excerpt<'a>(
     secrets: &Secrets,
 ) -> Option<[String; 3]> {
     let most = width.saturating_sub(10).clamp(20, 100);
-    let Place::Line { file: path, line: number, column } = place else { return None };
-    let text = files.entry(path).or_insert_with(|| reading::text_if_any(path)).as_ref()?;
+    let Place::Line {
+        file: path,
+        line: number,
+        column,
+    } = place
+    else {
+        return None;
+    };
+    let text = files
+        .entry(path)
+        .or_insert_with(|| reading::text_if_any(path))
+        .as_ref()?;
     // A longer one was written by a program.
-    let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() < 4096)?.replace('\t', " ");
+    let line = text
+        .lines()
+        .nth(number.checked_sub(1)?)
+        .filter(|line| line.len() < 4096)?
+        .replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
     let length = match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
         Some((quoted, _)) => columns(quoted) + 2,
-        None => rest.chars().take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c)).count(),
+        None => rest
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c))
+            .count(),
     };
     let skipped = before.chars().count().saturating_sub(most / 2);
     let shown: String = line.chars().skip(skipped).take(most).collect();
@@ -104,5 +153,10 @@ fn excerpt<'a>(
 /// `2 errors, 1 warning, 0 notes`.
 pub(crate) fn counted(errors: usize, warnings: usize, notes: usize) -> String {
     let word = |count: usize, name: &str| plural(count as u64, name, "s");
-    format!("{}, {}, {}", word(errors, "error"), word(warnings, "warning"), word(notes, "note"))
+    format!(
+        "{}, {}, {}",
+        word(errors, "error"),
+        word(warnings, "warning"),
+        word(notes, "note")
+    )
 }

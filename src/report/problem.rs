@@ -23,7 +23,11 @@ pub enum Severity {
 
 impl Severity {
     pub(crate) fn error_if(is_certain: bool) -> Self {
-        if is_certain { Severity::Error } else { Severity::Warning }
+        if is_certain {
+            Severity::Error
+        } else {
+            Severity::Warning
+        }
     }
 }
 
@@ -79,7 +83,12 @@ impl From<Problem> for Vec<Problem> {
 
 impl Problem {
     pub(crate) fn found(rule: Rule, severity: Severity, when: When, what: String) -> Self {
-        Problem { severity, when: Some(when), allowable: true, ..Self::error(rule, what) }
+        Problem {
+            severity,
+            when: Some(when),
+            allowable: true,
+            ..Self::error(rule, what)
+        }
     }
 
     pub(crate) fn error(rule: Rule, what: impl Into<String>) -> Self {
@@ -99,18 +108,30 @@ impl Problem {
     }
 
     pub(crate) fn warning(rule: Rule, what: impl Into<String>) -> Self {
-        Problem { severity: Severity::Warning, allowable: true, ..Self::error(rule, what) }
+        Problem {
+            severity: Severity::Warning,
+            allowable: true,
+            ..Self::error(rule, what)
+        }
     }
 
     /// With `--strict`, warnings are errors.
     pub(crate) fn be_strict(&mut self, strict: bool) {
         let is_warning = self.severity == Severity::Warning;
-        self.severity = if strict && is_warning { Severity::Error } else { self.severity };
+        self.severity = if strict && is_warning {
+            Severity::Error
+        } else {
+            self.severity
+        };
     }
 
     pub(crate) fn into_warning(self) -> Self {
         let allowable = self.allowable || self.rule.only_warns();
-        Problem { severity: Severity::Warning, allowable, ..self }
+        Problem {
+            severity: Severity::Warning,
+            allowable,
+            ..self
+        }
     }
 
     pub(crate) fn at(mut self, place: impl Into<Place>) -> Self {
@@ -125,7 +146,11 @@ impl Problem {
 
     pub fn help(&self) -> String {
         // `check --fix` edits the file of the first place.
-        let file = if let Some(Place::Line { file, .. }) = self.places.first() { Some(file.as_path()) } else { None };
+        let file = if let Some(Place::Line { file, .. }) = self.places.first() {
+            Some(file.as_path())
+        } else {
+            None
+        };
         self.fixes.text(self.is_about_file, file)
     }
 

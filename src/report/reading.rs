@@ -73,7 +73,11 @@ fn read_pipe(pipe: impl Read, name: &str, host: &Host) -> Result<Value, Problem>
         return Err(too_large(Path::new(name), size));
     }
     let config = parse(&text).map_err(|fault| fault.problem(name))?;
-    if config.is_object() { Ok(config) } else { Err(not_an_object(name)) }
+    if config.is_object() {
+        Ok(config)
+    } else {
+        Err(not_an_object(name))
+    }
 }
 
 /// `None` if the file is missing or cannot be read.
@@ -83,18 +87,25 @@ pub(crate) fn text_if_any(path: &Path) -> Option<String> {
 
 pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
     let unreadable = |why: io::Error| unreadable_file(path, &why);
-    let (file, size) = open(path).map_err(unreadable)?.ok_or_else(|| not_a_file(path))?;
+    let (file, size) = open(path)
+        .map_err(unreadable)?
+        .ok_or_else(|| not_a_file(path))?;
     if size > LARGEST_FILE {
         return Err(too_large(path, size));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     // One byte more: some files do not say how large they are, or grow.
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(LARGEST_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(too_large(path, bytes.len() as u64));
     }
     String::from_utf8(bytes).map_err(|why| {
-        let fault = fault_at(&why.as_bytes()[..why.utf8_error().valid_up_to()], String::new());
+        let fault = fault_at(
+            &why.as_bytes()[..why.utf8_error().valid_up_to()],
+            String::new(),
+        );
         Problem::error(Rule::File, "this byte is not UTF-8 text")
             .at(Place::line(path, (fault.line, fault.column)))
             .fix("save it as UTF-8, or check that this is the right file")
@@ -108,7 +119,10 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     if !seen.is_file() {
         return Ok(None);
     }
-    let file = fs::File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    let file = fs::File::options()
+        .read(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(path)?;
     Ok(Some((file, seen.len())))
 }
 
@@ -120,38 +134,81 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
         io::ErrorKind::WouldBlock => "cannot be read: it never ends".to_string(),
         _ => format!("cannot be read: {why}"),
     };
-    let fix = if why.kind() == io::ErrorKind::NotFound { path_advice(path) } else { say("check its permissions") };
-    Problem::error(Rule::File, format!("`{}` {what}", path.display())).at(path).fix(fix)
+    let fix = if why.kind() == io::ErrorKind::NotFound {
+        path_advice(path)
+    } else {
+        say("check its permissions")
+    };
+    Problem::error(Rule::File, format!("`{}` {what}", path.display()))
+        .at(path)
+        .fix(fix)
 }
 
 /// A similar name in the same folder, or the part of the path that exists.
 pub(crate) fn path_advice(path: &Path) -> Fix {
-    let there = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    let wanted = path.strip_prefix(there).ok().and_then(|rest| rest.iter().next()?.to_str()).unwrap_or_default();
+    let there = path
+        .ancestors()
+        .skip(1)
+        .find(|folder| folder.exists())
+        .unwrap_or(Path::new("/"));
+    let wanted = path
+        .strip_prefix(there)
+        .ok()
+        .and_then(|rest| rest.iter().next()?.to_str())
+        .unwrap_or_default();
     match nearest_in(there, wanted, |_| true) {
         Some(near) => meant(there.join(near).display()),
-        None => say(format!("check the path: there is no `{wanted}` in {}", there.display())),
+        None => say(format!(
+            "check the path: there is no `{wanted}` in {}",
+            there.display()
+        )),
     }
 }
 
 pub(crate) fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Option<String> {
     // A folder may have millions of files.
-    let entries = fs::read_dir(folder).ok()?.flatten().take(10_000).filter(|entry| is_it(&entry.path()));
-    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let entries = fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .take(10_000)
+        .filter(|entry| is_it(&entry.path()));
+    let names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     let near = nearest(wanted, names.iter().map(String::as_str)).map(str::to_string);
-    near.or_else(|| names.iter().find(|name| Path::new(name).file_stem().is_some_and(|stem| stem == wanted)).cloned())
+    near.or_else(|| {
+        names
+            .iter()
+            .find(|name| {
+                Path::new(name)
+                    .file_stem()
+                    .is_some_and(|stem| stem == wanted)
+            })
+            .cloned()
+    })
 }
 
 pub(crate) fn not_a_file(path: &Path) -> Problem {
-    Problem::error(Rule::File, format!("`{}` is not a regular file", path.display()))
-        .at(path)
-        .fix("name a file, not a folder, pipe or device")
+    Problem::error(
+        Rule::File,
+        format!("`{}` is not a regular file", path.display()),
+    )
+    .at(path)
+    .fix("name a file, not a folder, pipe or device")
 }
 
 fn too_large(path: &Path, size: u64) -> Problem {
-    Problem::error(Rule::File, format!("`{}` is {size} bytes, which is too large for a config", path.display()))
-        .at(path)
-        .fix(format!("zlaunch reads at most {LARGEST_FILE} bytes; check that this is the right file"))
+    Problem::error(
+        Rule::File,
+        format!(
+            "`{}` is {size} bytes, which is too large for a config",
+            path.display()
+        ),
+    )
+    .at(path)
+    .fix(format!(
+        "zlaunch reads at most {LARGEST_FILE} bytes; check that this is the right file"
+    ))
 }
 
 pub(crate) fn not_an_object(place: impl fmt::Display) -> Problem {

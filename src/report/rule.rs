@@ -32,8 +32,11 @@ impl Rule {
 
     /// `None` for a rule of `check`, whose sentence stands beside its code.
     pub(crate) fn about(self) -> Option<&'static str> {
-        let mut rows = include_str!("rules.txt").lines().filter_map(|row| row.split_once(": "));
-        rows.find(|(name, _)| *name == self.name()).map(|(_, about)| about)
+        let mut rows = include_str!("rules.txt")
+            .lines()
+            .filter_map(|row| row.split_once(": "));
+        rows.find(|(name, _)| *name == self.name())
+            .map(|(_, about)| about)
     }
 
     /// A warning that is not about a config: `--allow` silences it.

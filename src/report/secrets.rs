@@ -42,7 +42,9 @@ pub struct Secrets<'h> {
 }
 
 fn in_variable(name: &OsStr, value: &OsStr) -> Named {
-    let setting = [name, OsStr::new("="), value].map(OsStr::to_string_lossy).concat();
+    let setting = [name, OsStr::new("="), value]
+        .map(OsStr::to_string_lossy)
+        .concat();
     in_words(&[setting]).pop().unwrap_or_default()
 }
 
@@ -52,32 +54,53 @@ pub(crate) fn is_secret(name: &str, value: impl AsRef<OsStr>) -> bool {
 
 impl<'h> Secrets<'h> {
     pub fn of(host: &'h Host) -> Self {
-        Secrets { host, known: OnceCell::new() }
+        Secrets {
+            host,
+            known: OnceCell::new(),
+        }
     }
 
     /// Those of the environment, the command line, and the documents that were read, in all their spellings.
     fn known(&self) -> &[(Finder<'static>, String)] {
         self.known.get_or_init(|| {
-            let Host { env, words, documents, .. } = self.host;
+            let Host {
+                env,
+                words,
+                documents,
+                ..
+            } = self.host;
             let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
             // The last name of a value stands: that of a variable, or of the first word.
-            let mut all: Named = documents.borrow().iter().flat_map(|text| in_document(text)).collect();
+            let mut all: Named = documents
+                .borrow()
+                .iter()
+                .flat_map(|text| in_document(text))
+                .collect();
             all.extend(in_words(&words).into_iter().rev().flatten());
             // Looking into every variable would be a tenth of a dry run.
             let variables = env.iter().filter(|(name, value)| {
-                let (name, has_sign) = (name.to_string_lossy(), memchr3(b'=', b'@', b'"', value.as_bytes()).is_some());
+                let (name, has_sign) = (
+                    name.to_string_lossy(),
+                    memchr3(b'=', b'@', b'"', value.as_bytes()).is_some(),
+                );
                 has_sign || name.starts_with("ZLAUNCH_") || Sensitivity::of(&name).is_some()
             });
             all.extend(variables.flat_map(|(name, value)| in_variable(name, value)));
             all.retain(|secret, _| LENGTHS_ELSEWHERE.contains(&secret.0.len()));
-            all.iter().flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone()))).collect()
+            all.iter()
+                .flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone())))
+                .collect()
         })
     }
 
     pub fn in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
         let words: Vec<&OsStr> = words.into_iter().collect();
         let texts: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        words.iter().zip(in_words(&texts)).map(|(word, own)| self.pieces(word.as_bytes(), &own)).collect()
+        words
+            .iter()
+            .zip(in_words(&texts))
+            .map(|(word, own)| self.pieces(word.as_bytes(), &own))
+            .collect()
     }
 
     pub fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
@@ -89,20 +112,40 @@ impl<'h> Secrets<'h> {
     }
 
     /// The names under which a script asks for secrets. It sets and removes variables itself.
-    pub fn names<'a>(&self, set: impl Iterator<Item = (&'a str, &'a OsStr)>, unset: &[String]) -> Names {
+    pub fn names<'a>(
+        &self,
+        set: impl Iterator<Item = (&'a str, &'a OsStr)>,
+        unset: &[String],
+    ) -> Names {
         let set = set.map(|(name, value)| (name.into(), value.into()));
         let unset = unset.iter().map(|name| (name.into(), OsString::new()));
-        let taken = self.host.env.clone().into_iter().chain(set).chain(unset).collect();
-        Names { taken, given: BTreeMap::new() }
+        let taken = self
+            .host
+            .env
+            .clone()
+            .into_iter()
+            .chain(set)
+            .chain(unset)
+            .collect();
+        Names {
+            taken,
+            given: BTreeMap::new(),
+        }
     }
 
     pub fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<OsString> {
-        self.in_words(words).iter().map(|pieces| OsString::from_vec(shown(pieces))).collect()
+        self.in_words(words)
+            .iter()
+            .map(|pieces| OsString::from_vec(shown(pieces)))
+            .collect()
     }
 
     /// Returns `NAME=VALUE`.
     pub fn setting(&self, name: &str, value: impl AsRef<OsStr>) -> String {
-        format!("{name}={}", String::from_utf8_lossy(&shown(&self.in_value(name, value.as_ref()))))
+        format!(
+            "{name}={}",
+            String::from_utf8_lossy(&shown(&self.in_value(name, value.as_ref())))
+        )
     }
 
     pub fn hide_in_text(&self, text: &str) -> String {
@@ -117,12 +160,20 @@ impl<'h> Secrets<'h> {
     fn hide_under(&self, kind: Option<Sensitivity>, value: &mut Value) {
         match value {
             Value::Array(items) if kind.is_none() && items.iter().all(Value::is_string) => {
-                let words = self.hide_in_words(items.iter().filter_map(Value::as_str).map(OsStr::new));
-                *items = words.iter().map(|word| word.to_string_lossy().into()).collect();
+                let words =
+                    self.hide_in_words(items.iter().filter_map(Value::as_str).map(OsStr::new));
+                *items = words
+                    .iter()
+                    .map(|word| word.to_string_lossy().into())
+                    .collect();
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_under(kind, item)),
+            Value::Array(items) => items
+                .iter_mut()
+                .for_each(|item| self.hide_under(kind, item)),
             Value::Object(entries) => {
-                entries.iter_mut().for_each(|(key, it)| self.hide_under(kind.or_else(|| Sensitivity::of(key)), it));
+                entries.iter_mut().for_each(|(key, it)| {
+                    self.hide_under(kind.or_else(|| Sensitivity::of(key)), it);
+                });
             }
             value if kind.is_some_and(|kind| kind.hides(&scalar(value))) => *value = HIDDEN.into(),
             Value::String(text) => *text = self.hide_in_text(text),
@@ -172,8 +223,13 @@ impl<'h> Secrets<'h> {
 /// Searches for a secret as it is, and as JSON and a shell write it.
 fn spellings(Secret(value): &Secret) -> impl Iterator<Item = Finder<'static>> + use<> {
     let json = Value::from(value.as_str()).to_string();
-    let all = BTreeSet::from([value.clone(), json[1..json.len() - 1].to_string(), value.replace('\'', r"'\''")]);
-    all.into_iter().map(|spelling| Finder::new(&spelling).into_owned())
+    let all = BTreeSet::from([
+        value.clone(),
+        json[1..json.len() - 1].to_string(),
+        value.replace('\'', r"'\''"),
+    ]);
+    all.into_iter()
+        .map(|spelling| Finder::new(&spelling).into_owned())
 }
 
 /// The places of a value in a text. A short one must be a word of its own there.
@@ -207,15 +263,27 @@ impl Names {
         if let Some(given) = self.given.get(value) {
             return given.clone();
         }
-        let name = name.trim_start_matches('-').replace(|c: char| !c.is_ascii_alphanumeric(), "_").to_ascii_uppercase();
+        let name = name
+            .trim_start_matches('-')
+            .replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+            .to_ascii_uppercase();
         // A script removes the variables of zlaunch, so it cannot ask for them.
         let name = name.trim_start_matches("ZLAUNCH_");
-        let first = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() };
-        let mut names = std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}_{number}")));
-        let free =
-            names.find(|it| self.taken.iter().all(|(name, held)| name != it.as_str() || held.as_bytes() == value));
+        let first = if name.starts_with(|c: char| c.is_ascii_digit()) {
+            format!("_{name}")
+        } else {
+            name.to_string()
+        };
+        let mut names =
+            std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}_{number}")));
+        let free = names.find(|it| {
+            self.taken
+                .iter()
+                .all(|(name, held)| name != it.as_str() || held.as_bytes() == value)
+        });
         let given = free.unwrap_or(first);
-        self.taken.push((given.clone().into(), OsStr::from_bytes(value).into()));
+        self.taken
+            .push((given.clone().into(), OsStr::from_bytes(value).into()));
         self.given.insert(value.to_vec(), given.clone());
         given
     }

@@ -11,17 +11,30 @@ use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
 /// `known`: sub-commands of the program.
-pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: &[&str], right_order: Fix) -> Problem {
+pub(crate) fn no_way_to_hand_over(
+    spec: &Sourced<String>,
+    command: &str,
+    known: &[&str],
+    right_order: Fix,
+) -> Problem {
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
     let unknown = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
     let (what, help) = match nearest(word, known.iter().copied()) {
         Some(near) if near == word => (unknown, drop_word(spec.spelling())),
         Some(near) => {
-            let problem = Problem::error(Rule::HandOver, format!("`{program}` has no sub-command `{word}`"));
-            return problem.at(command).fix(meant(format_args!("{program} {near}")));
+            let problem = Problem::error(
+                Rule::HandOver,
+                format!("`{program}` has no sub-command `{word}`"),
+            );
+            return problem
+                .at(command)
+                .fix(meant(format_args!("{program} {near}")));
         }
         None if !known.is_empty() && !right_order.is_command() => {
-            let words = format!("give the config to `{program} {}`, with its arguments on the command line", known[0]);
+            let words = format!(
+                "give the config to `{program} {}`, with its arguments on the command line",
+                known[0]
+            );
             (unknown, say(words))
         }
         None => (unknown, right_order),
@@ -31,7 +44,9 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, known: 
 
 pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
     let fix = meant.map_or_else(|| drop_word(word), |meant| rename_option(word, meant));
-    Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`")).at(Place::option(word, "")).fix(fix)
+    Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`"))
+        .at(Place::option(word, ""))
+        .fix(fix)
 }
 
 #[derive(Clone, Copy)]
@@ -55,7 +70,12 @@ impl fmt::Display for Wanted<'_> {
             Wanted::Text => f.write_str("a value"),
             Wanted::Mapping => f.write_str("a mapping, which cannot be an argument"),
             Wanted::OneOf(choices) if choices.len() > SHOWN => {
-                write!(f, "one of {} and {} more", choices[..SHOWN].join(", "), choices.len() - SHOWN)
+                write!(
+                    f,
+                    "one of {} and {} more",
+                    choices[..SHOWN].join(", "),
+                    choices.len() - SHOWN
+                )
             }
             Wanted::OneOf(choices) => write!(f, "one of {}", choices.join(", ")),
         }
@@ -72,8 +92,12 @@ impl<'a> Wanted<'a> {
                 if with_point.parse::<f64>().is_ok() {
                     return Some(with_point);
                 }
-                let percent = value.strip_suffix('%').and_then(|percent| percent.parse::<f64>().ok());
-                percent.map(|percent| (percent / 100.0).to_string()).or_else(|| Wanted::Int.meant(name, value))
+                let percent = value
+                    .strip_suffix('%')
+                    .and_then(|percent| percent.parse::<f64>().ok());
+                percent
+                    .map(|percent| (percent / 100.0).to_string())
+                    .or_else(|| Wanted::Int.meant(name, value))
             }
             Wanted::OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
             Wanted::Text | Wanted::Mapping => None,
@@ -111,10 +135,15 @@ pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) 
 pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
     let fix = give(option, wanted.example(option));
     let fixes = match wanted {
-        Wanted::Int | Wanted::Number => fix.see(format!("{option}=VALUE for a value that starts with `-`")),
+        Wanted::Int | Wanted::Number => {
+            fix.see(format!("{option}=VALUE for a value that starts with `-`"))
+        }
         _ => fix.into(),
     };
-    Problem::error(Rule::Argument, format!("the trainer refuses `{option}` alone: it expects {wanted}"))
-        .at(Place::option(option, ""))
-        .fix(fixes)
+    Problem::error(
+        Rule::Argument,
+        format!("the trainer refuses `{option}` alone: it expects {wanted}"),
+    )
+    .at(Place::option(option, ""))
+    .fix(fixes)
 }

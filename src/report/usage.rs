@@ -12,7 +12,11 @@ use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
 pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
-    let zlaunch = if subcommand.is_empty() { "zlaunch".to_string() } else { format!("zlaunch {subcommand}") };
+    let zlaunch = if subcommand.is_empty() {
+        "zlaunch".to_string()
+    } else {
+        format!("zlaunch {subcommand}")
+    };
     Problem::error(Rule::Usage, "there is no command to launch")
         .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
         .fix(
@@ -24,19 +28,27 @@ pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
 /// Behind a `\` that should end a line.
 pub(crate) fn only_a_space() -> Problem {
     let what = "the command ends with a space after a `\\`, so the next line is not part of it";
-    Problem::error(Rule::Usage, what).at("` `").fix("remove the space after the last `\\`")
+    Problem::error(Rule::Usage, what)
+        .at("` `")
+        .fix("remove the space after the last `\\`")
 }
 
 /// `line`: the command line with the option in front.
 pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
-    let what = format!("`{word}` comes after the command, so it goes to the trainer and training starts");
-    Problem::warning(Rule::AfterTheCommand, what).at(word).fix(run(line))
+    let what =
+        format!("`{word}` comes after the command, so it goes to the trainer and training starts");
+    Problem::warning(Rule::AfterTheCommand, what)
+        .at(word)
+        .fix(run(line))
 }
 
 pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
-    Problem::error(Rule::Usage, format!("the value of `{from}` is not UTF-8 text"))
-        .at(Place::option(from, value.to_string_lossy()))
-        .fix("use UTF-8 here; arguments after the command may be any bytes")
+    Problem::error(
+        Rule::Usage,
+        format!("the value of `{from}` is not UTF-8 text"),
+    )
+    .at(Place::option(from, value.to_string_lossy()))
+    .fix("use UTF-8 here; arguments after the command may be any bytes")
 }
 
 pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
@@ -45,14 +57,22 @@ pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
         _ => format!("one of {}", known.join(", ")),
     };
     // The word that is nearest, or has it as its beginning or end.
-    let is_part = |part: &str, whole: &str| part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part));
+    let is_part = |part: &str, whole: &str| {
+        part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part))
+    };
     let (value, mut words) = (given.value.as_str(), known.iter().copied());
     let near = nearest(value, words.clone());
-    let fixes = match near.or_else(|| words.find(|word| is_part(value, word) || is_part(word, value))) {
-        Some(word) => give_as(&given.from, word).meaning(word).see(all),
-        None => Fixes::from(all),
-    };
-    Problem::error(Rule::Usage, format!("invalid value `{}` for {}", given.value, given.from)).at(given).fix(fixes)
+    let fixes =
+        match near.or_else(|| words.find(|word| is_part(value, word) || is_part(word, value))) {
+            Some(word) => give_as(&given.from, word).meaning(word).see(all),
+            None => Fixes::from(all),
+        };
+    Problem::error(
+        Rule::Usage,
+        format!("invalid value `{}` for {}", given.value, given.from),
+    )
+    .at(given)
+    .fix(fixes)
 }
 
 /// `wanted`: `a dotted key`.
@@ -62,46 +82,76 @@ pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> 
         .fix(give_as(&sourced.from, example))
 }
 
-pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, example: &str) -> Problem {
+pub(crate) fn not_a_number(
+    sourced: &Sourced<String>,
+    least: u64,
+    most: u64,
+    example: &str,
+) -> Problem {
     let wanted = if most >= u64::from(u32::MAX) {
         format!("a whole number of at least {least}")
     } else {
         format!("a whole number from {least} to {most}")
     };
     // torchrun takes a range of machines, `1:2`.
-    let last = sourced.value.rsplit_once(':').map(|(_, last)| last).filter(|last| last.parse::<u32>().is_ok());
+    let last = sourced
+        .value
+        .rsplit_once(':')
+        .map(|(_, last)| last)
+        .filter(|last| last.parse::<u32>().is_ok());
     match number_meant(&sourced.value, &sourced.from.to_string()) {
-        Some(meant) if (least..=most).contains(&meant) => is_not(&wanted, sourced, &meant.to_string()),
+        Some(meant) if (least..=most).contains(&meant) => {
+            is_not(&wanted, sourced, &meant.to_string())
+        }
         _ => is_not(&wanted, sourced, last.unwrap_or(example)),
     }
 }
 
 /// `8gpus`, `all`.
 pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
-    let digits = sourced.value.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let digits = sourced
+        .value
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|digits| !digits.is_empty());
     let mut numbers = digits.map(str::parse::<u32>);
     let meant = match (numbers.next(), numbers.next()) {
         // Of `H100x8` it is not known which is meant.
-        (Some(Ok(number)), None) if number > 0 && !sourced.value.starts_with('-') => number.to_string(),
+        (Some(Ok(number)), None) if number > 0 && !sourced.value.starts_with('-') => {
+            number.to_string()
+        }
         _ if sourced.value.eq_ignore_ascii_case("all") => "gpu".to_string(),
         _ => "N".to_string(),
     };
-    is_not("a number of ranks: a whole number of at least 1, `gpu` or `cpu`", sourced, &meant)
+    is_not(
+        "a number of ranks: a whole number of at least 1, `gpu` or `cpu`",
+        sourced,
+        &meant,
+    )
 }
 
 /// `next`: the word behind it, if that is not an option.
-pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Option<&str>) -> Problem {
+pub(crate) fn not_an_assignment(
+    sourced: &Sourced<String>,
+    form: &str,
+    next: Option<&str>,
+) -> Problem {
     let (name, _) = form.split_once('=').unwrap_or((form, ""));
     // `key: value`, also as JSON.
     let inner = sourced.value.trim_matches(['{', '}', ' ']);
     if let Some((key, value)) = inner.split_once([':', '=']) {
         let is_pair = !key.is_empty() && !value.is_empty() && !value.contains('{');
-        let meant = [key, value].map(|text| text.trim().trim_matches('"')).join("=");
+        let meant = [key, value]
+            .map(|text| text.trim().trim_matches('"'))
+            .join("=");
         if is_pair && meant != sourced.value {
             return is_not(form, sourced, &meant);
         }
     }
-    let key = if sourced.value.contains(['=', ' ', '{']) || sourced.value.is_empty() { name } else { &sourced.value };
+    let key = if sourced.value.contains(['=', ' ', '{']) || sourced.value.is_empty() {
+        name
+    } else {
+        &sourced.value
+    };
     is_not(form, sourced, &format!("{key}={}", next.unwrap_or("VALUE")))
 }
 
@@ -112,61 +162,94 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[
     let help = match containing {
         [] => "`zlaunch explain` lists what it can explain".to_string(),
         [one] if nearest.is_none() => format!("did you mean `{one}`?"),
-        _ => format!("names that contain it: {}", containing[..containing.len().min(12)].join(", ")),
+        _ => format!(
+            "names that contain it: {}",
+            containing[..containing.len().min(12)].join(", ")
+        ),
     };
-    Problem::error(Rule::Usage, format!("zlaunch has no explanation for `{words}`"))
-        .at(format!("explain {words}"))
-        .fix(did_you_mean(nearest, &help))
+    Problem::error(
+        Rule::Usage,
+        format!("zlaunch has no explanation for `{words}`"),
+    )
+    .at(format!("explain {words}"))
+    .fix(did_you_mean(nearest, &help))
 }
 
 pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).fix(run(line))
+    Problem::error(Rule::Usage, format!("`{word}` is {what}"))
+        .at(word)
+        .fix(run(line))
 }
 
 /// `command`: `zlaunch shims`.
 pub(crate) fn missing_argument(name: &str, command: &str, usage: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).fix(run(usage))
+    Problem::error(Rule::Usage, format!("`{command}` needs {name}"))
+        .at(command)
+        .fix(run(usage))
 }
 
 pub(crate) fn unexpected_argument(word: &str, command: &str, usage: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("unexpected argument `{word}`")).at(command).fix(run(usage))
+    Problem::error(Rule::Usage, format!("unexpected argument `{word}`"))
+        .at(command)
+        .fix(run(usage))
 }
 
 pub(crate) fn would_overwrite(path: &Path) -> Problem {
-    Problem::error(Rule::Generate, format!("`{}` already exists", path.display()))
-        .at(Place::option("-o", path.display().to_string()))
-        .fix(give("--force", "").remark("to overwrite it"))
+    Problem::error(
+        Rule::Generate,
+        format!("`{}` already exists", path.display()),
+    )
+    .at(Place::option("-o", path.display().to_string()))
+    .fix(give("--force", "").remark("to overwrite it"))
 }
 
 pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
-    Problem::error(Rule::Usage, format!("`{one}` cannot be used with `{two}`")).at(format!("{one} {two}")).fix(help)
+    Problem::error(Rule::Usage, format!("`{one}` cannot be used with `{two}`"))
+        .at(format!("{one} {two}"))
+        .fix(help)
 }
 
 pub(crate) fn nothing_to_fit() -> Problem {
-    Problem::error(Rule::Usage, "no model is given").at("zlaunch fit").fix(
-        run("zlaunch fit --params 8B --gpu H100x8")
-            .or(run("zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B").remark("for a training command")),
-    )
+    Problem::error(Rule::Usage, "no model is given")
+        .at("zlaunch fit")
+        .fix(
+            run("zlaunch fit --params 8B --gpu H100x8").or(run(
+                "zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B",
+            )
+            .remark("for a training command")),
+        )
 }
 
 /// A number of nvidia-smi is in MiB; what people know of a machine is in GiB.
 pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
-    let is_large = size.value.trim().parse::<f64>().is_ok_and(|number| number >= 4096.0);
+    let is_large = size
+        .value
+        .trim()
+        .parse::<f64>()
+        .is_ok_and(|number| number >= 4096.0);
     without_unit(size, if is_large { "MiB" } else { "GiB" })
 }
 
 pub(crate) fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
     let number = given.value.trim();
     let fix = give_as(&given.from, format!("{number}{unit}"));
-    Problem::error(Rule::Usage, format!("`{number}` has no unit")).at(given).fix(fix)
+    Problem::error(Rule::Usage, format!("`{number}` has no unit"))
+        .at(given)
+        .fix(fix)
 }
 
 pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
-    let memory = give("--gpus", 8).and(give("--gpu-memory", "80GiB")).remark("give its memory instead of its name");
+    let memory = give("--gpus", 8)
+        .and(give("--gpu-memory", "80GiB"))
+        .remark("give its memory instead of its name");
     let fixes = match nearest {
-        _ if name.value.trim().parse::<u32>().is_ok() => give("--gpus", name.value.trim()).meaning("--gpus").into(),
+        _ if name.value.trim().parse::<u32>().is_ok() => {
+            give("--gpus", name.value.trim()).meaning("--gpus").into()
+        }
         Some(nearest) => give("--gpu", nearest).meaning(nearest).or(memory),
         None => memory.into(),
     };
-    Problem::error(Rule::Usage, format!("unknown GPU `{}`", name.value)).at(name).fix(fixes)
+    Problem::error(Rule::Usage, format!("unknown GPU `{}`", name.value))
+        .at(name)
+        .fix(fixes)
 }

@@ -54,7 +54,9 @@ impl<'a> UnderstoodLaunch<'a> {
     pub(crate) fn new(launch: &'a Launch, machine: &'a Host) -> Self {
         let flags = &launch.environment;
         if let Some(prefix) = Prefix::split(&launch.command) {
-            let host = host_behind(&prefix, machine).with(&flags.set, &flags.unset).into_owned();
+            let host = host_behind(&prefix, machine)
+                .with(&flags.set, &flags.unset)
+                .into_owned();
             let srun = SrunPrefix::split(&prefix.command);
             let reaches_srun = srun.is_some();
             let understood = match srun {
@@ -62,8 +64,14 @@ impl<'a> UnderstoodLaunch<'a> {
                 None => Self::of_command(launch, Cow::Owned(host), &prefix.command),
             };
             if understood.is_understood() {
-                let wrapper = Some(Wrapper::Prefix { prefix: Box::new(prefix), reaches_srun });
-                return UnderstoodLaunch { wrapper, ..understood };
+                let wrapper = Some(Wrapper::Prefix {
+                    prefix: Box::new(prefix),
+                    reaches_srun,
+                });
+                return UnderstoodLaunch {
+                    wrapper,
+                    ..understood
+                };
             }
         }
         let host = machine.with(&flags.set, &flags.unset);
@@ -71,7 +79,10 @@ impl<'a> UnderstoodLaunch<'a> {
             let understood = Self::behind_srun(launch, host.clone(), &srun);
             // zlaunch changes nothing behind `srun` but a training.
             if understood.existing_launcher.is_some() || !understood.job.trainer.is_passthrough() {
-                return UnderstoodLaunch { wrapper: Some(Wrapper::Srun(srun)), ..understood };
+                return UnderstoodLaunch {
+                    wrapper: Some(Wrapper::Srun(srun)),
+                    ..understood
+                };
             }
         }
         Self::of_command(launch, host, &launch.command)
@@ -80,7 +91,11 @@ impl<'a> UnderstoodLaunch<'a> {
     /// Behind `srun` another prefix may follow: then zlaunch goes behind it on each machine.
     fn behind_srun(launch: &'a Launch, host: Cow<'a, Host>, srun: &SrunPrefix<'_>) -> Self {
         match Prefix::split(srun.command) {
-            Some(prefix) => Self::of_command(launch, Cow::Owned(host_behind(&prefix, &host)), &prefix.command),
+            Some(prefix) => Self::of_command(
+                launch,
+                Cow::Owned(host_behind(&prefix, &host)),
+                &prefix.command,
+            ),
             None => Self::of_command(launch, host, srun.command),
         }
     }
@@ -93,27 +108,55 @@ impl<'a> UnderstoodLaunch<'a> {
         let passthrough = Sourced::new(trainer::passthrough(), Source::Default);
         let trainer = match &launch.trainer {
             // `accelerate env` trains nothing.
-            None if existing_launcher.is_none() && ExistingLauncher::is_one(command) => Some(&passthrough),
+            None if existing_launcher.is_none() && ExistingLauncher::is_one(command) => {
+                Some(&passthrough)
+            }
             named => named.as_ref(),
         };
         let mut job = trainer::recognise(&parts, trainer, &host);
         // The launcher takes the config, so the script's run file stays as it is.
-        if existing_launcher.as_ref().is_some_and(ExistingLauncher::takes_config) {
+        if existing_launcher
+            .as_ref()
+            .is_some_and(ExistingLauncher::takes_config)
+        {
             job.run_file = None;
         }
         for variable in &job.variables {
-            host.to_mut().env.insert(OsString::from(&variable.name), OsString::from(&variable.value));
+            host.to_mut().env.insert(
+                OsString::from(&variable.name),
+                OsString::from(&variable.value),
+            );
         }
-        UnderstoodLaunch { launch, host, wrapper: None, existing_launcher, job }
+        UnderstoodLaunch {
+            launch,
+            host,
+            wrapper: None,
+            existing_launcher,
+            job,
+        }
     }
 
     /// Behind `srun`, the ranks are on other machines, which decide for themselves.
     pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
-        let Launch { topology: flags, hosts, launcher, .. } = self.launch;
+        let Launch {
+            topology: flags,
+            hosts,
+            launcher,
+            ..
+        } = self.launch;
         if let Some(Wrapper::Srun(srun)) = &self.wrapper {
             srun.check(&self.host)?;
         }
-        if matches!(self.wrapper, Some(Wrapper::Srun(_) | Wrapper::Prefix { reaches_srun: true, .. })) {
+        if matches!(
+            self.wrapper,
+            Some(
+                Wrapper::Srun(_)
+                    | Wrapper::Prefix {
+                        reaches_srun: true,
+                        ..
+                    }
+            )
+        ) {
             return Ok(Topology::of_srun_tasks(&self.host));
         }
         if let Some(existing) = &self.existing_launcher {
@@ -128,66 +171,115 @@ impl<'a> UnderstoodLaunch<'a> {
                 return Err(problems);
             }
             let notes = self.judge_alone(existing)?;
-            let topology = Topology::of_existing_launcher(existing.rank_flags(flags, &self.host), &self.host);
+            let topology =
+                Topology::of_existing_launcher(existing.rank_flags(flags, &self.host), &self.host);
             return Ok(Topology { notes, ..topology });
         }
         let trainer = self.job.trainer;
         let ranked = !trainer.is_passthrough()
-            || launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag())
+            || launcher
+                .as_ref()
+                .is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag())
             || trainer.launch.has_own_launcher
-                && (flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host));
+                && (flags.nproc_per_node.is_some()
+                    || flags.nnodes.is_some()
+                    || Topology::is_scheduled(&self.host));
         let topology = Topology::decide(flags, hosts, ranked, &self.host)?;
-        topology.size_problem().map_or(Ok(topology), |problem| Err(vec![problem]))
+        topology
+            .size_problem()
+            .map_or(Ok(topology), |problem| Err(vec![problem]))
     }
 
     /// Refuses a launcher that is not told of the machines of the job: each of them would train alone. Returns warnings.
     fn judge_alone(&self, existing: &ExistingLauncher) -> Result<Vec<Problem>, Vec<Problem>> {
-        let Launch { topology: flags, command, trainer, .. } = self.launch;
+        let Launch {
+            topology: flags,
+            command,
+            trainer,
+            ..
+        } = self.launch;
         // A command from a shim that zlaunch does not handle runs unchanged.
-        if trainer.as_ref().is_some_and(|trainer| trainer.from == Source::Default) {
+        if trainer
+            .as_ref()
+            .is_some_and(|trainer| trainer.from == Source::Default)
+        {
             return Ok(Vec::new());
         }
         if let Some(judged) = existing.weigh(flags, &self.host) {
             return judged;
         }
         let options = self.launch.forwarded_options();
-        let words = [&["zlaunch".into()], &options[..], &["--".into()], &existing.left_out(command)].concat();
+        let words = [
+            &["zlaunch".into()],
+            &options[..],
+            &["--".into()],
+            &existing.left_out(command),
+        ]
+        .concat();
         let line = shell::line(&words).to_string_lossy().into_owned();
-        let job = Topology::without_launcher(flags, &Host { words, ..self.host.clone().into_owned() })?;
-        existing.not_told(&job, &line).map_or(Ok(Vec::new()), |problem| Err(problem.into()))
+        let job = Topology::without_launcher(
+            flags,
+            &Host {
+                words,
+                ..self.host.clone().into_owned()
+            },
+        )?;
+        existing
+            .not_told(&job, &line)
+            .map_or(Ok(Vec::new()), |problem| Err(problem.into()))
     }
 
     pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
         let asked = self.launch.launcher.as_ref();
         let kind = match (&self.existing_launcher, asked) {
             _ if matches!(self.wrapper, Some(Wrapper::Srun(_))) => Launcher::Srun,
-            (Some(existing), Some(asked)) if asked.from.is_flag() && asked.value != existing.spec.launcher => {
+            (Some(existing), Some(asked))
+                if asked.from.is_flag() && asked.value != existing.spec.launcher =>
+            {
                 let program = &existing.name;
-                let fixes = drop_word(&asked.from).or(drop_word(format_args!("`{program}` and its flags")));
+                let fixes =
+                    drop_word(&asked.from).or(drop_word(format_args!("`{program}` and its flags")));
                 let what = format!("the command already starts with `{program}`");
-                return Err(Problem::error(Rule::Launcher, what).at(asked).fix(fixes).into());
+                return Err(Problem::error(Rule::Launcher, what)
+                    .at(asked)
+                    .fix(fixes)
+                    .into());
             }
             (Some(existing), _) => existing.spec.launcher,
             (None, _) => launcher::choose(asked, &self.launch.rank_output, &self.job, topology)?,
         };
         let problems = launcher::check_extra(kind, &self.launch.launcher_args);
-        let kind = self.prefix().map_or(kind, |prefix| Launcher::Prefix(prefix.name()));
-        if problems.is_empty() { Ok(kind) } else { Err(problems) }
+        let kind = self
+            .prefix()
+            .map_or(kind, |prefix| Launcher::Prefix(prefix.name()));
+        if problems.is_empty() {
+            Ok(kind)
+        } else {
+            Err(problems)
+        }
     }
 
     pub(crate) fn command(&self) -> &[OsString] {
-        self.prefix().map_or(&self.launch.command, |prefix| &prefix.command)
+        self.prefix()
+            .map_or(&self.launch.command, |prefix| &prefix.command)
     }
 
     pub(crate) fn prefix(&self) -> Option<&Prefix> {
-        if let Some(Wrapper::Prefix { prefix, .. }) = &self.wrapper { Some(prefix) } else { None }
+        if let Some(Wrapper::Prefix { prefix, .. }) = &self.wrapper {
+            Some(prefix)
+        } else {
+            None
+        }
     }
 
     /// True if the command runs on other machines or with another Python, so that a missing program is no error here.
     pub(crate) fn runs_elsewhere(&self) -> bool {
         match &self.wrapper {
             Some(Wrapper::Srun(_)) => true,
-            Some(Wrapper::Prefix { prefix, reaches_srun }) => *reaches_srun || prefix.own_python.is_some(),
+            Some(Wrapper::Prefix {
+                prefix,
+                reaches_srun,
+            }) => *reaches_srun || prefix.own_python.is_some(),
             None => false,
         }
     }
@@ -199,8 +291,9 @@ impl<'a> UnderstoodLaunch<'a> {
     /// `--nproc-per-node` for a command that runs as one process.
     pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
         let job = &self.job;
-        let has_launcher =
-            job.trainer.launch.has_own_launcher || self.launch.launcher.is_some() || self.existing_launcher.is_some();
+        let has_launcher = job.trainer.launch.has_own_launcher
+            || self.launch.launcher.is_some()
+            || self.existing_launcher.is_some();
         // That the program is missing, or takes no config, is the more useful message.
         let is_refused = job.blocker.is_some() || self.launch.deepspeed.is_some();
         if !job.trainer.is_passthrough() || has_launcher || is_refused {
@@ -212,16 +305,38 @@ impl<'a> UnderstoodLaunch<'a> {
         } else {
             "use --launcher torchrun to start it several times, or --trainer hf or deepspeed if it is a training command"
         };
-        let what = format!("`{}` runs once, unchanged, so {} has no effect", job.target.name(), asked.from);
-        Some(Problem::warning(Rule::RanksWithoutEffect, what).at(&asked.from).fix(help))
+        let what = format!(
+            "`{}` runs once, unchanged, so {} has no effect",
+            job.target.name(),
+            asked.from
+        );
+        Some(
+            Problem::warning(Rule::RanksWithoutEffect, what)
+                .at(&asked.from)
+                .fix(help),
+        )
     }
 
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
-        let UnderstoodLaunch { job, existing_launcher, .. } = self;
-        let trainers = (!job.trainer.is_passthrough()).then(|| job.own_config(&self.host)).flatten();
+        let UnderstoodLaunch {
+            job,
+            existing_launcher,
+            ..
+        } = self;
+        let trainers = (!job.trainer.is_passthrough())
+            .then(|| job.own_config(&self.host))
+            .flatten();
         let own = trainers.or_else(|| existing_launcher.as_ref()?.config(job, &self.host))?;
-        let text = job.trainer.config.reads_base64.then(|| object_in_base64(&own.value)).flatten();
-        Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
+        let text = job
+            .trainer
+            .config
+            .reads_base64
+            .then(|| object_in_base64(&own.value))
+            .flatten();
+        Some(Sourced {
+            value: text.unwrap_or(own.value),
+            from: own.from,
+        })
     }
 
     /// Replaces a word in the trainer's own argument by the file that it means to the trainer, in its package or in the
@@ -242,20 +357,33 @@ impl<'a> UnderstoodLaunch<'a> {
     /// A config of the trainer's package, if the package is not here and zlaunch has no template for it.
     pub(crate) fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
         let job = &self.job;
-        let has_stand_ins = job.trainer.config.shipped.is_none_or(|shipped| shipped.has_stand_ins);
-        if has_stand_ins || !matches!(spec.from, Source::Argument(_)) || !job.ships_config(&spec.value) {
+        let has_stand_ins = job
+            .trainer
+            .config
+            .shipped
+            .is_none_or(|shipped| shipped.has_stand_ins);
+        if has_stand_ins
+            || !matches!(spec.from, Source::Argument(_))
+            || !job.ships_config(&spec.value)
+        {
             return None;
         }
         let (word, name) = (&spec.value, job.trainer.name);
         let what = format!("`{word}` is a config from {name}'s package, which was not found");
-        let problem = Problem::error(Rule::Template, what).at(spec).fix("give the path of the JSON file");
+        let problem = Problem::error(Rule::Template, what)
+            .at(spec)
+            .fix("give the path of the JSON file");
         Some(job.blocker.clone().unwrap_or(problem))
     }
 
     /// True if a command from a shim is a training with a config: its own, or one that the site sets for all trainers.
     /// Trainers treat an empty value as no config.
     pub(crate) fn should_handle(&self) -> bool {
-        let asks_for_help = self.launch.command.iter().any(|word| word == "--help" || word == "-h");
+        let asks_for_help = self
+            .launch
+            .command
+            .iter()
+            .any(|word| word == "--help" || word == "-h");
         self.own_config().is_some_and(|own| !own.value.is_empty())
             || self.launch.deepspeed.is_some() && self.takes_config() && !asks_for_help
     }
@@ -267,7 +395,9 @@ impl<'a> UnderstoodLaunch<'a> {
 
     /// The config is given to the launcher of the command, not to the script.
     pub(crate) fn launcher_takes_config(&self) -> bool {
-        self.existing_launcher.as_ref().is_some_and(ExistingLauncher::takes_config)
+        self.existing_launcher
+            .as_ref()
+            .is_some_and(ExistingLauncher::takes_config)
     }
 
     /// Problems of a command that no front end knows, or of a prefix behind which zlaunch cannot go or look.
@@ -275,17 +405,29 @@ impl<'a> UnderstoodLaunch<'a> {
         if let Some(prefix) = self.prefix() {
             return self.not_seen_through(prefix).into_iter().collect();
         }
-        let Launch { trainer: named, launcher, deepspeed, .. } = self.launch;
+        let Launch {
+            trainer: named,
+            launcher,
+            deepspeed,
+            ..
+        } = self.launch;
         // A config for such a command is an error of its own.
-        let on_purpose = named.is_some() || launcher.as_ref().is_some_and(|asked| asked.from.is_flag());
+        let on_purpose =
+            named.is_some() || launcher.as_ref().is_some_and(|asked| asked.from.is_flag());
         if self.job.trainer.name != trainer::PASSTHROUGH || on_purpose || deepspeed.is_some() {
             return Vec::new();
         }
-        let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
+        let first = self
+            .launch
+            .command
+            .first()
+            .map_or(OsStr::new(""), OsString::as_os_str);
         let (program, line) = (base_name(first), self.right_order());
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
-            let what = format!("zlaunch does not recognize `{program}`, so it cannot start it on several machines");
+            let what = format!(
+                "zlaunch does not recognize `{program}`, so it cannot start it on several machines"
+            );
             let problem = Problem::error(Rule::NotUnderstood, what);
             return vec![places.into_iter().fold(problem, Problem::at).fix(line)];
         }
@@ -293,27 +435,44 @@ impl<'a> UnderstoodLaunch<'a> {
         if self.job.blocker.is_some() {
             return Vec::new();
         }
-        let what =
-            format!("zlaunch does not recognize `{program}` as a training command: it runs unchanged and unchecked");
-        vec![Problem::warning(Rule::NotUnderstood, what).at(program).fix(line)]
+        let what = format!(
+            "zlaunch does not recognize `{program}` as a training command: it runs unchanged and unchecked"
+        );
+        vec![
+            Problem::warning(Rule::NotUnderstood, what)
+                .at(program)
+                .fix(line),
+        ]
     }
 
     /// `-n` behind the command, if the training does not know it.
     pub(crate) fn dry_run_behind(&self) -> Option<Problem> {
         const DRY_RUN: &[&str] = &["-n", "--dry-run", "--dry_run"];
         let words = self.job.command_line();
-        let at = words.iter().position(|word| DRY_RUN.iter().any(|flag| word == flag))?;
+        let at = words
+            .iter()
+            .position(|word| DRY_RUN.iter().any(|flag| word == flag))?;
         // An option with a value is another one.
-        let alone = words.get(at + 1).is_none_or(|next| next.as_encoded_bytes().starts_with(b"-"));
+        let alone = words
+            .get(at + 1)
+            .is_none_or(|next| next.as_encoded_bytes().starts_with(b"-"));
         let known = || match &self.job.source {
-            Some(source) => ["-n\"", "-n'", "dry-run", "dry_run"].iter().any(|word| source.mentions(word)),
+            Some(source) => ["-n\"", "-n'", "dry-run", "dry_run"]
+                .iter()
+                .any(|word| source.mentions(word)),
             None => !self.job.rewritten,
         };
         if !alone || self.launch.output.only_shows() || !self.is_understood() || known() {
             return None;
         }
         let word = words[at].to_string_lossy();
-        let rest: Vec<OsString> = self.launch.command.iter().filter(|word| **word != words[at]).cloned().collect();
+        let rest: Vec<OsString> = self
+            .launch
+            .command
+            .iter()
+            .filter(|word| **word != words[at])
+            .cloned()
+            .collect();
         let mut line = self.launch.words_with(&[], &rest);
         line.insert(1, "-n".into());
         Some(report::dry_run_behind(&word, &shell::text(&line)))
@@ -325,12 +484,19 @@ impl<'a> UnderstoodLaunch<'a> {
         let mut words = self.launch.command.iter().cloned().peekable();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy();
-            let option = text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&flag(option)));
+            let option = text
+                .strip_prefix("--")
+                .and_then(launch_option)
+                .filter(|option| flags.contains(&flag(option)));
             let takes_next = option.is_some_and(takes_value) && !text.contains('=');
             if word == "--" && flags.contains(&"--".to_string()) {
                 continue;
             }
-            let target = if option.is_some() { &mut moved } else { &mut rest };
+            let target = if option.is_some() {
+                &mut moved
+            } else {
+                &mut rest
+            };
             target.push(word);
             target.extend(takes_next.then(|| words.next()).flatten());
         }
@@ -339,14 +505,35 @@ impl<'a> UnderstoodLaunch<'a> {
 
     /// The places that ask for several machines. A console script may run once in a job of several machines.
     fn several_machines(&self, is_console: bool) -> Vec<Place> {
-        let Launch { topology: flags, hosts, .. } = self.launch;
-        let nnodes = flags.nnodes.as_ref().filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
+        let Launch {
+            topology: flags,
+            hosts,
+            ..
+        } = self.launch;
+        let nnodes = flags
+            .nnodes
+            .as_ref()
+            .filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
         let node_rank = flags.node_rank.as_ref().filter(|rank| rank.from.is_flag());
         let hostfile = hosts.hostfile.as_ref().filter(|file| file.from.is_flag());
-        let mut places: Vec<Place> = nnodes.into_iter().chain(node_rank).map(Place::from).collect();
-        places.extend(hostfile.map(|file| Place::from(&file.clone().map(|path| path.display().to_string()))));
-        let alone = is_console || flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
-        places.extend((!alone).then(|| Topology::job_of_several_nodes(&self.host)).flatten());
+        let mut places: Vec<Place> = nnodes
+            .into_iter()
+            .chain(node_rank)
+            .map(Place::from)
+            .collect();
+        places.extend(
+            hostfile.map(|file| Place::from(&file.clone().map(|path| path.display().to_string()))),
+        );
+        let alone = is_console
+            || flags
+                .nnodes
+                .as_ref()
+                .is_some_and(|nnodes| nnodes.value == 1);
+        places.extend(
+            (!alone)
+                .then(|| Topology::job_of_several_nodes(&self.host))
+                .flatten(),
+        );
         places
     }
 
@@ -354,27 +541,37 @@ impl<'a> UnderstoodLaunch<'a> {
         let order = shell::text(&prefix.in_front_of(self.launch.words_with(&[], &prefix.command)));
         let error = |what: String| Problem::error(Rule::Prefix, what);
         Some(match &prefix.barrier {
-            Some(Barrier::Container(name)) => {
-                error(format!("zlaunch cannot see into the container that `{name}` starts"))
-                    .at(*name)
-                    .fix(run(order).remark("run zlaunch inside, in an image that has it"))
-            }
+            Some(Barrier::Container(name)) => error(format!(
+                "zlaunch cannot see into the container that `{name}` starts"
+            ))
+            .at(*name)
+            .fix(run(order).remark("run zlaunch inside, in an image that has it")),
             Some(Barrier::Option(option)) => {
-                let changes = "the command runs in another folder, or without variables that zlaunch reads";
-                error(format!("with `{option}` {changes}")).at(option).fix(run(order))
+                let changes =
+                    "the command runs in another folder, or without variables that zlaunch reads";
+                error(format!("with `{option}` {changes}"))
+                    .at(option)
+                    .fix(run(order))
             }
-            Some(Barrier::Without(name, needed)) => {
-                error(format!("`{name}` without {needed} drops variables that zlaunch reads"))
-                    .at(*name)
-                    .fix(run(format!("{name} {needed}")).remark("to keep them").or(run(order)))
-            }
+            Some(Barrier::Without(name, needed)) => error(format!(
+                "`{name}` without {needed} drops variables that zlaunch reads"
+            ))
+            .at(*name)
+            .fix(
+                run(format!("{name} {needed}"))
+                    .remark("to keep them")
+                    .or(run(order)),
+            ),
             // At the launch, zlaunch checks again behind the prefix.
             None if !self.launch.output.only_shows() => return None,
             None => {
                 let name = prefix.own_python?;
-                let what =
-                    format!("`{name}` brings its own Python, so checks that depend on installed packages were skipped");
-                Problem::warning(Rule::PackagesNotSeen, what).at(name).fix(run(order))
+                let what = format!(
+                    "`{name}` brings its own Python, so checks that depend on installed packages were skipped"
+                );
+                Problem::warning(Rule::PackagesNotSeen, what)
+                    .at(name)
+                    .fix(run(order))
             }
         })
     }
@@ -386,11 +583,21 @@ impl<'a> UnderstoodLaunch<'a> {
         // A word behind an option may be its value.
         let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
         // The words that Python runs are one program.
-        let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
+        let program = if is_python(&command[0]) {
+            of_python(&command[1..]).map_or(0, |(_, used)| used)
+        } else {
+            0
+        };
         let mut behind = program + 1..command.len();
         if let Some(at) = behind.find(|at| trains(&command[*at]) && !is_option(&command[*at - 1])) {
-            let options = command[1..at].strip_suffix(&["--".into()]).unwrap_or(&command[1..at]);
-            let (before, more) = if base_name(&command[0]) == "zlaunch" { (0, options) } else { (at, &[][..]) };
+            let options = command[1..at]
+                .strip_suffix(&["--".into()])
+                .unwrap_or(&command[1..at]);
+            let (before, more) = if base_name(&command[0]) == "zlaunch" {
+                (0, options)
+            } else {
+                (at, &[][..])
+            };
             let words = [&command[..before], &launch.words_with(more, &command[at..])].concat();
             return run(shell::text(&words)).lead("if it starts a training run, write:");
         }
@@ -399,9 +606,14 @@ impl<'a> UnderstoodLaunch<'a> {
             "accelerate" => Some("launch"),
             console => trainer::commands_of(console).first().copied(),
         };
-        let is_left_out = command.get(1).is_none_or(|next| is_option(next) || Path::new(next).extension().is_some());
+        let is_left_out = command
+            .get(1)
+            .is_none_or(|next| is_option(next) || Path::new(next).extension().is_some());
         if let Some(word) = needed
-            && (is_left_out || command.get(1).is_some_and(|next| nearest(&next.to_string_lossy(), [word]).is_some()))
+            && (is_left_out
+                || command
+                    .get(1)
+                    .is_some_and(|next| nearest(&next.to_string_lossy(), [word]).is_some()))
             && !command.iter().any(|given| given == word)
         {
             let rest = if is_left_out { 1 } else { 2 };
@@ -411,10 +623,13 @@ impl<'a> UnderstoodLaunch<'a> {
         if let [python] = &command[..]
             && is_python(python)
         {
-            return run(format_args!("{} train.py", python.to_string_lossy())).lead("name the script:");
+            return run(format_args!("{} train.py", python.to_string_lossy()))
+                .lead("name the script:");
         }
-        say("put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \
-             use --trainer hf or deepspeed if it is a training command itself")
+        say(
+            "put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \
+             use --trainer hf or deepspeed if it is a training command itself",
+        )
     }
 }
 
@@ -433,5 +648,7 @@ fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
 /// True if a shim made this launch. It adds no options, and its variable only counts for its own command.
 pub(crate) fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
     let of = host.var_os(vars::ZLAUNCH_SHIM_OF);
-    of.is_some() && of == launch.command.first().map(OsString::as_os_str) && launch.options == ["--"]
+    of.is_some()
+        && of == launch.command.first().map(OsString::as_os_str)
+        && launch.options == ["--"]
 }

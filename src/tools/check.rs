@@ -55,21 +55,34 @@ impl Tool for CheckArgs {
         let mut launch = launch::read(self.launch, &mut reader);
         (launch.output.check, launch.output.fix) = (true, self.fix);
         if launch.command.is_empty() && !has_config {
-            let other = run("zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl");
-            let problem = Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check");
-            reader.problems.push(problem.fix(run("zlaunch check ds_config.json").or(other)));
+            let other = run(
+                "zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl",
+            );
+            let problem =
+                Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check");
+            reader
+                .problems
+                .push(problem.fix(run("zlaunch check ds_config.json").or(other)));
         }
-        let configs = launch.command.iter().all(|word| is_config(word, &launch.search, reader.host));
+        let configs = launch
+            .command
+            .iter()
+            .all(|word| is_config(word, &launch.search, reader.host));
         if self.fix && !configs {
             let what = "`--fix` only edits config files";
-            let problem = Problem::error(Rule::Usage, what).at("--fix").fix(run("zlaunch check --fix ds_config.json"));
+            let problem = Problem::error(Rule::Usage, what)
+                .at("--fix")
+                .fix(run("zlaunch check --fix ds_config.json"));
             reader.problems.push(problem);
         }
         if configs {
             return reader.answer(move |host: &Host| check_configs(launch, host));
         }
         let is_unset = |name: &str| reader.host.nonempty_var(name).is_none();
-        if !Topology::is_scheduled(reader.host) && is_unset(vars::NODE_RANK) && is_unset(vars::PET_NODE_RANK) {
+        if !Topology::is_scheduled(reader.host)
+            && is_unset(vars::NODE_RANK)
+            && is_unset(vars::PET_NODE_RANK)
+        {
             launch.be_first_machine("check", reader.host);
         }
         launch::finish(launch, reader, |launch, host| check_launch(&launch, host))
@@ -79,7 +92,11 @@ impl Tool for CheckArgs {
 /// A config has the form of one, or is a file that nothing runs.
 fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
     let path = host.absolute(Path::new(word));
-    let runs = path.extension().is_some_and(|ending| ["py", "sh", "yaml", "yml"].iter().any(|known| ending == *known));
+    let runs = path.extension().is_some_and(|ending| {
+        ["py", "sh", "yaml", "yml"]
+            .iter()
+            .any(|known| ending == *known)
+    });
     let has_form = word.to_str().is_some_and(|word| search.is_config(word));
     has_form || path.is_file() && !runs && host.find_program(word).is_none()
 }
@@ -91,38 +108,69 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
         return out_bytes(&json).map(|_| status);
     }
     let (plan, job) = Plan::with_job(launch, host);
-    let (checked, unchecked, rehearsal) = coverage(launch, plan.as_ref().ok(), &job, host, &secrets);
+    let (checked, unchecked, rehearsal) =
+        coverage(launch, plan.as_ref().ok(), &job, host, &secrets);
     let problems = plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics());
     let further = rehearsal.filter(|_| verdict(&problems) == 0);
-    let further = further.map(|line| format!("; a rehearsal goes further: {line}")).unwrap_or_default();
-    let coverage = format!("checked: {}; not checked: {}{further}", checked.join(", "), unchecked.join(", "));
+    let further = further
+        .map(|line| format!("; a rehearsal goes further: {line}"))
+        .unwrap_or_default();
+    let coverage = format!(
+        "checked: {}; not checked: {}{further}",
+        checked.join(", "),
+        unchecked.join(", ")
+    );
     show_checked(problems, &coverage, launch, &secrets)
 }
 
 /// What the answer rests on, what nobody looked at, and the rehearsal that does.
 type Coverage = (Vec<String>, Vec<&'static str>, Option<String>);
 
-fn coverage(launch: &Launch, plan: Option<&Plan>, job: &Job, host: &Host, secrets: &Secrets) -> Coverage {
+fn coverage(
+    launch: &Launch,
+    plan: Option<&Plan>,
+    job: &Job,
+    host: &Host,
+    secrets: &Secrets,
+) -> Coverage {
     if job.trainer.is_passthrough() {
-        return (vec![format!("whether `{}` can be started", job.target.name())], vec!["what it does"], None);
+        return (
+            vec![format!("whether `{}` can be started", job.target.name())],
+            vec!["what it does"],
+            None,
+        );
     }
     let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
     let has_config = plan.is_some_and(|plan| plan.config.is_some());
-    if launch.deepspeed.as_ref().map_or(has_config, |spec| template::resolve(spec, &launch.search, host).is_ok()) {
-        checked.push(format!("the config against {}", deepspeed_in_words(job.python.as_ref())));
+    if launch.deepspeed.as_ref().map_or(has_config, |spec| {
+        template::resolve(spec, &launch.search, host).is_ok()
+    }) {
+        checked.push(format!(
+            "the config against {}",
+            deepspeed_in_words(job.python.as_ref())
+        ));
     }
-    let is_read = matches!(job.trainer.arguments.parser, ArgumentParser::Recorded { .. })
-        || job.flow().is_some_and(|flow| flow.parser().is_some());
+    let is_read = matches!(
+        job.trainer.arguments.parser,
+        ArgumentParser::Recorded { .. }
+    ) || job.flow().is_some_and(|flow| flow.parser().is_some());
     match job.trainer.distribution {
         Some(package) if is_read => {
-            let version = job.version_text().unwrap_or_else(|| "(all known versions)".to_string());
-            let stand_in = if job.version().is_some() { parser::stand_in(package, &version) } else { None };
+            let version = job
+                .version_text()
+                .unwrap_or_else(|| "(all known versions)".to_string());
+            let stand_in = if job.version().is_some() {
+                parser::stand_in(package, &version)
+            } else {
+                None
+            };
             let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
             checked.push(format!("the arguments against {package} {version}{how}"));
         }
         _ => unchecked.push("the arguments"),
     }
-    let is_elsewhere = plan.is_some_and(|plan| matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_)));
+    let is_elsewhere =
+        plan.is_some_and(|plan| matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_)));
     checked.extend((!is_elsewhere).then(|| "this machine".to_string()));
     unchecked.extend(job.source.is_some().then_some("the script's own code"));
     let mut rehearsal = launch.words_with(&[], &launch.command);
@@ -139,7 +187,8 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
         Ok(plan) => (verdict(&plan.all_diagnostics()), plan.json()),
         Err(problems) => (verdict(&problems), refused_json(&problems)),
     };
-    (plan["checked"], plan["not_checked"], plan["rehearsal"]) = (checked.into(), unchecked.into(), rehearsal.into());
+    (plan["checked"], plan["not_checked"], plan["rehearsal"]) =
+        (checked.into(), unchecked.into(), rehearsal.into());
     (status, secrets.printed(plan))
 }
 
@@ -163,7 +212,8 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         });
         return out_bytes(&secrets.printed(checked)).map(|_| verdict(&problems));
     }
-    let coverage = format!("checked against {deepspeed}; {not_checked} are not checked without a command");
+    let coverage =
+        format!("checked against {deepspeed}; {not_checked} are not checked without a command");
     show_checked(problems, &coverage, launch, &secrets)
 }
 
@@ -171,11 +221,16 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
     let mut files: BTreeMap<&Path, String> = BTreeMap::new();
     for problem in problems {
-        let (Some(place @ Place::Line { file, .. }), Some(fix)) = (problem.places.first(), problem.fixes.safe()) else {
+        let (Some(place @ Place::Line { file, .. }), Some(fix)) =
+            (problem.places.first(), problem.fixes.safe())
+        else {
             continue;
         };
         let edits = fix.edits();
-        let text = files.get(file.as_path()).cloned().map_or_else(|| reading::read_text(file), Ok)?;
+        let text = files
+            .get(file.as_path())
+            .cloned()
+            .map_or_else(|| reading::read_text(file), Ok)?;
         let new = edits.iter().try_fold(text, |text, edit| edit.apply(&text));
         if let (Some(new), false) = (new, edits.is_empty()) {
             let said: Vec<String> = edits.iter().map(Edit::to_string).collect();
@@ -183,7 +238,9 @@ fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
             files.insert(file, new);
         }
     }
-    files.iter().try_for_each(|(path, text)| exec::rewrite(path, text))?;
+    files
+        .iter()
+        .try_for_each(|(path, text)| exec::rewrite(path, text))?;
     Ok(!files.is_empty())
 }
 
@@ -196,20 +253,46 @@ pub(super) fn show_checked(
     let status = verdict(&problems);
     problems.sort_by_key(|problem| problem.severity);
     let count = |severity| {
-        let of_it = problems.iter().filter(|problem| problem.severity == severity);
+        let of_it = problems
+            .iter()
+            .filter(|problem| problem.severity == severity);
         of_it.map(|problem| 1 + problem.more).sum()
     };
-    let counted = report::counted(count(Severity::Error), count(Severity::Warning), count(Severity::Note));
+    let counted = report::counted(
+        count(Severity::Error),
+        count(Severity::Warning),
+        count(Severity::Note),
+    );
     problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
     out_bytes(&styled(|stream| {
         report::write(&problems, secrets, terminal::width(), stream);
-        writeln!(stream, "{}{counted}", if problems.is_empty() { "" } else { "\n" })?;
-        let lines = wrapped(&secrets.hide_in_text(rests_on), 0, terminal::width().unwrap_or(usize::MAX));
-        write!(stream, "{}", if launch.output.quiet || rests_on.is_empty() { "" } else { &lines })
+        writeln!(
+            stream,
+            "{}{counted}",
+            if problems.is_empty() { "" } else { "\n" }
+        )?;
+        let lines = wrapped(
+            &secrets.hide_in_text(rests_on),
+            0,
+            terminal::width().unwrap_or(usize::MAX),
+        );
+        write!(
+            stream,
+            "{}",
+            if launch.output.quiet || rests_on.is_empty() {
+                ""
+            } else {
+                &lines
+            }
+        )
     }))?;
     Ok(status)
 }
 
 pub(super) fn verdict(problems: &[Problem]) -> u8 {
-    u8::from(problems.iter().any(|problem| problem.severity == Severity::Error))
+    u8::from(
+        problems
+            .iter()
+            .any(|problem| problem.severity == Severity::Error),
+    )
 }

@@ -18,12 +18,20 @@ pub(crate) struct CompletionsArgs {
     shell: Given,
 }
 
-const SHELLS: Words<Shell> = || vec![("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)];
+const SHELLS: Words<Shell> = || {
+    vec![
+        ("bash", Shell::Bash),
+        ("zsh", Shell::Zsh),
+        ("fish", Shell::Fish),
+    ]
+};
 
 impl Tool for CompletionsArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let (shell, tools) = (reader.one(Some(self.shell), one_of(SHELLS)), reader.tools);
-        let script = shell.map(|shell| script(shell.value, command(tools))).unwrap_or_default();
+        let script = shell
+            .map(|shell| script(shell.value, command(tools)))
+            .unwrap_or_default();
         reader.answer(move |_: &Host| out_bytes(script.as_bytes()))
     }
 }
@@ -32,17 +40,25 @@ fn script(shell: Shell, mut command: Command) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "zlaunch", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
-    let is_set =
-        |key: KeySpec| key.known() == Known::Yes && !key.is_section() && key.alias_of.or(key.replaced_by).is_none();
-    let keys = explain::WORDS().into_iter().filter(|(word, ())| schema::find(word, newest()).is_some_and(is_set));
+    let is_set = |key: KeySpec| {
+        key.known() == Known::Yes && !key.is_section() && key.alias_of.or(key.replaced_by).is_none()
+    };
+    let keys = explain::WORDS()
+        .into_iter()
+        .filter(|(word, ())| schema::find(word, newest()).is_some_and(is_set));
     let keys: String = keys.map(|(key, ())| format!(" {key}=")).collect();
     let rows = include_str!("completions.txt").lines();
-    for (text, new) in rows.filter_map(|row| row.strip_prefix(&format!("{shell}: "))?.split_once(" =>")) {
-        let [text, new] = [text, new.strip_prefix(' ').unwrap_or(new)].map(|text| text.replace('¶', "\n"));
+    for (text, new) in
+        rows.filter_map(|row| row.strip_prefix(&format!("{shell}: "))?.split_once(" =>"))
+    {
+        let [text, new] =
+            [text, new.strip_prefix(' ').unwrap_or(new)].map(|text| text.replace('¶', "\n"));
         script = script.replace(&text, &new.replace("{keys}", &keys));
     }
     for subcommand in command.get_subcommands().filter(|_| shell == Shell::Fish) {
-        let words = subcommand.get_positionals().flat_map(Arg::get_possible_values);
+        let words = subcommand
+            .get_positionals()
+            .flat_map(Arg::get_possible_values);
         let words: String = words.map(|word| format!("{} ", word.get_name())).collect();
         let is_given = format!("__fish_zlaunch_using_subcommand {}", subcommand.get_name());
         script += &format!("complete -c zlaunch -n \"{is_given}\" -a \"{words}\"\n");

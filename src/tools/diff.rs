@@ -40,21 +40,42 @@ impl Tool for DiffArgs {
     const SHOWN: &str = "deepspeed template_dir set format";
 
     fn read(self, mut reader: Reader) -> Requested {
-        let DiffArgs { configs, launch: mut options, command } = self;
+        let DiffArgs {
+            configs,
+            launch: mut options,
+            command,
+        } = self;
         reader.split_off(&command);
         // ZLAUNCH_FORMAT is about plans.
-        let format = options.output.format.take().filter(|format| format.from.is_flag());
+        let format = options
+            .output
+            .format
+            .take()
+            .filter(|format| format.from.is_flag());
         let specs = reader.many(configs, values::text);
         let launch = launch::read_described(options, command, &mut reader);
         let wanted = if launch.command.is_empty() { 2 } else { 1 };
         if specs.len() < wanted {
-            reader.problems.push(report::missing_argument("two configs", "zlaunch diff", usage("diff")));
+            reader.problems.push(report::missing_argument(
+                "two configs",
+                "zlaunch diff",
+                usage("diff"),
+            ));
         } else if specs.len() > wanted {
-            reader.problems.push(report::unexpected_argument(&specs[wanted].value, "zlaunch diff", usage("diff")));
+            reader.problems.push(report::unexpected_argument(
+                &specs[wanted].value,
+                "zlaunch diff",
+                usage("diff"),
+            ));
         }
-        let format = reader.one(format, one_of(REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
+        let format = reader
+            .one(format, one_of(REPORT_FORMATS))
+            .map_or(Format::Text, |format| format.value);
         let launch = Launch {
-            output: Output { dry_run: Some(format), ..Output::default() },
+            output: Output {
+                dry_run: Some(format),
+                ..Output::default()
+            },
             // It is compared with a record, and not written.
             record: Some(Sourced::new(".".into(), Source::Default)),
             subcommand: "",
@@ -102,14 +123,32 @@ fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Result<u8,
     show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
 }
 
-fn compare<'h>(specs: &[Sourced<String>], launch: &Launch, host: &'h Host) -> Result<Comparison<'h>, Vec<Problem>> {
-    let mut sides: Vec<_> = specs.iter().map(|spec| side(spec, &launch.search, host)).collect();
+fn compare<'h>(
+    specs: &[Sourced<String>],
+    launch: &Launch,
+    host: &'h Host,
+) -> Result<Comparison<'h>, Vec<Problem>> {
+    let mut sides: Vec<_> = specs
+        .iter()
+        .map(|spec| side(spec, &launch.search, host))
+        .collect();
     if !launch.command.is_empty() {
-        let with_record = matches!(&sides[..], [Ok(Side { record: Some(_), .. }), ..]);
+        let with_record = matches!(
+            &sides[..],
+            [
+                Ok(Side {
+                    record: Some(_),
+                    ..
+                }),
+                ..
+            ]
+        );
         sides.push(launched(launch, with_record, host));
     }
     let mut problems = Vec::new();
-    let sides = sides.into_iter().filter_map(|side| side.map_err(|found| problems.extend(found)).ok());
+    let sides = sides
+        .into_iter()
+        .filter_map(|side| side.map_err(|found| problems.extend(found)).ok());
     let sides: [Side; 2] = sides.collect::<Vec<_>>().try_into().map_err(|_| problems)?;
     let version = schema::in_environment(Python::on_path(host).as_ref()).version();
     let (differences, equal) = differences(&sides, version);
@@ -117,7 +156,14 @@ fn compare<'h>(specs: &[Sourced<String>], launch: &Launch, host: &'h Host) -> Re
         [Some(then), Some(now)] => Some(record::differences(then, now)),
         _ => None,
     };
-    Ok(Comparison { sides, differences, equal, of_launch, version, secrets: Secrets::of(host) })
+    Ok(Comparison {
+        sides,
+        differences,
+        equal,
+        of_launch,
+        version,
+        secrets: Secrets::of(host),
+    })
 }
 
 /// A template, a file, JSON, a pipe, or the folder of a record.
@@ -129,37 +175,69 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
     if spec.from != Source::Input && folder.is_dir() {
         let record = record::read(&folder)?;
         let config = Some(&record["plan"]["config"]).filter(|config| config.is_object());
-        return Ok(Side { name, config: config.cloned().unwrap_or(json!({})), record: Some(record) });
+        return Ok(Side {
+            name,
+            config: config.cloned().unwrap_or(json!({})),
+            record: Some(record),
+        });
     }
     let template = template::resolve(&spec, search, host)?;
-    let name = if name.trim_start().starts_with('{') { template.name } else { name };
-    Ok(Side { name, config: template.config, record: None })
+    let name = if name.trim_start().starts_with('{') {
+        template.name
+    } else {
+        name
+    };
+    Ok(Side {
+        name,
+        config: template.config,
+        record: None,
+    })
 }
 
 /// The config of a launch. Without a config, it can only be compared with a record.
 fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
     let (name, config) = match plan.config {
-        Some(config) => (format!("{} as launched", config.template.name), config.value),
+        Some(config) => (
+            format!("{} as launched", config.template.name),
+            config.value,
+        ),
         None if with_record => ("this launch".to_string(), json!({})),
         None => {
             let runs = &plan.trainer.runs;
-            let what = format!("`{runs}` would run without a DeepSpeed config, so there is nothing to compare");
-            return Err(Problem::error(Rule::NoConfig, what).at(runs).fix(give("--deepspeed", "zero2")).into());
+            let what = format!(
+                "`{runs}` would run without a DeepSpeed config, so there is nothing to compare"
+            );
+            return Err(Problem::error(Rule::NoConfig, what)
+                .at(runs)
+                .fix(give("--deepspeed", "zero2"))
+                .into());
         }
     };
-    Ok(Side { name, config, record: plan.record.map(|record| record.content) })
+    Ok(Side {
+        name,
+        config,
+        record: plan.record.map(|record| record.content),
+    })
 }
 
 fn differences(sides: &[Side; 2], version: Version) -> (Vec<Difference>, usize) {
-    let [one, two] = sides.each_ref().map(|side| json::leaves(&side.config, |_| true));
+    let [one, two] = sides
+        .each_ref()
+        .map(|side| json::leaves(&side.config, |_| true));
     let only_two = two.iter().filter(|key| !one.contains(key));
     let (mut found, mut equal) = (Vec::new(), 0);
     for key in one.iter().chain(only_two) {
-        let values = sides.each_ref().map(|side| json::get(&side.config, key).cloned());
+        let values = sides
+            .each_ref()
+            .map(|side| json::get(&side.config, key).cloned());
         match &values {
             [Some(one), Some(two)] if is_same(one, two) => equal += 1,
-            _ => found.push(Difference { key: key.clone(), default: default(key, sides, version), values }),
+            _ => found.push(Difference {
+                key: key.clone(),
+                default: default(key, sides, version),
+                values,
+            }),
         }
     }
     found.sort_by(|one, two| section(&one.key).cmp(section(&two.key)));
@@ -168,15 +246,23 @@ fn differences(sides: &[Side; 2], version: Version) -> (Vec<Difference>, usize) 
 
 /// 5e8 is 500000000.
 fn is_same(one: &Value, two: &Value) -> bool {
-    one == two || one.as_f64().zip(two.as_f64()).is_some_and(|(one, two)| one.total_cmp(&two) == Ordering::Equal)
+    one == two
+        || one
+            .as_f64()
+            .zip(two.as_f64())
+            .is_some_and(|(one, two)| one.total_cmp(&two) == Ordering::Equal)
 }
 
 /// DeepSpeed's value for a missing key. A section that is off as a whole has no values.
 fn default(key: &str, sides: &[Side; 2], version: Version) -> Option<Value> {
-    let silent = sides.iter().find(|side| json::get(&side.config, key).is_none())?;
+    let silent = sides
+        .iter()
+        .find(|side| json::get(&side.config, key).is_none())?;
     let sections = key.match_indices('.').map(|(at, _)| &key[..at]);
     let mut absent = sections.filter(|section| json::get(&silent.config, section).is_none());
-    if absent.any(|section| schema::find(section, version).is_some_and(|spec| spec.default == "null")) {
+    if absent
+        .any(|section| schema::find(section, version).is_some_and(|spec| spec.default == "null"))
+    {
         return None;
     }
     serde_json::from_str(schema::find(key, version)?.default).ok()
@@ -228,19 +314,43 @@ impl Comparison<'_> {
             "equal": self.equal,
         });
         if let Some(found) = &self.of_launch {
-            all["launch"] = found.iter().map(|(key, [a, b])| json!({"key": key, "a": a, "b": b})).collect();
+            all["launch"] = found
+                .iter()
+                .map(|(key, [a, b])| json!({"key": key, "a": a, "b": b}))
+                .collect();
         }
         self.secrets.hide(all)
     }
 
     /// Harmless text with colours: a line for each key; if that is too wide, by section; else a line for each value.
     fn text(&self, width: usize) -> String {
-        let rows = self.differences.iter().map(|it| [it.mark()[0].to_string(), it.key.clone(), it.cell(0), it.cell(1)]);
-        let rows: Vec<_> = rows.map(|cells| cells.map(|cell| self.secrets.hide_in_text(&cell))).collect();
+        let rows = self.differences.iter().map(|it| {
+            [
+                it.mark()[0].to_string(),
+                it.key.clone(),
+                it.cell(0),
+                it.cell(1),
+            ]
+        });
+        let rows: Vec<_> = rows
+            .map(|cells| cells.map(|cell| self.secrets.hide_in_text(&cell)))
+            .collect();
         let names = self.sides.each_ref().map(|side| side.name.clone());
-        let widest = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or_default();
-        let values = [0, 1].map(|side| 2 + columns(&names[side]).max(widest(side + 2))).iter().sum::<usize>();
-        let longest_name = rows.iter().map(|row| columns(schema::name_of(&row[1]))).max().unwrap_or_default();
+        let widest = |column: usize| {
+            rows.iter()
+                .map(|row| columns(&row[column]))
+                .max()
+                .unwrap_or_default()
+        };
+        let values = [0, 1]
+            .map(|side| 2 + columns(&names[side]).max(widest(side + 2)))
+            .iter()
+            .sum::<usize>();
+        let longest_name = rows
+            .iter()
+            .map(|row| columns(schema::name_of(&row[1])))
+            .max()
+            .unwrap_or_default();
         let table = match rows.is_empty() {
             true => String::new(),
             false if 2 + widest(1) + values <= width => side_by_side(&names, rows, false),
@@ -249,10 +359,22 @@ impl Comparison<'_> {
         };
         let coloured = painted(&table, |line| (0..line.len(), style(line)));
         let text = coloured + &self.summary(width);
-        let Some(found) = &self.of_launch else { return text };
-        let title = if found.is_empty() { "nothing else differs\n" } else { "\nbesides the config\n" };
+        let Some(found) = &self.of_launch else {
+            return text;
+        };
+        let title = if found.is_empty() {
+            "nothing else differs\n"
+        } else {
+            "\nbesides the config\n"
+        };
         let lines = found.iter().map(|(key, [then, now])| {
-            wrapped(&self.secrets.hide_in_text(&format!("{key}: {then} then, {now} now")), 2, width)
+            wrapped(
+                &self
+                    .secrets
+                    .hide_in_text(&format!("{key}: {then} then, {now} now")),
+                2,
+                width,
+            )
         });
         text + title + &lines.collect::<String>()
     }
@@ -261,14 +383,27 @@ impl Comparison<'_> {
         let keys = |count: usize| plural(count as u64, "key", "s");
         let [one, two] = &self.sides;
         if self.differences.is_empty() {
-            let text = format!("{} and {} are the same: {}", one.name, two.name, keys(self.equal));
+            let text = format!(
+                "{} and {} are the same: {}",
+                one.name,
+                two.name,
+                keys(self.equal)
+            );
             return wrapped(&text, 0, width);
         }
-        let differing = self.differences.iter().filter(|difference| !difference.is_default()).count();
+        let differing = self
+            .differences
+            .iter()
+            .filter(|difference| !difference.is_default())
+            .count();
         let same = self.equal + self.differences.len() - differing;
         let verb = if differing == 1 { "differs" } else { "differ" };
         let mut text = format!("{} {verb}, {same} the same", keys(differing));
-        if self.differences.iter().any(|difference| difference.values.contains(&None)) {
+        if self
+            .differences
+            .iter()
+            .any(|difference| difference.values.contains(&None))
+        {
             text += &format!("; (…): not set, the default of DeepSpeed {}", self.version);
         }
         wrapped(&text, 0, width)
@@ -276,25 +411,43 @@ impl Comparison<'_> {
 }
 
 fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -> String {
-    let mut lines = vec![Line::Row(vec![String::new(), names[0].clone(), names[1].clone()])];
+    let mut lines = vec![Line::Row(vec![
+        String::new(),
+        names[0].clone(),
+        names[1].clone(),
+    ])];
     let mut before = String::new();
     for [mark, key, one, two] in rows {
         if by_section && section(&key) != before {
             before = section(&key).to_string();
             lines.push(Line::Heading(format!("  {}", escape_controls(&before))));
         }
-        let first = if by_section { format!("{mark}   {}", schema::name_of(&key)) } else { format!("{mark} {key}") };
+        let first = if by_section {
+            format!("{mark}   {}", schema::name_of(&key))
+        } else {
+            format!("{mark} {key}")
+        };
         lines.push(Line::Row(vec![first, one, two]));
     }
-    TextTable { widest: usize::MAX, lines, ..TextTable::new(0) }.to_string()
+    TextTable {
+        widest: usize::MAX,
+        lines,
+        ..TextTable::new(0)
+    }
+    .to_string()
 }
 
 fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> String {
     let mut table = TextTable::new(0);
     for [mark, key, one, two] in rows {
-        table.lines.push(Line::Heading(escape_controls(&format!("{mark} {key}"))));
+        table
+            .lines
+            .push(Line::Heading(escape_controls(&format!("{mark} {key}"))));
         for (name, value) in names.iter().zip([one, two]) {
-            table.lines.push(Line::Wrapped(vec![format!("    {name}"), value.clone()], width));
+            table.lines.push(Line::Wrapped(
+                vec![format!("    {name}"), value.clone()],
+                width,
+            ));
         }
     }
     table.to_string()

@@ -44,17 +44,29 @@ impl Tool for DoctorArgs {
         let timeout = reader.one(self.timeout, values::number(1, 86400, "30"));
         let timeout = Duration::from_secs(timeout.map_or(10, |given| given.value));
         let launch = launch::read(self.launch, &mut reader);
-        launch::finish(launch, reader, move |launch, host| doctor(&launch, timeout, self.answer, host))
+        launch::finish(launch, reader, move |launch, host| {
+            doctor(&launch, timeout, self.answer, host)
+        })
     }
 }
 
-fn doctor(launch: &Launch, timeout: Duration, answers: bool, host: &Host) -> Result<u8, Vec<Problem>> {
+fn doctor(
+    launch: &Launch,
+    timeout: Duration,
+    answers: bool,
+    host: &Host,
+) -> Result<u8, Vec<Problem>> {
     let machine = Machine::here();
     let mut changed = host.with(&launch.environment.set, &launch.environment.unset);
     // The launch comes in the next step of the job, where the ranks have another port to meet.
-    let step = host.nonempty_var(vars::SLURM_STEP_ID).and_then(|step| step.parse::<u64>().ok());
+    let step = host
+        .nonempty_var(vars::SLURM_STEP_ID)
+        .and_then(|step| step.parse::<u64>().ok());
     if let (Some(step), true) = (step, answers) {
-        changed.to_mut().env.insert(vars::SLURM_STEP_ID.into(), (step + 1).to_string().into());
+        changed
+            .to_mut()
+            .env
+            .insert(vars::SLURM_STEP_ID.into(), (step + 1).to_string().into());
     }
     let mut seen = Examination::new(launch, &changed, &machine);
     seen.asked = (timeout, answers);

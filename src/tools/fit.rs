@@ -12,7 +12,9 @@ use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::values::{self, Words, one_of};
 use crate::cli::{Reader, Request, Requested, Tool};
 use crate::fit::cards::Cards;
-use crate::fit::{self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner};
+use crate::fit::{
+    self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner,
+};
 use crate::host::{Host, terminal};
 use crate::ranks::topology::Processes;
 use crate::report::fix::give;
@@ -62,16 +64,37 @@ struct TrainingOptions {
     fused_loss: bool,
 }
 
-const FORMATS: Words<FitFormat> =
-    || vec![("text", FitFormat::Text), ("json", FitFormat::Json), ("svg", FitFormat::Svg)];
-const TUNERS: Words<Tuner> = || vec![("full", Tuner::Full), ("lora", Tuner::Lora), ("qlora", Tuner::Quantised(4))];
+const FORMATS: Words<FitFormat> = || {
+    vec![
+        ("text", FitFormat::Text),
+        ("json", FitFormat::Json),
+        ("svg", FitFormat::Svg),
+    ]
+};
+const TUNERS: Words<Tuner> = || {
+    vec![
+        ("full", Tuner::Full),
+        ("lora", Tuner::Lora),
+        ("qlora", Tuner::Quantised(4)),
+    ]
+};
 const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
 const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
 const OPTIMIZERS: Words<Optimizer> = || Optimizer::of_trainers().collect();
 const BOOLS: Words<bool> = || vec![("true", true), ("false", false)];
-const ATTENTIONS: Words<Attention> =
-    || vec![("flash", Attention::Flash), ("sdpa", Attention::Flash), ("eager", Attention::Eager)];
-const ACCOUNTINGS: Words<Accounting> = || vec![("real", Accounting::Real), ("textbook", Accounting::Textbook)];
+const ATTENTIONS: Words<Attention> = || {
+    vec![
+        ("flash", Attention::Flash),
+        ("sdpa", Attention::Flash),
+        ("eager", Attention::Eager),
+    ]
+};
+const ACCOUNTINGS: Words<Accounting> = || {
+    vec![
+        ("real", Accounting::Real),
+        ("textbook", Accounting::Textbook),
+    ]
+};
 
 impl Tool for FitArgs {
     const SHOWN: &str = "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format";
@@ -79,46 +102,97 @@ impl Tool for FitArgs {
     fn describe(command: Command) -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {
             "nproc_per_node" => arg.long("gpus").alias("nproc-per-node"),
-            "format" => arg.help("text, json or svg").long_help("text、json 或 svg").value_parser(AnyValue(FORMATS)),
+            "format" => arg
+                .help("text, json or svg")
+                .long_help("text、json 或 svg")
+                .value_parser(AnyValue(FORMATS)),
             _ => arg,
         })
     }
 
     fn read(self, mut reader: Reader) -> Requested {
-        let FitArgs { model, training, accounting, launch: LaunchArgs { mut options, command } } = self;
+        let FitArgs {
+            model,
+            training,
+            accounting,
+            launch: LaunchArgs {
+                mut options,
+                command,
+            },
+        } = self;
         reader.split_off(&command);
         // ZLAUNCH_FORMAT is for plans.
-        let format = options.output.format.take().filter(|format| format.from.is_flag());
+        let format = options
+            .output
+            .format
+            .take()
+            .filter(|format| format.from.is_flag());
         let mut launch = launch::read_described(options, command, &mut reader);
         let card = read_cards(model.gpu.clone(), &mut reader, &mut launch);
-        let format = reader.one(format, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
-        let accounting = reader.one(accounting, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |given| given.value);
+        let format = reader
+            .one(format, one_of(FORMATS))
+            .map_or(FitFormat::Text, |format| format.value);
+        let accounting = reader
+            .one(accounting, one_of(ACCOUNTINGS))
+            .map_or(Accounting::Real, |given| given.value);
         if launch.command.is_empty() && model.model.is_none() && model.params.is_none() {
             reader.problems.push(report::nothing_to_fit());
         }
         let training = read_training(model, training, &mut reader);
-        reader.problems.extend(did_you_mean(&reader, &launch.command));
-        reader.answer(FitRequest { launch, card, training, accounting, format })
+        reader
+            .problems
+            .extend(did_you_mean(&reader, &launch.command));
+        reader.answer(FitRequest {
+            launch,
+            card,
+            training,
+            accounting,
+            format,
+        })
     }
 }
 
 /// `--gpu H100x8` stands for `--gpus 8 --gpu-memory …`, which win because a card can be divided.
-fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) -> Option<&'static str> {
-    let Sourced { value: Cards { card, count }, from } = reader.one(given, values::cards)?;
-    let said = launch.memory.gpu.take().filter(|memory| memory.from.is_flag());
+fn read_cards(
+    given: Option<Given>,
+    reader: &mut Reader,
+    launch: &mut Launch,
+) -> Option<&'static str> {
+    let Sourced {
+        value: Cards { card, count },
+        from,
+    } = reader.one(given, values::cards)?;
+    let said = launch
+        .memory
+        .gpu
+        .take()
+        .filter(|memory| memory.from.is_flag());
     launch.memory.gpu = said.or_else(|| Some(Sourced::new(card.memory(), from.clone())));
-    let Some(count) = count.map(Processes::Count) else { return Some(card.name) };
-    match launch.topology.nproc_per_node.as_ref().filter(|nproc| nproc.from.is_flag() && nproc.value != count) {
+    let Some(count) = count.map(Processes::Count) else {
+        return Some(card.name);
+    };
+    match launch
+        .topology
+        .nproc_per_node
+        .as_ref()
+        .filter(|nproc| nproc.from.is_flag() && nproc.value != count)
+    {
         Some(nproc) => {
             let one = format!("--gpu {}x{count}", card.name);
-            reader.problems.push(report::contradicting_options(&one, &nproc.spelling(), &one));
+            reader
+                .problems
+                .push(report::contradicting_options(&one, &nproc.spelling(), &one));
         }
         None => launch.topology.nproc_per_node = Some(Sourced::new(count, from)),
     }
     Some(card.name)
 }
 
-fn read_training(model: ModelOptions, options: TrainingOptions, reader: &mut Reader) -> TrainingArgs {
+fn read_training(
+    model: ModelOptions,
+    options: TrainingOptions,
+    reader: &mut Reader,
+) -> TrainingArgs {
     let number = || values::number(1, u64::from(u32::MAX), "1");
     TrainingArgs {
         model: reader.one(model.model, values::text),
@@ -126,23 +200,41 @@ fn read_training(model: ModelOptions, options: TrainingOptions, reader: &mut Rea
         micro_batch: reader.one(options.micro_batch, number()),
         grad_accum: reader.one(options.grad_accum, number()),
         tuner: read_tuner(options.tuner, options.quant_bits, reader),
-        lora_rank: reader.one(options.lora_rank, values::number(1, u64::from(u16::MAX), "1")),
+        lora_rank: reader.one(
+            options.lora_rank,
+            values::number(1, u64::from(u16::MAX), "1"),
+        ),
         lora_targets: reader.one(options.lora_targets, values::text),
         dtype: reader.one(options.dtype, one_of(DTYPES)),
         optimizer: reader.one(options.optimizer, one_of(OPTIMIZERS)),
         checkpointing: reader.one(options.gradient_checkpointing, one_of(BOOLS)),
         attention: reader.one(options.attention, one_of(ATTENTIONS)),
-        fused_loss: options.fused_loss.then(|| Sourced::new(true, Source::Flag("--fused-loss".to_string()))),
+        fused_loss: options
+            .fused_loss
+            .then(|| Sourced::new(true, Source::Flag("--fused-loss".to_string()))),
         ..TrainingArgs::default()
     }
 }
 
 /// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
-fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) -> Option<Sourced<Tuner>> {
+fn read_tuner(
+    tuner: Option<Given>,
+    bits: Option<Given>,
+    reader: &mut Reader,
+) -> Option<Sourced<Tuner>> {
     let bits = reader.one(bits, one_of(BITS));
     match (reader.one(tuner, one_of(TUNERS)), bits) {
-        (Some(Sourced { value: Tuner::Full, .. }), Some(bits)) => {
-            reader.problems.push(report::contradicting_options("--tuner full", &bits.spelling(), "--tuner qlora"));
+        (
+            Some(Sourced {
+                value: Tuner::Full, ..
+            }),
+            Some(bits),
+        ) => {
+            reader.problems.push(report::contradicting_options(
+                "--tuner full",
+                &bits.spelling(),
+                "--tuner qlora",
+            ));
             None
         }
         (Some(tuner), Some(bits)) => Some(tuner.map(|_| Tuner::Quantised(bits.value))),
@@ -156,9 +248,13 @@ impl Request for FitRequest {
         self.launch.read_piped_config(host)?;
         let report = fit::answer(&self, host).map_err(|mut problems| {
             // The GPUs need not be on this machine.
-            for problem in problems.iter_mut().filter(|problem| problem.asks_for_gpu_count) {
+            for problem in problems
+                .iter_mut()
+                .filter(|problem| problem.asks_for_gpu_count)
+            {
                 problem.what = "the number of GPUs is unknown".to_string();
-                problem.fixes = give("--gpu", "H100x8").or(give("--gpus", 8).and(give("--gpu-memory", "80GiB")));
+                problem.fixes = give("--gpu", "H100x8")
+                    .or(give("--gpus", 8).and(give("--gpu-memory", "80GiB")));
             }
             problems
         })?;
@@ -167,7 +263,10 @@ impl Request for FitRequest {
         let text = match self.format {
             FitFormat::Json => escape_controls(&format!("{:#}\n", report.json())),
             FitFormat::Svg => report.svg(),
-            FitFormat::Text => report.text(fit::View { width: terminal::width(), colour }),
+            FitFormat::Text => report.text(fit::View {
+                width: terminal::width(),
+                colour,
+            }),
         };
         out_bytes(text.as_bytes()).map(|_| u8::from(report.does_not_fit()))
     }

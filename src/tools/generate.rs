@@ -19,7 +19,10 @@ use crate::host::{Host, terminal};
 use crate::report::fix::give;
 use crate::report::{self, Problem, Rule};
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 #[derive(Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct GenerateArgs {
@@ -53,12 +56,22 @@ const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
 
 impl Tool for GenerateArgs {
     fn read(self, mut reader: Reader) -> Requested {
-        let [micro, accum, world] = [self.micro_batch, self.grad_accum, self.world_size]
-            .map(|given| reader.one(given, values::number(1, MOST, "1")).map_or(1, |number| number.value));
+        let [micro, accum, world] =
+            [self.micro_batch, self.grad_accum, self.world_size].map(|given| {
+                reader
+                    .one(given, values::number(1, MOST, "1"))
+                    .map_or(1, |number| number.value)
+            });
         let request = GenerateRequest {
-            batch: Batch { micro, accum, world },
+            batch: Batch {
+                micro,
+                accum,
+                world,
+            },
             out: reader.one(self.out, values::path).map(|path| path.value),
-            stage: reader.one(self.stage, one_of(STAGES)).map(|stage| stage.value),
+            stage: reader
+                .one(self.stage, one_of(STAGES))
+                .map(|stage| stage.value),
             offload: self.offload,
             fp16: self.fp16,
             from: reader.one(self.from, values::text),
@@ -76,17 +89,41 @@ fn contradictions(request: &GenerateRequest, bf16: bool) -> Vec<Problem> {
     let (tiers, from) = (request.tiers, request.from.is_some());
     let mut problems = Vec::new();
     if tiers && request.out.is_none() {
-        let problem = Problem::error(Rule::Usage, "`--tiers` writes three files and needs a folder for them");
-        problems.push(problem.at("--tiers").fix(give("--tiers", "").and(give("-o", "configs"))));
+        let problem = Problem::error(
+            Rule::Usage,
+            "`--tiers` writes three files and needs a folder for them",
+        );
+        problems.push(
+            problem
+                .at("--tiers")
+                .fix(give("--tiers", "").and(give("-o", "configs"))),
+        );
     }
     if request.offload && request.stage == Some(0) {
-        let problem = Problem::error(Rule::Generate, "stage 0 partitions nothing, so nothing can be offloaded");
-        problems.push(problem.at("--stage 0 --offload").fix(give("--stage", 2).and(give("--offload", ""))));
+        let problem = Problem::error(
+            Rule::Generate,
+            "stage 0 partitions nothing, so nothing can be offloaded",
+        );
+        problems.push(
+            problem
+                .at("--stage 0 --offload")
+                .fix(give("--stage", 2).and(give("--offload", ""))),
+        );
     }
     for (is_wrong, one, two, help) in [
         (bf16 && request.fp16, "--bf16", "--fp16", "--bf16"),
-        (request.stage.is_some() && from, "--from", "--stage", "drop --stage: the template has one"),
-        (request.offload && from, "--from", "--offload", "--from zero3_offload"),
+        (
+            request.stage.is_some() && from,
+            "--from",
+            "--stage",
+            "drop --stage: the template has one",
+        ),
+        (
+            request.offload && from,
+            "--from",
+            "--offload",
+            "--from zero3_offload",
+        ),
         (request.stage.is_some() && tiers, "--tiers", "--stage", EACH),
         (request.offload && tiers, "--tiers", "--offload", EACH),
         (tiers && from, "--tiers", "--from", EACH),
@@ -96,7 +133,10 @@ fn contradictions(request: &GenerateRequest, bf16: bool) -> Vec<Problem> {
     problems
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub struct GenerateRequest {
     batch: Batch,
     stage: Option<u64>,
@@ -125,8 +165,16 @@ impl Batch {
     }
 
     fn in_words(self) -> String {
-        let Batch { micro, accum, world } = self;
-        format!("train_batch_size {} = {micro} × {accum} × {}", self.global(), plural(world, "GPU", "s"))
+        let Batch {
+            micro,
+            accum,
+            world,
+        } = self;
+        format!(
+            "train_batch_size {} = {micro} × {accum} × {}",
+            self.global(),
+            plural(world, "GPU", "s")
+        )
     }
 }
 
@@ -147,7 +195,10 @@ impl Request for GenerateRequest {
             }
         }
         let width = terminal::width_of_stderr().unwrap_or(usize::MAX);
-        generated.notes.iter().for_each(|note| err(&wrapped(note, 0, width)));
+        generated
+            .notes
+            .iter()
+            .for_each(|note| err(&wrapped(note, 0, width)));
         Ok(0)
     }
 }
@@ -160,7 +211,11 @@ pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec
         (path, from) => {
             let config = match from {
                 Some(from) => from_template(from, request, host, &mut generated.notes)?,
-                None => ready(batch, &zero(request.stage.unwrap_or(3), request.offload, false), fp16),
+                None => ready(
+                    batch,
+                    &zero(request.stage.unwrap_or(3), request.offload, false),
+                    fp16,
+                ),
             };
             generated.add(path.clone(), &config, &batch.in_words());
         }
@@ -175,23 +230,39 @@ pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec
 /// Three configs with the same global batch size, for GPUs with different memory.
 fn add_tiers(generated: &mut Generated, folder: &Path, batch: Batch, fp16: bool) {
     let factor = if batch.accum.is_multiple_of(2) { 2 } else { 1 };
-    let larger = Batch { micro: factor * batch.micro, accum: batch.accum / factor, ..batch };
-    let smallest = Batch { micro: 1, accum: batch.micro * batch.accum, ..batch };
+    let larger = Batch {
+        micro: factor * batch.micro,
+        accum: batch.accum / factor,
+        ..batch
+    };
+    let smallest = Batch {
+        micro: 1,
+        accum: batch.micro * batch.accum,
+        ..batch
+    };
     let small = "small GPU memory: stage 3 with offload, small buffers, micro batch 1";
-    let large = "large GPU memory: stage 2, twice the micro batch if the accumulation steps are even";
+    let large =
+        "large GPU memory: stage 2, twice the micro batch if the accumulation steps are even";
     for (name, about, zero, batch) in [
         ("small", small, zero(3, true, true), smallest),
         ("medium", "stage 3", zero(3, false, false), batch),
         ("large", large, zero(2, false, false), larger),
     ] {
         let config = ready(batch, &zero, fp16);
-        generated.add(Some(folder.join(format!("{name}.json"))), &config, &format!("{} ({about})", batch.in_words()));
+        generated.add(
+            Some(folder.join(format!("{name}.json"))),
+            &config,
+            &format!("{} ({about})", batch.in_words()),
+        );
     }
 }
 
 impl Generated {
     fn add(&mut self, path: Option<PathBuf>, config: &Value, about: &str) {
-        self.notes.extend(path.as_ref().map(|path| format!("{}: {about}", path.display())));
+        self.notes.extend(
+            path.as_ref()
+                .map(|path| format!("{}: {about}", path.display())),
+        );
         self.files.push((path, json::write(config)));
     }
 }
@@ -216,11 +287,18 @@ fn ready(batch: Batch, zero: &Value, fp16: bool) -> Value {
 /// The section of ZeRO. `small`: with buffers for small GPU memory.
 fn zero(stage: u64, offload: bool, small: bool) -> Value {
     let mut section = json!({ "stage": stage });
-    for row in include_str!("generate.txt").lines().filter(|row| !row.starts_with('#')) {
+    for row in include_str!("generate.txt")
+        .lines()
+        .filter(|row| !row.starts_with('#'))
+    {
         let mut cells = row.split(' ');
         let [stages, needs, key, usual] = [(); 4].map(|()| cells.next().unwrap_or_default());
         if stages.contains(&stage.to_string()) && (offload || needs == "-") {
-            let value = if small { cells.next().unwrap_or(usual) } else { usual };
+            let value = if small {
+                cells.next().unwrap_or(usual)
+            } else {
+                usual
+            };
             section[key] = serde_json::from_str(value).unwrap_or_default();
         }
     }
@@ -241,7 +319,11 @@ fn from_template(
     let template = template::resolve(from, &request.search, host)?;
     let mut config = layers::with_layers(&template, &Layers::default(), host)?.into_owned();
     let usual = ready(request.batch, &zero(3, false, false), request.fp16);
-    for key in ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"] {
+    for key in [
+        "train_batch_size",
+        "train_micro_batch_size_per_gpu",
+        "gradient_accumulation_steps",
+    ] {
         config[key] = usual[key].clone();
     }
     for key in FILLED.split(' ') {
@@ -251,11 +333,17 @@ fn from_template(
     }
     let left = json::leaves(&config, |value| value == "auto");
     if !left.is_empty() {
-        notes.push(format!("still \"auto\", for transformers to fill: {}", left.join(", ")));
+        notes.push(format!(
+            "still \"auto\", for transformers to fill: {}",
+            left.join(", ")
+        ));
     }
     if !template.env.is_empty() {
         let names: Vec<&str> = template.env.iter().map(|(name, _)| name.as_str()).collect();
-        notes.push(format!("the template also sets {}, which a plain config cannot do", names.join(", ")));
+        notes.push(format!(
+            "the template also sets {}, which a plain config cannot do",
+            names.join(", ")
+        ));
     }
     Ok(config)
 }

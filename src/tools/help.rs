@@ -17,17 +17,27 @@ pub(crate) struct HelpArgs {
 impl Tool for HelpArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let (host, tools) = (reader.host, reader.tools);
-        let text = match reader.one(self.command, values::text).map(|asked| asked.value) {
+        let text = match reader
+            .one(self.command, values::text)
+            .map(|asked| asked.value)
+        {
             None => help::overview(host, tools),
-            Some(name) if tools.names().any(|known| known == name) => help::page(&name, host, tools),
+            Some(name) if tools.names().any(|known| known == name) => {
+                help::page(&name, host, tools)
+            }
             Some(name) => {
-                let lists = "`zlaunch help` lists the commands, `zlaunch --help` the launch options";
+                let lists =
+                    "`zlaunch help` lists the commands, `zlaunch --help` the launch options";
                 let help = match report::nearest(&name, tools.names()) {
                     Some(near) => run(format!("zlaunch help {near}")).meaning(near),
                     None => say(format!("{lists}; try `zlaunch explain {name}`")),
                 };
                 let what = format!("zlaunch has no command `{name}`");
-                reader.problems.push(Problem::error(Rule::Usage, what).at(format!("help {name}")).fix(help));
+                reader.problems.push(
+                    Problem::error(Rule::Usage, what)
+                        .at(format!("help {name}"))
+                        .fix(help),
+                );
                 String::new()
             }
         };

@@ -22,30 +22,50 @@ impl Tool for LaunchArgs {
 fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     let plan = Plan::new(launch, host)?;
-    let Output { dry_run, quiet, verbose, .. } = launch.output;
+    let Output {
+        dry_run,
+        quiet,
+        verbose,
+        ..
+    } = launch.output;
     if dry_run.is_none() && matches!(plan.launcher, Launcher::Prefix(_)) {
         // zlaunch reports everything again behind the prefix.
         return carry_out(&plan, None);
     }
-    let mut told = if plan.topology.is_first() || verbose { plan.diagnostics.clone() } else { Vec::new() };
+    let mut told = if plan.topology.is_first() || verbose {
+        plan.diagnostics.clone()
+    } else {
+        Vec::new()
+    };
     // A plan can be read on another machine than the one it is for.
     told.extend(dry_run.and(plan.blocker.clone()).map(Problem::into_warning));
     if !quiet {
         report::report(&told, &secrets);
     }
-    let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
+    let chosen = plan
+        .config
+        .as_ref()
+        .and_then(|config| config.chosen.as_ref());
     if let (Some(chosen), false) = (chosen, quiet || !plan.topology.is_first()) {
         err(&secrets.hide_in_text(&format!("{chosen}\n")));
     }
     if let Some(format) = dry_run {
         let rendered = plan.render(format, &secrets);
         let is_text = format == Format::Text;
-        return if is_text { show_plan(&String::from_utf8_lossy(&rendered)) } else { out_bytes(&rendered) };
+        return if is_text {
+            show_plan(&String::from_utf8_lossy(&rendered))
+        } else {
+            out_bytes(&rendered)
+        };
     }
     if verbose && !quiet {
         err(&plan.text(&secrets, terminal::width_of_stderr()));
     }
-    let headline = if quiet || verbose { None } else { plan.headline() };
+    let headline = if quiet || verbose {
+        None
+    } else {
+        plan.headline()
+    };
     carry_out(&plan, headline.map(|line| secrets.hide_in_text(&line)))
 }
 
@@ -59,12 +79,31 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
 
 /// The problems of the words, and those of the command behind them: all are told at once.
 pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
-    use Rule::{Argument, Json, ModuleMissing, NotFound, PathMissing, RunFile, ScriptMissing, Template};
+    use Rule::{
+        Argument, Json, ModuleMissing, NotFound, PathMissing, RunFile, ScriptMissing, Template,
+    };
     // They do not depend on zlaunch's own options.
-    const OF_IT: [Rule; 8] = [Template, Json, NotFound, ScriptMissing, ModuleMissing, PathMissing, RunFile, Argument];
-    let Refused { mut problems, meant } = refused;
-    let Some(mut launch) = meant.filter(|launch| !launch.command.is_empty()) else { return problems };
-    let planned = launch.read_piped_config(host).map_err(Into::into).and_then(|()| Plan::new(&launch, host));
+    const OF_IT: [Rule; 8] = [
+        Template,
+        Json,
+        NotFound,
+        ScriptMissing,
+        ModuleMissing,
+        PathMissing,
+        RunFile,
+        Argument,
+    ];
+    let Refused {
+        mut problems,
+        meant,
+    } = refused;
+    let Some(mut launch) = meant.filter(|launch| !launch.command.is_empty()) else {
+        return problems;
+    };
+    let planned = launch
+        .read_piped_config(host)
+        .map_err(Into::into)
+        .and_then(|()| Plan::new(&launch, host));
     let mut found = planned.err().unwrap_or_default();
     found.retain(|problem| {
         // A template may be in a folder that is missing, which is known already.

@@ -10,7 +10,9 @@ use crate::base::layout::escape_controls;
 use crate::report::{Problem, Rule};
 
 /// Text with colours, unless standard output is not a terminal.
-pub(crate) fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -> Vec<u8> {
+pub(crate) fn styled(
+    write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>,
+) -> Vec<u8> {
     let mut stream = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stdout()));
     // Writing to a Vec cannot fail.
     let _ = write(&mut stream);
@@ -21,7 +23,12 @@ pub(crate) fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Re
 pub(crate) fn painted(text: &str, part: impl Fn(&str) -> (Range<usize>, Style)) -> String {
     let lines = text.lines().map(|line| {
         let (Range { start, end }, style) = part(line);
-        format!("{}{style}{}{style:#}{}\n", &line[..start], &line[start..end], &line[end..])
+        format!(
+            "{}{style}{}{style:#}{}\n",
+            &line[..start],
+            &line[start..end],
+            &line[end..]
+        )
     });
     lines.collect()
 }
@@ -38,7 +45,11 @@ pub(crate) fn show_plan(text: &str) -> Result<u8, Vec<Problem>> {
     }
     show(&painted(text, |line| {
         let is_titled = line.starts_with(|c: char| c.is_ascii_lowercase());
-        let style = if is_titled { Style::new().bold() } else { Style::new() };
+        let style = if is_titled {
+            Style::new().bold()
+        } else {
+            Style::new()
+        };
         (0..line.find("  ").unwrap_or(line.len()), style)
     }))
 }
@@ -55,7 +66,10 @@ pub(crate) fn out_bytes(bytes: &[u8]) -> Result<u8, Vec<Problem>> {
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
             let what = format!("standard output cannot be written: {why}");
-            Err(Problem::error(Rule::Print, what).at("stdout").fix("is the disk full?").into())
+            Err(Problem::error(Rule::Print, what)
+                .at("stdout")
+                .fix("is the disk full?")
+                .into())
         }
         _ => Ok(0),
     }

@@ -48,23 +48,37 @@ impl Tool for RehearseArgs {
     const SHOWN: &str = check::CheckArgs::SHOWN;
 
     fn read(self, mut reader: Reader) -> Requested {
-        let timeout = reader.one(self.timeout, values::number(1, u32::MAX, "600")).map_or(TIMEOUT, |given| given.value);
+        let timeout = reader
+            .one(self.timeout, values::number(1, u32::MAX, "600"))
+            .map_or(TIMEOUT, |given| given.value);
         let mut launch = launch::read(self.launch, &mut reader);
         (launch.output.check, launch.rehearsed) = (true, true);
         reader.problems.extend(launch::without_command(&launch));
         let timeout = Duration::from_secs(timeout.into());
-        launch::finish(launch, reader, move |launch, host| run(launch, self.online, timeout, host))
+        launch::finish(launch, reader, move |launch, host| {
+            run(launch, self.online, timeout, host)
+        })
     }
 }
 
 /// Exit status 1: the launch is refused; 3: nobody knows.
-fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Result<u8, Vec<Problem>> {
+fn run(
+    mut launch: Launch,
+    online: bool,
+    timeout: Duration,
+    host: &Host,
+) -> Result<u8, Vec<Problem>> {
     // Nobody else joins a rehearsal.
-    launch.topology.node_rank.take_if(|_| launch.topology.nnodes.is_some());
+    launch
+        .topology
+        .node_rank
+        .take_if(|_| launch.topology.nnodes.is_some());
     launch.be_first_machine("the rehearsal", host);
     // Only their shapes are needed.
     launch.allow.push(Rule::WeightsMissing);
-    let Ok(plan) = Plan::new(&launch, host) else { return check::check_launch(&launch, host) };
+    let Ok(plan) = Plan::new(&launch, host) else {
+        return check::check_launch(&launch, host);
+    };
     if matches!(plan.launcher, Launcher::Prefix(_)) {
         return Ok(exec::start(&plan)?);
     }
@@ -79,17 +93,31 @@ fn run(mut launch: Launch, online: bool, timeout: Duration, host: &Host) -> Resu
     // The verdict of `fit` on this launch, with the parameters that were counted.
     if let Some(counted) = answer.parameters() {
         let params = Some(Sourced::new(counted, Source::Machine("counted")));
-        let training = TrainingArgs { params, ..TrainingArgs::default() };
+        let training = TrainingArgs {
+            params,
+            ..TrainingArgs::default()
+        };
         let (accounting, format) = (Accounting::Real, FitFormat::Text);
-        let request = FitRequest { launch, card: None, training, accounting, format };
-        answer.memory = fit::answer(&request, host).ok().and_then(|report| report.verdict_line());
+        let request = FitRequest {
+            launch,
+            card: None,
+            training,
+            accounting,
+            format,
+        };
+        answer.memory = fit::answer(&request, host)
+            .ok()
+            .and_then(|report| report.verdict_line());
     }
     if output.dry_run == Some(Format::Json) {
-        let mut json: Value = serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
+        let mut json: Value =
+            serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
         json["rehearsal"] = secrets.hide(answer.json());
         out(&format!("{json:#}\n"))?;
     } else {
-        out_bytes(&styled(|stream| answer.write(&secrets, output.quiet, terminal::width(), stream)))?;
+        out_bytes(&styled(|stream| {
+            answer.write(&secrets, output.quiet, terminal::width(), stream)
+        }))?;
     }
     Ok(answer.verdict().1)
 }
@@ -102,13 +130,23 @@ fn rehearse(
     host: &Host,
 ) -> Result<Answer, Vec<Problem>> {
     let Some(python) = plan.trainer.python.as_deref() else {
-        let what = format!("no Python was found that runs `{}`, so it cannot be rehearsed", plan.trainer.runs);
+        let what = format!(
+            "no Python was found that runs `{}`, so it cannot be rehearsed",
+            plan.trainer.runs
+        );
         let problem = Problem::error(Rule::NotFound, what).at(&plan.trainer.runs);
         return Err(problem.fix(fix::run("zlaunch doctor -- COMMAND")).into());
     };
     let count = |number: Option<&Sourced<u32>>| number.map_or(1, |number| number.value);
-    let (nnodes, nproc) = (count(plan.topology.nnodes.as_ref()), count(plan.topology.nproc_per_node.as_ref()));
-    let argv: Vec<_> = plan.argv.iter().map(|word| word.to_string_lossy()).collect();
+    let (nnodes, nproc) = (
+        count(plan.topology.nnodes.as_ref()),
+        count(plan.topology.nproc_per_node.as_ref()),
+    );
+    let argv: Vec<_> = plan
+        .argv
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
     let gpu = launch.memory.gpu.as_ref().map(|memory| memory.value);
     let spec = json!({"argv": argv, "nnodes": nnodes, "nproc_per_node": nproc, "online": online, "gpu_memory": gpu});
     let mut rehearsal = Rehearsal::start(python, PROGRAM, spec, plan, host)?;
@@ -117,14 +155,23 @@ fn rehearse(
     let mut answer = Answer::new(plan, [nnodes, nproc]);
     let in_time = loop {
         let left = timeout.saturating_sub(start.elapsed());
-        match rehearsal.lines.recv_timeout(left.min(Duration::from_millis(200))) {
-            Ok(line) => answer.events.push(serde_json::from_str(&line).unwrap_or_default()),
+        match rehearsal
+            .lines
+            .recv_timeout(left.min(Duration::from_millis(200)))
+        {
+            Ok(line) => answer
+                .events
+                .push(serde_json::from_str(&line).unwrap_or_default()),
             Err(RecvTimeoutError::Timeout) if left.is_zero() => break false,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break true,
         }
         if shows_progress {
-            progress(&format!("rehearsing: {} ({} s)", answer.doing(), start.elapsed().as_secs()));
+            progress(&format!(
+                "rehearsing: {} ({} s)",
+                answer.doing(),
+                start.elapsed().as_secs()
+            ));
         }
     };
     if shows_progress {
@@ -132,7 +179,9 @@ fn rehearse(
     }
     let ending = if in_time { rehearsal.ending() } else { None };
     answer.finish(start.elapsed(), ending, &rehearsal.printed());
-    answer.cannot().map_or(Ok(answer), |problem| Err(problem.into()))
+    answer
+        .cannot()
+        .map_or(Ok(answer), |problem| Err(problem.into()))
 }
 
 /// Writes over the last line.

@@ -24,7 +24,9 @@ pub(crate) struct SchemaArgs {
 
 impl Tool for SchemaArgs {
     fn read(self, mut reader: Reader) -> Requested {
-        let version = reader.one(self.deepspeed_version, values::release).map(|version| version.value);
+        let version = reader
+            .one(self.deepspeed_version, values::release)
+            .map(|version| version.value);
         reader.answer(move |host: &Host| {
             let (schema, note) = schema(version, self.template, host)?;
             err(&note.map(|note| note + "\n").unwrap_or_default());
@@ -34,13 +36,22 @@ impl Tool for SchemaArgs {
 }
 
 /// The schema, and a note if another version stands in for the wanted one.
-fn schema(version: Option<Version>, template: bool, host: &Host) -> Result<(Value, Option<String>), Problem> {
+fn schema(
+    version: Option<Version>,
+    template: bool,
+    host: &Host,
+) -> Result<(Value, Option<String>), Problem> {
     let wanted = version.or_else(|| Python::on_path(host)?.version("deepspeed"));
     let version = wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
-    let note = wanted
-        .filter(|wanted| *wanted != version)
-        .map(|wanted| format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}"));
-    let mut document = Writer { version, language: Language::of(host)?, template }.document();
+    let note = wanted.filter(|wanted| *wanted != version).map(|wanted| {
+        format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}")
+    });
+    let mut document = Writer {
+        version,
+        language: Language::of(host)?,
+        template,
+    }
+    .document();
     make_strict(&mut document);
     Ok((document, note))
 }
@@ -57,7 +68,11 @@ const COMMENT: &str = r"^([^A-Za-z$]|\$(?!schema$|zlaunch$)|$|(comments?|descrip
 
 impl Writer {
     fn document(self) -> Value {
-        let what = if self.template { "template of zlaunch for DeepSpeed" } else { "config of DeepSpeed" };
+        let what = if self.template {
+            "template of zlaunch for DeepSpeed"
+        } else {
+            "config of DeepSpeed"
+        };
         let mut document = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": format!("{what} {}", self.version),
@@ -76,11 +91,14 @@ impl Writer {
 
     /// The object of a section. `told` is the section whose explanations it has, where it is another name of that one.
     fn section(self, section: &str, told: &str, policy: UnknownKeys) -> Value {
-        let keys: Vec<KeySpec> =
-            schema::names_below(section).filter_map(|name| schema::find(&below(section, name), self.version)).collect();
+        let keys: Vec<KeySpec> = schema::names_below(section)
+            .filter_map(|name| schema::find(&below(section, name), self.version))
+            .collect();
         let (mut properties, mut patterns) = (Map::new(), Map::new());
         for key in &keys {
-            let Some(property) = self.property(key, &below(told, key.name())) else { continue };
+            let Some(property) = self.property(key, &below(told, key.name())) else {
+                continue;
+            };
             // An editor offers no pattern.
             match key.known() {
                 Known::Yes => properties.insert(key.name().to_string(), property),
@@ -88,7 +106,9 @@ impl Writer {
             };
         }
         match policy {
-            UnknownKeys::Ignored => patterns.insert(COMMENT.to_string(), json!({"$ref": "#/$defs/concrete"})),
+            UnknownKeys::Ignored => {
+                patterns.insert(COMMENT.to_string(), json!({"$ref": "#/$defs/concrete"}))
+            }
             UnknownKeys::Refused => patterns.insert("^strict$".to_string(), json!(true)),
             UnknownKeys::RefusedPlainly => None,
         };
@@ -119,7 +139,8 @@ impl Writer {
             Known::Dropped(_) | Known::Refused(_) | Known::Paused => json!({"not": {}}),
         };
         let gone = explain::fate(key, self.language);
-        let about = explain::about(key.key, self.language).or_else(|| explain::about(told, self.language));
+        let about =
+            explain::about(key.key, self.language).or_else(|| explain::about(told, self.language));
         let about: Vec<String> = gone.iter().cloned().chain(about).collect();
         if !about.is_empty() {
             property["description"] = json!(about.join("\n\n"));
@@ -136,7 +157,14 @@ impl Writer {
     fn value(self, key: &KeySpec, told: &str) -> Value {
         let mut forms = key.forms();
         if let Some(policy) = key.policy() {
-            forms.insert(0, self.section(key.key, key.alias_of.or(key.replaced_by).unwrap_or(told), policy));
+            forms.insert(
+                0,
+                self.section(
+                    key.key,
+                    key.alias_of.or(key.replaced_by).unwrap_or(told),
+                    policy,
+                ),
+            );
         }
         for form in &mut forms {
             if is_free(form) {
@@ -166,13 +194,24 @@ impl Writer {
     /// recorded parameters are offered.
     fn parameters(self, key: &str) -> Value {
         let mut properties = Map::new();
-        let recorded =
-            key.strip_suffix(".params").into_iter().flat_map(|owner| schema::parameters(owner, None, self.version));
-        let filled = auto::RULES.iter().filter_map(|rule| rule.key.strip_prefix(key)?.strip_prefix('.'));
-        for name in recorded.map(|key| key.name()).chain(filled.filter(|name| !name.contains('.'))) {
+        let recorded = key
+            .strip_suffix(".params")
+            .into_iter()
+            .flat_map(|owner| schema::parameters(owner, None, self.version));
+        let filled = auto::RULES
+            .iter()
+            .filter_map(|rule| rule.key.strip_prefix(key)?.strip_prefix('.'));
+        for name in recorded
+            .map(|key| key.name())
+            .chain(filled.filter(|name| !name.contains('.')))
+        {
             let full = below(key, name);
             let is_filled = auto::may_be_filled(&full);
-            let mut property = if is_filled { json!({}) } else { json!({"$ref": "#/$defs/concrete"}) };
+            let mut property = if is_filled {
+                json!({})
+            } else {
+                json!({"$ref": "#/$defs/concrete"})
+            };
             if let Some(about) = explain::about(&full, self.language) {
                 property["description"] = about.into();
             }
@@ -186,9 +225,18 @@ impl Writer {
 const OF_TYPES: &[(&str, &[&str])] = &[
     ("string", &["pattern", "minLength"]),
     ("array", &["items", "minItems"]),
-    ("object", &["properties", "patternProperties", "additionalProperties"]),
-    ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),
-    ("integer", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),
+    (
+        "object",
+        &["properties", "patternProperties", "additionalProperties"],
+    ),
+    (
+        "number",
+        &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+    ),
+    (
+        "integer",
+        &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+    ),
 ];
 
 /// Strict validators want one type in each place, beside its own keywords, and no keyword of an editor.
@@ -196,7 +244,9 @@ fn make_strict(schema: &mut Value) {
     if let Value::Array(list) = schema {
         list.iter_mut().for_each(make_strict);
     }
-    let Some(object) = schema.as_object_mut() else { return };
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
     for (name, value) in object.iter_mut() {
         match (name.as_str(), value) {
             ("properties" | "patternProperties" | "$defs", Value::Object(named)) => {
@@ -208,10 +258,19 @@ fn make_strict(schema: &mut Value) {
     }
     let is_of_type = |name: &str| OF_TYPES.iter().any(|(_, names)| names.contains(&name));
     let kinds: Vec<String> = match object.get("type") {
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_string).collect(),
+        Some(Value::Array(kinds)) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_string)
+            .collect(),
         // Anything, with a keyword of one type.
-        None if object.keys().any(|name| name != "properties" && is_of_type(name)) => {
-            ["object", "array", "string", "number", "boolean", "null"].map(str::to_string).to_vec()
+        None if object
+            .keys()
+            .any(|name| name != "properties" && is_of_type(name)) =>
+        {
+            ["object", "array", "string", "number", "boolean", "null"]
+                .map(str::to_string)
+                .to_vec()
         }
         _ => return,
     };
@@ -219,7 +278,11 @@ fn make_strict(schema: &mut Value) {
     let mut forms = Vec::new();
     for kind in &kinds {
         let mut form = json!({"type": kind});
-        for name in OF_TYPES.iter().filter(|(of, _)| of == kind).flat_map(|(_, names)| *names) {
+        for name in OF_TYPES
+            .iter()
+            .filter(|(of, _)| of == kind)
+            .flat_map(|(_, names)| *names)
+        {
             if let Some(value) = object.get(*name) {
                 form[*name] = value.clone();
             }
@@ -233,7 +296,9 @@ fn make_strict(schema: &mut Value) {
 /// The old name of `bf16` is read only where that one is missing.
 fn read_instead_of_bf16(property: &mut Value) -> Value {
     let (told, read): (Map<_, _>, Map<_, _>) = match property.take() {
-        Value::Object(all) => all.into_iter().partition(|(name, _)| name.starts_with("de")),
+        Value::Object(all) => all
+            .into_iter()
+            .partition(|(name, _)| name.starts_with("de")),
         _ => Default::default(),
     };
     *property = Value::Object(told);
@@ -249,7 +314,10 @@ fn merge(one: &mut Value, two: Value) {
 }
 
 fn has_type(form: &Value, name: &str) -> bool {
-    form["type"] == name || form["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == name))
+    form["type"] == name
+        || form["type"]
+            .as_array()
+            .is_some_and(|kinds| kinds.iter().any(|kind| kind == name))
 }
 
 /// An object or anything, of unknown content.
@@ -258,7 +326,8 @@ fn is_free(form: &Value) -> bool {
 }
 
 fn free_object(properties: Map<String, Value>) -> Value {
-    let mut object = json!({"not": {"const": "auto"}, "additionalProperties": {"$ref": "#/$defs/concrete"}});
+    let mut object =
+        json!({"not": {"const": "auto"}, "additionalProperties": {"$ref": "#/$defs/concrete"}});
     if !properties.is_empty() {
         object["properties"] = Value::Object(properties);
     }
@@ -266,5 +335,9 @@ fn free_object(properties: Map<String, Value>) -> Value {
 }
 
 fn below(section: &str, name: &str) -> String {
-    if section.is_empty() { name.to_string() } else { format!("{section}.{name}") }
+    if section.is_empty() {
+        name.to_string()
+    } else {
+        format!("{section}.{name}")
+    }
 }

@@ -24,7 +24,9 @@ const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
 /// The launchers, and every trainer that takes a config.
 fn names() -> Vec<&'static str> {
-    let trainers = trainer::ALL.iter().filter(|trainer| !trainer.is_passthrough());
+    let trainers = trainer::ALL
+        .iter()
+        .filter(|trainer| !trainer.is_passthrough());
     let consoles = trainers.filter_map(|trainer| trainer.launch.consoles.first());
     let mut names: Vec<_> = LAUNCHERS.iter().chain(consoles).copied().collect();
     names.sort_unstable();
@@ -42,28 +44,48 @@ pub(crate) struct ShimsArgs {
     dir: Option<Given>,
 }
 
-const ACTIONS: Words<&str> = || ["install", "remove", "list"].map(|action| (action, action)).to_vec();
+const ACTIONS: Words<&str> = || {
+    ["install", "remove", "list"]
+        .map(|action| (action, action))
+        .to_vec()
+};
 
 impl Tool for ShimsArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let host = reader.host;
-        let action = reader.one(Some(self.action), one_of(ACTIONS)).map_or("list", |action| action.value);
-        let given = reader.one(self.dir, values::path).map(|folder| folder.value);
+        let action = reader
+            .one(Some(self.action), one_of(ACTIONS))
+            .map_or("list", |action| action.value);
+        let given = reader
+            .one(self.dir, values::path)
+            .map(|folder| folder.value);
         // Without one it is zlaunch's own, which goes with the last shim.
         let is_own = given.is_none();
         let folder = match given {
-            Some(folder) if folder.as_os_str().is_empty() => {
-                Err(report::missing_argument("DIR", "zlaunch shims", usage("shims")))
-            }
+            Some(folder) if folder.as_os_str().is_empty() => Err(report::missing_argument(
+                "DIR",
+                "zlaunch shims",
+                usage("shims"),
+            )),
             Some(folder) => Ok(host.absolute(&folder)),
-            None => host.data_home().map(|data| data.join("zlaunch/shims")).ok_or_else(|| {
-                let problem = Problem::error(Rule::Usage, "there is no home folder, so name a folder").at("HOME");
-                problem.fix(run("zlaunch shims install|remove|list DIR"))
-            }),
+            None => host
+                .data_home()
+                .map(|data| data.join("zlaunch/shims"))
+                .ok_or_else(|| {
+                    let problem =
+                        Problem::error(Rule::Usage, "there is no home folder, so name a folder")
+                            .at("HOME");
+                    problem.fix(run("zlaunch shims install|remove|list DIR"))
+                }),
         };
-        let folder = folder.map_err(|problem| reader.problems.push(problem)).unwrap_or_default();
+        let folder = folder
+            .map_err(|problem| reader.problems.push(problem))
+            .unwrap_or_default();
         if action == "install" && folder.as_os_str().as_encoded_bytes().contains(&b':') {
-            reader.problems.push(not_here("a folder with a `:` in its name cannot be on PATH", &folder));
+            reader.problems.push(not_here(
+                "a folder with a `:` in its name cannot be on PATH",
+                &folder,
+            ));
         }
         reader.answer(move |host: &Host| match action {
             "install" => install(&folder, host),
@@ -80,44 +102,77 @@ fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
 fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
     let foreign: Vec<Problem> = files(folder)
         .filter(|file| file.symlink_metadata().is_ok() && !is_ours(file))
-        .map(|file| not_here("this file is not a shim of zlaunch, and is left alone", &file))
+        .map(|file| {
+            not_here(
+                "this file is not a shim of zlaunch, and is left alone",
+                &file,
+            )
+        })
         .collect();
     if !foreign.is_empty() {
         return Err(foreign);
     }
     files(folder).try_for_each(|file| exec::write_program(&file, SHIM))?;
-    let programs = [host.programs(LAUNCHERS[0].as_ref()).next(), Some(folder.join(LAUNCHERS[0]))];
+    let programs = [
+        host.programs(LAUNCHERS[0].as_ref()).next(),
+        Some(folder.join(LAUNCHERS[0])),
+    ];
     let [first, own] = programs.map(|program| fs::canonicalize(program?).ok());
     let is_active = first.is_some() && first == own;
-    let is_found = host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
-    let without = "; zlaunch itself is not on PATH: until it is, the shims run the real programs unchanged";
+    let is_found =
+        host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
+    let without =
+        "; zlaunch itself is not on PATH: until it is, the shims run the real programs unchanged";
     let note = if is_found { "" } else { without };
-    let next = if is_active { "this folder is on PATH".to_string() } else { put_first(folder) };
-    err(&format!("{} shims in {}{note}\n{next}\n", names().len(), folder.display()));
+    let next = if is_active {
+        "this folder is on PATH".to_string()
+    } else {
+        put_first(folder)
+    };
+    err(&format!(
+        "{} shims in {}{note}\n{next}\n",
+        names().len(),
+        folder.display()
+    ));
     Ok(0)
 }
 
 fn put_first(folder: &Path) -> String {
-    format!("export PATH={}:\"$PATH\"", String::from_utf8_lossy(&quoted(folder.as_os_str())))
+    format!(
+        "export PATH={}:\"$PATH\"",
+        String::from_utf8_lossy(&quoted(folder.as_os_str()))
+    )
 }
 
 /// Warns if an environment that was activated later is before the shims on PATH.
 pub(super) fn hidden(host: &Host) -> Option<Problem> {
     let behind = |name: &&str| {
         let mut programs = host.programs(name.as_ref());
-        Some((programs.next().filter(|program| !is_shim(program))?, programs.find(|program| is_shim(program))?))
+        Some((
+            programs.next().filter(|program| !is_shim(program))?,
+            programs.find(|program| is_shim(program))?,
+        ))
     };
-    let hidden: Vec<_> = names().into_iter().filter(|name| behind(name).is_some()).collect();
+    let hidden: Vec<_> = names()
+        .into_iter()
+        .filter(|name| behind(name).is_some())
+        .collect();
     let (program, shim) = behind(hidden.first()?)?;
-    let what =
-        format!("`{}` is before the shims on PATH and hides these: {}", program.parent()?.display(), hidden.join(", "));
+    let what = format!(
+        "`{}` is before the shims on PATH and hides these: {}",
+        program.parent()?.display(),
+        hidden.join(", ")
+    );
     let fix = run(put_first(shim.parent()?)).remark("after activating the environment");
     Some(Problem::warning(Rule::Shims, what).at(&shim).fix(fix))
 }
 
 fn remove(folder: &Path, is_own: bool) -> Result<u8, Vec<Problem>> {
     let present: Vec<PathBuf> = files(folder).filter(|file| is_ours(file)).collect();
-    exec::remove(&present, folder.ancestors().take(if is_own { 2 } else { 0 }))?;
+    exec::remove(
+        &present,
+        folder.ancestors().take(if is_own { 2 } else { 0 }),
+    )?;
     err(&match present.len() {
         0 => format!("no shims in {}\n", folder.display()),
         count => format!("{count} shims removed from {}\n", folder.display()),
@@ -130,12 +185,17 @@ fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
     let rows = files(folder).filter(|file| is_ours(file)).map(|file| {
         let name = file.file_name().unwrap_or_default();
         let program = host.find_program(name);
-        let program = program.map_or("nothing on PATH".to_string(), |program| program.display().to_string());
+        let program = program.map_or("nothing on PATH".to_string(), |program| {
+            program.display().to_string()
+        });
         (name.to_string_lossy().into_owned(), program)
     });
     let table = TextTable::of_pairs(0, rows);
     if table.lines.is_empty() {
-        err(&format!("no shims in {}; `zlaunch shims install` installs them\n", folder.display()));
+        err(&format!(
+            "no shims in {}; `zlaunch shims install` installs them\n",
+            folder.display()
+        ));
     }
     out(&table.to_string())?;
     report::report(hidden(host).as_slice(), &Secrets::of(host));
@@ -143,7 +203,9 @@ fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
 }
 
 fn not_here(what: &str, place: &Path) -> Problem {
-    Problem::error(Rule::Shims, what).at(place).fix(run("zlaunch shims install DIR").remark("choose another folder"))
+    Problem::error(Rule::Shims, what)
+        .at(place)
+        .fix(run("zlaunch shims install DIR").remark("choose another folder"))
 }
 
 /// A link is not ours, wherever it points.

@@ -40,10 +40,14 @@ impl Tool for TemplatesArgs {
 
     fn read(self, mut reader: Reader) -> Requested {
         let name = reader.one(self.name, values::text);
-        let format = reader.one(self.format, one_of(REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
+        let format = reader
+            .one(self.format, one_of(REPORT_FORMATS))
+            .map_or(Format::Text, |format| format.value);
         let (search, layers) = (reader.search(self.search), reader.layers(self.layers));
         reader.answer(move |host: &Host| match name {
-            None if format == Format::Json => out(&format!("{:#}\n", json!(template::list(&search, host)))),
+            None if format == Format::Json => {
+                out(&format!("{:#}\n", json!(template::list(&search, host))))
+            }
             None => out(&template::listed(&template::list(&search, host))),
             Some(name) if self.raw => out(&template::raw(&name, &search, host)?),
             Some(name) => {
@@ -52,7 +56,9 @@ impl Tool for TemplatesArgs {
                 report::report(&template.notes, &secrets);
                 err(&template.summary(&secrets));
                 // Without layers, keys that only the user can know may still be missing.
-                let changed = (!layers.is_empty()).then(|| with_layers(&template, &layers, host)).transpose()?;
+                let changed = (!layers.is_empty())
+                    .then(|| with_layers(&template, &layers, host))
+                    .transpose()?;
                 out(&json::write(changed.as_deref().unwrap_or(&template.config)))
             }
         })

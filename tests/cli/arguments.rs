@@ -17,34 +17,70 @@ const SCRIPT: &str = "from dataclasses import dataclass\n\
 
 /// What `check` says about arguments: severity and place. `␣` is a space in a word.
 fn said(sandbox: &Sandbox, command: &str) -> Vec<(String, String)> {
-    let words = ["check", "--format", "json", "--deepspeed", "zero2", "--nproc-per-node", "2", "--"];
-    let command: Vec<String> = command.split(' ').map(|word| word.replace('␣', " ")).collect();
-    let found = sandbox.run(words.into_iter().chain(command.iter().map(String::as_str))).stdout;
-    let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command:?}: {found}"));
+    let words = [
+        "check",
+        "--format",
+        "json",
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--",
+    ];
+    let command: Vec<String> = command
+        .split(' ')
+        .map(|word| word.replace('␣', " "))
+        .collect();
+    let found = sandbox
+        .run(words.into_iter().chain(command.iter().map(String::as_str)))
+        .stdout;
+    let report: Value =
+        serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command:?}: {found}"));
     let text = |value: &Value| value.as_str().unwrap().to_string();
-    let found = report["diagnostics"].as_array().unwrap().iter().filter(|it| it["rule"] == "argument");
-    found.map(|it| (text(&it["severity"]), text(&it["where"][0]))).collect()
+    let found = report["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["rule"] == "argument");
+    found
+        .map(|it| (text(&it["severity"]), text(&it["where"][0])))
+        .collect()
 }
 
 fn refused(sandbox: &Sandbox, command: &str, arguments: &str) {
     let expected = ("error".to_string(), arguments.to_string());
-    assert_eq!(said(sandbox, &format!("{command} {arguments}")), [expected], "{command} {arguments}");
+    assert_eq!(
+        said(sandbox, &format!("{command} {arguments}")),
+        [expected],
+        "{command} {arguments}"
+    );
 }
 
 fn warned(sandbox: &Sandbox, command: &str, arguments: &str) {
     let expected = ("warning".to_string(), arguments.to_string());
-    assert_eq!(said(sandbox, &format!("{command} {arguments}")), [expected], "{command} {arguments}");
+    assert_eq!(
+        said(sandbox, &format!("{command} {arguments}")),
+        [expected],
+        "{command} {arguments}"
+    );
 }
 
 fn accepted(sandbox: &Sandbox, command: &str, arguments: &str) {
-    assert_eq!(said(sandbox, &format!("{command} {arguments}")), [], "{command} {arguments}");
+    assert_eq!(
+        said(sandbox, &format!("{command} {arguments}")),
+        [],
+        "{command} {arguments}"
+    );
 }
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
-    for (package, version) in
-        [("transformers", "5.19.0"), ("ms_swift", "4.6.0"), ("trl", "0.29.1"), ("llamafactory", "0.9.5")]
-    {
+    for (package, version) in [
+        ("transformers", "5.19.0"),
+        ("ms_swift", "4.6.0"),
+        ("trl", "0.29.1"),
+        ("llamafactory", "0.9.5"),
+    ] {
         sandbox.installed(package, version);
     }
     sandbox.file("train.py", SCRIPT);
@@ -90,13 +126,22 @@ fn values_of_another_type_and_choices_that_are_none() {
         accepted(&sandbox, swift, right);
     }
     let trl = "trl sft --model_name_or_path a/b --dataset_name c/d";
-    for wrong in ["--dtype float8", "--gradient_checkpointing perhaps", "--lr", "--per_device", "--report_to nonsense"]
-    {
+    for wrong in [
+        "--dtype float8",
+        "--gradient_checkpointing perhaps",
+        "--lr",
+        "--per_device",
+        "--report_to nonsense",
+    ] {
         refused(&sandbox, trl, wrong);
     }
     // `Optional[bool]` of TRL, `bool` of transformers.
     refused(&sandbox, trl, "--bf16");
-    accepted(&sandbox, "python train.py --model_name_or_path a/b", "--bf16");
+    accepted(
+        &sandbox,
+        "python train.py --model_name_or_path a/b",
+        "--bf16",
+    );
     accepted(&sandbox, trl, "--accelerator_option 3");
 }
 
@@ -104,15 +149,27 @@ fn values_of_another_type_and_choices_that_are_none() {
 fn names_follow_the_version() {
     let sandbox = sandbox();
     let script = "python train.py --model_name_or_path a/b --max_length 3";
-    for gone in ["--warmup_ratio", "--no_cuda", "--overwrite_output_dir", "--evaluation_strategy", "--group_by_length"]
-    {
+    for gone in [
+        "--warmup_ratio",
+        "--no_cuda",
+        "--overwrite_output_dir",
+        "--evaluation_strategy",
+        "--group_by_length",
+    ] {
         refused(&sandbox, script, gone);
     }
     accepted(&sandbox, script, "--eval_strategy no");
     sandbox.installed("transformers", "4.40.2");
-    accepted(&sandbox, script, "--warmup_ratio 0.1 --no_cuda --evaluation_strategy no");
+    accepted(
+        &sandbox,
+        script,
+        "--warmup_ratio 0.1 --no_cuda --evaluation_strategy no",
+    );
     refused(&sandbox, script, "--eval_strategy");
-    assert_eq!(said(&sandbox, &format!("{script} --eval_strategy no")).len(), 1);
+    assert_eq!(
+        said(&sandbox, &format!("{script} --eval_strategy no")).len(),
+        1
+    );
     // Between 4.40.2 and 4.41.2, which has it.
     sandbox.installed("transformers", "4.41.0");
     accepted(&sandbox, script, "--eval_strategy no");
@@ -140,7 +197,10 @@ fn a_script_is_judged_as_far_as_it_can_be_read() {
     with("max_length: int = 512", "optim: str = 'adamx'");
     accepted(&sandbox, script, "--optim adamx");
     // A class from elsewhere may have any option, but not one of transformers' again.
-    with("from dataclasses import dataclass\n", "from elsewhere import More\n");
+    with(
+        "from dataclasses import dataclass\n",
+        "from elsewhere import More\n",
+    );
     with("(ModelArguments, ", "(ModelArguments, More, ");
     accepted(&sandbox, script, "--nosuch");
     refused(&sandbox, script, "--optim adamx");
@@ -158,15 +218,31 @@ fn a_script_is_judged_as_far_as_it_can_be_read() {
 #[test]
 fn a_mapping_is_not_read_like_words() {
     let sandbox = sandbox();
-    let run = |more: &str| sandbox.file("run.yaml", format!("stage: sft\nmodel_name_or_path: a/b\n{more}\n"));
-    for (wrong, place) in
-        [("lr: 1", "run.yaml:3:1"), ("optim: adamx", "run.yaml:3:8"), ("report_to: nonsense", "run.yaml:3:12")]
-    {
+    let run = |more: &str| {
+        sandbox.file(
+            "run.yaml",
+            format!("stage: sft\nmodel_name_or_path: a/b\n{more}\n"),
+        )
+    };
+    for (wrong, place) in [
+        ("lr: 1", "run.yaml:3:1"),
+        ("optim: adamx", "run.yaml:3:8"),
+        ("report_to: nonsense", "run.yaml:3:12"),
+    ] {
         run(wrong);
         let expected = ("error".to_string(), place.to_string());
-        assert_eq!(said(&sandbox, "llamafactory-cli train run.yaml"), [expected], "{wrong}");
+        assert_eq!(
+            said(&sandbox, "llamafactory-cli train run.yaml"),
+            [expected],
+            "{wrong}"
+        );
     }
-    for right in ["learning_rate: 1", "dataset: [a, b]", "report_to: wandb", "optim: ${optim}"] {
+    for right in [
+        "learning_rate: 1",
+        "dataset: [a, b]",
+        "report_to: wandb",
+        "optim: ${optim}",
+    ] {
         run(right);
         accepted(&sandbox, "llamafactory-cli train", "run.yaml");
     }
@@ -176,23 +252,45 @@ fn a_mapping_is_not_read_like_words() {
 #[test]
 fn after_a_run_file_of_llamafactory_options_have_no_dashes() {
     let mut sandbox = sandbox();
-    sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: a/b\nmax_grad_norm: 0.5\n");
-    accepted(&sandbox, "llamafactory-cli train", "run.yaml learning_rate=1e-4");
+    sandbox.file(
+        "run.yaml",
+        "stage: sft\nmodel_name_or_path: a/b\nmax_grad_norm: 0.5\n",
+    );
+    accepted(
+        &sandbox,
+        "llamafactory-cli train",
+        "run.yaml learning_rate=1e-4",
+    );
     let line = "llamafactory-cli train run.yaml --learning_rate 1e-4 --bf16 --seed=3";
     let given = "--learning_rate 1e-4 --bf16 --seed=3".to_string();
     assert_eq!(said(&sandbox, line), [("error".to_string(), given.clone())]);
-    let words = ["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "gradient_clipping=1", "--"];
+    let words = [
+        "--nproc-per-node",
+        "2",
+        "--deepspeed",
+        "zero2",
+        "--set",
+        "gradient_clipping=1",
+        "--",
+    ];
     let command: Vec<&str> = line.split(' ').collect();
     sandbox.launch(&words[..6], &command).refused(&[
         "did you mean `learning_rate=1e-4 bf16=true seed=3`?",
         "`gradient_clipping` is 1 in the config",
         "--> run.yaml:3:1",
     ]);
-    sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: a/b\nfp16: true\nbf16: true\n");
-    sandbox.launch(&words[..4], &command[..3]).refused(&["--> run.yaml:3:1", "help: fp16: false"]);
+    sandbox.file(
+        "run.yaml",
+        "stage: sft\nmodel_name_or_path: a/b\nfp16: true\nbf16: true\n",
+    );
+    sandbox
+        .launch(&words[..4], &command[..3])
+        .refused(&["--> run.yaml:3:1", "help: fp16: false"]);
     sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: a/b\n");
     let clips = [&words[..5], &["gradient_clipping=0.7"]].concat();
-    sandbox.launch(&clips, &command[..3]).refused(&["or max_grad_norm: 0.7 (for the trainer)"]);
+    sandbox
+        .launch(&clips, &command[..3])
+        .refused(&["or max_grad_norm: 0.7 (for the trainer)"]);
     sandbox.var("ALLOW_EXTRA_ARGS", "1");
     assert_eq!(said(&sandbox, line), [("warning".to_string(), given)]);
 }
@@ -203,20 +301,35 @@ fn what_transformers_refuses_holds_for_a_script_that_leaves_its_arguments_alone(
     let script = "python train.py --model_name_or_path a/b --save_strategy steps";
     refused(&sandbox, script, "--load_best_model_at_end");
     accepted(&sandbox, script, "--load_best_model_at_end false");
-    sandbox.file("train.py", SCRIPT.replace("max_length: int = 512", "def __post_init__(self): pass"));
+    sandbox.file(
+        "train.py",
+        SCRIPT.replace("max_length: int = 512", "def __post_init__(self): pass"),
+    );
     accepted(&sandbox, script, "--load_best_model_at_end");
 }
 
 #[test]
 fn what_is_abbreviated_is_not_missing() {
     let sandbox = sandbox();
-    sandbox.put("env/lib/python3.11/site-packages/trl/scripts/sft.py", "model_args.model_name_or_path\n");
+    sandbox.put(
+        "env/lib/python3.11/site-packages/trl/scripts/sft.py",
+        "model_args.model_name_or_path\n",
+    );
     // TRL ignores what it does not know, so a misspelt one is missing too.
-    for (arguments, is_missing) in
-        [("", true), (" --model_name a/b", false), (" --model-name a/b", false), (" --model_nam_or_path a/b", true)]
-    {
-        let command = format!("check --deepspeed zero2 --nproc-per-node 2 -- trl sft --dataset_name c/d{arguments}");
+    for (arguments, is_missing) in [
+        ("", true),
+        (" --model_name a/b", false),
+        (" --model-name a/b", false),
+        (" --model_nam_or_path a/b", true),
+    ] {
+        let command = format!(
+            "check --deepspeed zero2 --nproc-per-node 2 -- trl sft --dataset_name c/d{arguments}"
+        );
         let found = sandbox.run(command.split(' ')).stdout;
-        assert_eq!(found.contains("error[argument-missing]"), is_missing, "{command}: {found}");
+        assert_eq!(
+            found.contains("error[argument-missing]"),
+            is_missing,
+            "{command}: {found}"
+        );
     }
 }

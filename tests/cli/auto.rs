@@ -25,7 +25,10 @@ fn filled(line: &str) -> Value {
     let sandbox = Sandbox::new();
     model(&sandbox, &json!({"hidden_size": 3584}));
     let command: Vec<&str> = line.split(' ').collect();
-    sandbox.config(&["--deepspeed", ALL, "--allow", "swift-optimizer"], &command)
+    sandbox.config(
+        &["--deepspeed", ALL, "--allow", "swift-optimizer"],
+        &command,
+    )
 }
 
 #[test]
@@ -52,8 +55,16 @@ fn what_another_argument_decides_is_left() {
     let sandbox = Sandbox::new();
     model(&sandbox, &json!({"hidden_size": 3584}));
     for (words, key, why) in [
-        ("--bf16 --half_precision_backend apex", "bf16.enabled", "--half_precision_backend decides too"),
-        ("--bf16 --fp16_backend apex", "bf16.enabled", "--half_precision_backend decides too"),
+        (
+            "--bf16 --half_precision_backend apex",
+            "bf16.enabled",
+            "--half_precision_backend decides too",
+        ),
+        (
+            "--bf16 --fp16_backend apex",
+            "bf16.enabled",
+            "--half_precision_backend decides too",
+        ),
         ("--bf16 --no_bf16", "bf16.enabled", "--no_bf16 is also set"),
         (
             "--model_name_or_path model --config_name c",
@@ -65,25 +76,64 @@ fn what_another_argument_decides_is_left() {
             BUCKET,
             "needs the model's hidden_size: --config_overrides decides too",
         ),
-        ("--config_name c", BUCKET, "needs the model's hidden_size: --model_name_or_path is not set"),
-        ("--max_grad_norm inf", "gradient_clipping", "--max_grad_norm inf cannot be written as JSON"),
-        ("--max_grad_nor 1", "gradient_clipping", "--max_grad_nor may abbreviate --max_grad_norm: write it out"),
-        ("--parallelism_config x --per_device_train_batch_size 1", MICRO, "--parallelism_config may divide it"),
-        ("--per_device_train_batch_size $N", MICRO, "--per_device_train_batch_size $N is not resolved yet"),
+        (
+            "--config_name c",
+            BUCKET,
+            "needs the model's hidden_size: --model_name_or_path is not set",
+        ),
+        (
+            "--max_grad_norm inf",
+            "gradient_clipping",
+            "--max_grad_norm inf cannot be written as JSON",
+        ),
+        (
+            "--max_grad_nor 1",
+            "gradient_clipping",
+            "--max_grad_nor may abbreviate --max_grad_norm: write it out",
+        ),
+        (
+            "--parallelism_config x --per_device_train_batch_size 1",
+            MICRO,
+            "--parallelism_config may divide it",
+        ),
+        (
+            "--per_device_train_batch_size $N",
+            MICRO,
+            "--per_device_train_batch_size $N is not resolved yet",
+        ),
     ] {
-        let command: Vec<&str> = ["python", "x.py"].into_iter().chain(words.split(' ')).collect();
+        let command: Vec<&str> = ["python", "x.py"]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
         let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", ALL], &command);
-        let left = plan["left_auto"].as_array().unwrap().iter().find(|left| left["key"] == key);
-        assert_eq!(left.map(|left| &left["why"]), Some(&why.into()), "{words}: {}", plan["left_auto"]);
+        let left = plan["left_auto"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|left| left["key"] == key);
+        assert_eq!(
+            left.map(|left| &left["why"]),
+            Some(&why.into()),
+            "{words}: {}",
+            plan["left_auto"]
+        );
     }
 }
 
 #[test]
 fn nothing_given_means_nothing_guessed() {
     let sandbox = Sandbox::new();
-    let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", ALL], &["python", "x.py"]);
-    let left: Vec<&str> =
-        plan["left_auto"].as_array().unwrap().iter().map(|left| left["key"].as_str().unwrap()).collect();
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", ALL],
+        &["python", "x.py"],
+    );
+    let left: Vec<&str> = plan["left_auto"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|left| left["key"].as_str().unwrap())
+        .collect();
     for key in [
         "train_batch_size",
         "train_micro_batch_size_per_gpu",
@@ -104,35 +154,59 @@ fn nothing_given_means_nothing_guessed() {
     ] {
         assert!(left.contains(&key), "{key} is not in {left:?}");
     }
-    assert!(plan["left_auto"].as_array().unwrap().iter().all(|left| !left["why"].as_str().unwrap().is_empty()));
+    assert!(
+        plan["left_auto"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|left| !left["why"].as_str().unwrap().is_empty())
+    );
     let unfilled = sandbox.plan(
         &["--no-fill", "--nproc-per-node", "2", "--deepspeed", ALL],
         &["python", "x.py", "--bf16", "--max_grad_norm", "1"],
     );
-    assert_eq!((&unfilled["config"]["bf16"]["enabled"], &unfilled["fills"]), (&"auto".into(), &json!([])));
+    assert_eq!(
+        (&unfilled["config"]["bf16"]["enabled"], &unfilled["fills"]),
+        (&"auto".into(), &json!([]))
+    );
 }
 
 #[test]
 fn what_rewrites_the_batch_later_keeps_it_auto() {
-    for more in ["--sequence_parallel_size 2", "--callbacks deepspeed_elastic", "--parallelism_config x"] {
-        let line = format!("swift sft --per_device_train_batch_size 4 --gradient_accumulation_steps 2 {more}");
+    for more in [
+        "--sequence_parallel_size 2",
+        "--callbacks deepspeed_elastic",
+        "--parallelism_config x",
+    ] {
+        let line = format!(
+            "swift sft --per_device_train_batch_size 4 --gradient_accumulation_steps 2 {more}"
+        );
         let config = filled(&line);
         assert_eq!(
-            (&config["train_batch_size"], &config["train_micro_batch_size_per_gpu"]),
+            (
+                &config["train_batch_size"],
+                &config["train_micro_batch_size_per_gpu"]
+            ),
             (&"auto".into(), &"auto".into()),
             "{more}"
         );
     }
     // transformers refuses this one at stage 3.
     let tries = [SWIFT, &["--auto_find_batch_size"]].concat();
-    assert_eq!(Sandbox::new().config(&["--deepspeed", "zero2"], &tries)["train_batch_size"], "auto");
+    assert_eq!(
+        Sandbox::new().config(&["--deepspeed", "zero2"], &tries)["train_batch_size"],
+        "auto"
+    );
 }
 
 #[test]
 fn precision_as_each_front_end_reads_it() {
     let pair = |line: &str| {
         let config = filled(line);
-        (config["fp16"]["enabled"].clone(), config["bf16"]["enabled"].clone())
+        (
+            config["fp16"]["enabled"].clone(),
+            config["bf16"]["enabled"].clone(),
+        )
     };
     let auto = Value::from("auto");
     for (line, fp16, bf16) in [
@@ -142,7 +216,11 @@ fn precision_as_each_front_end_reads_it() {
         ("python x.py --fp16=yes", json!(true), json!(false)),
         ("python x.py --fp16_full_eval", json!(true), auto.clone()),
         ("python x.py", auto.clone(), auto.clone()),
-        ("swift sft --torch_dtype bfloat16", json!(false), json!(true)),
+        (
+            "swift sft --torch_dtype bfloat16",
+            json!(false),
+            json!(true),
+        ),
         ("swift sft --torch_dtype float16", json!(true), json!(false)),
         // ms-swift trains float32 models in mixed precision with fp16.
         ("swift sft --torch_dtype float32", json!(true), json!(false)),
@@ -159,16 +237,29 @@ fn hidden_sizes_below_stage_3() {
     let stage2 = ALL.replace("\"stage\": 3", "\"stage\": 2");
     let zero = |command: &str| {
         let options = ["--deepspeed", &stage2, "--allow", "swift-optimizer"];
-        sandbox.config(&options, &command.split(' ').collect::<Vec<_>>())["zero_optimization"].clone()
+        sandbox.config(&options, &command.split(' ').collect::<Vec<_>>())["zero_optimization"]
+            .clone()
     };
     model(&sandbox, &json!({"hidden_size": 64}));
-    assert_eq!(zero("python x.py --model_name_or_path model")["stage3_prefetch_bucket_size"], 3686);
+    assert_eq!(
+        zero("python x.py --model_name_or_path model")["stage3_prefetch_bucket_size"],
+        3686
+    );
     // accelerate fills these below stage 3, and it does not look into text_config.
     model(&sandbox, &json!({"text_config": {"hidden_size": 64}}));
     let hf = zero("python x.py --model_name_or_path model");
-    assert_eq!((&hf["reduce_bucket_size"], &hf["stage3_prefetch_bucket_size"]), (&4096.into(), &"auto".into()));
+    assert_eq!(
+        (
+            &hf["reduce_bucket_size"],
+            &hf["stage3_prefetch_bucket_size"]
+        ),
+        (&4096.into(), &"auto".into())
+    );
     // ms-swift copies the size to the top of the config first.
-    assert_eq!(zero("swift sft --model model")["stage3_prefetch_bucket_size"], 3686);
+    assert_eq!(
+        zero("swift sft --model model")["stage3_prefetch_bucket_size"],
+        3686
+    );
 }
 
 #[test]
@@ -181,22 +272,36 @@ fn nine_tenths_is_pythons_int() {
         config["zero_optimization"]["stage3_prefetch_bucket_size"].clone()
     };
     // python3 -c 'print([int(0.9*h*h) for h in (3584, 4096, 5120, 8192, 64, 7)])'
-    for (h, size) in
-        [(3584, 11_560_550), (4096, 15_099_494), (5120, 23_592_960), (8192, 60_397_977), (64, 3686), (7, 44)]
-    {
+    for (h, size) in [
+        (3584, 11_560_550),
+        (4096, 15_099_494),
+        (5120, 23_592_960),
+        (8192, 60_397_977),
+        (64, 3686),
+        (7, 44),
+    ] {
         assert_eq!(prefetch(h), json!(size), "{h}");
     }
     // Older ones do not round it, which the DeepSpeed of their time takes.
     sandbox.installed("transformers", "4.44.2");
     sandbox.installed("deepspeed", "0.14.5");
-    assert_eq!((prefetch(5120), prefetch(64)), (json!(23_592_960), json!(3686.4)));
+    assert_eq!(
+        (prefetch(5120), prefetch(64)),
+        (json!(23_592_960), json!(3686.4))
+    );
 }
 
 #[test]
 fn grpo_keeps_its_own_prefetch_rule() {
     let config = filled("swift rlhf --rlhf_type grpo --model model");
-    assert_eq!(config["zero_optimization"]["stage3_prefetch_bucket_size"], "auto");
-    assert_eq!(config["zero_optimization"]["reduce_bucket_size"], 12_845_056);
+    assert_eq!(
+        config["zero_optimization"]["stage3_prefetch_bucket_size"],
+        "auto"
+    );
+    assert_eq!(
+        config["zero_optimization"]["reduce_bucket_size"],
+        12_845_056
+    );
 }
 
 #[test]
@@ -204,21 +309,38 @@ fn accelerates_variables_are_left_to_accelerate() {
     let mut sandbox = Sandbox::new();
     sandbox.var("ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE", "cpu");
     let config = sandbox.config(&["--deepspeed", ALL], &["python", "x.py"]);
-    assert_eq!(config["zero_optimization"]["offload_param"]["device"], "auto");
-    assert_eq!(config["zero_optimization"]["offload_optimizer"]["device"], "none");
+    assert_eq!(
+        config["zero_optimization"]["offload_param"]["device"],
+        "auto"
+    );
+    assert_eq!(
+        config["zero_optimization"]["offload_optimizer"]["device"],
+        "none"
+    );
 }
 
 #[test]
 fn arguments_the_trainer_would_refuse() {
     let sandbox = Sandbox::new();
     for (line, words) in [
-        ("swift sft --per_device_train_batch_size four", ["--per_device_train_batch_size four", "an integer"]),
-        ("swift sft --max_grad_norm -1e-5", ["--max_grad_norm", "--max_grad_norm=VALUE"]),
+        (
+            "swift sft --per_device_train_batch_size four",
+            ["--per_device_train_batch_size four", "an integer"],
+        ),
+        (
+            "swift sft --max_grad_norm -1e-5",
+            ["--max_grad_norm", "--max_grad_norm=VALUE"],
+        ),
         ("swift sft --bf16", ["`--bf16` alone", "true or false"]),
-        ("python x.py --bf16 maybe", ["--bf16 maybe", "true or false"]),
+        (
+            "python x.py --bf16 maybe",
+            ["--bf16 maybe", "true or false"],
+        ),
     ] {
         let command: Vec<&str> = line.split(' ').collect();
-        sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &command).refused(&words);
+        sandbox
+            .launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &command)
+            .refused(&words);
     }
     assert!(!sandbox.executed());
 }
@@ -233,8 +355,10 @@ fn mismatches_are_reported_together_with_both_sides() {
     let path = sandbox.file("my.json", config.to_string());
     let command = "swift sft --per_device_train_batch_size 2 --gradient_accumulation_steps 8 --max_grad_norm 0.5 --learning_rate 1e-5 --torch_dtype bfloat16 \
                    --adam_beta1 0.9 --adam_beta2 0.95";
-    let run = sandbox
-        .launch(&["--nproc-per-node", "2", "--deepspeed", "my.json"], &command.split_whitespace().collect::<Vec<_>>());
+    let run = sandbox.launch(
+        &["--nproc-per-node", "2", "--deepspeed", "my.json"],
+        &command.split_whitespace().collect::<Vec<_>>(),
+    );
     run.refused(&[
         "`train_micro_batch_size_per_gpu` is 4 in the config, but `--per_device_train_batch_size` makes it 2",
         "`gradient_accumulation_steps` is \"8\" in the config, but `--gradient_accumulation_steps` makes it 8",
@@ -244,16 +368,35 @@ fn mismatches_are_reported_together_with_both_sides() {
         "--max_grad_norm",
         &format!("{}:1:", path.display()),
     ]);
-    assert_eq!(run.stderr.matches("error[mismatch]: ").count(), 5, "{}", run.stderr);
+    assert_eq!(
+        run.stderr.matches("error[mismatch]: ").count(),
+        5,
+        "{}",
+        run.stderr
+    );
     assert!(!sandbox.executed());
     let equal = sandbox.launch(
-        &["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "gradient_clipping=1.0"],
+        &[
+            "--nproc-per-node",
+            "2",
+            "--deepspeed",
+            "zero2",
+            "--set",
+            "gradient_clipping=1.0",
+        ],
         &["swift", "sft", "--max_grad_norm", "1"],
     );
     assert_eq!(equal.status, Some(0), "1 equals 1.0: {}", equal.stderr);
     sandbox
         .launch(
-            &["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "gradient_clipping=2"],
+            &[
+                "--nproc-per-node",
+                "2",
+                "--deepspeed",
+                "zero2",
+                "--set",
+                "gradient_clipping=2",
+            ],
             &["swift", "sft", "--max_grad_norm", "1"],
         )
         .refused(&["--set gradient_clipping=2"]);
@@ -269,8 +412,23 @@ fn an_auto_nobody_fills_is_refused_for_everyone() {
         "made.up=auto",
     ] {
         let key = set.split('=').next().unwrap();
-        for command in [&["swift", "sft"][..], &["python", "x.py", "--deepspeed_config", "zero2"]] {
-            sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", set], command).refused(&[key]);
+        for command in [
+            &["swift", "sft"][..],
+            &["python", "x.py", "--deepspeed_config", "zero2"],
+        ] {
+            sandbox
+                .launch(
+                    &[
+                        "--nproc-per-node",
+                        "2",
+                        "--deepspeed",
+                        "zero2",
+                        "--set",
+                        set,
+                    ],
+                    command,
+                )
+                .refused(&[key]);
         }
     }
 }
@@ -279,12 +437,14 @@ fn an_auto_nobody_fills_is_refused_for_everyone() {
 fn plain_scripts_get_no_auto_at_all() {
     let sandbox = Sandbox::new();
     let plain = ["python", "x.py", "--deepspeed_config", "zero2"];
-    sandbox.launch(&["--nproc-per-node", "2"], &plain).refused(&[
-        "--set train_micro_batch_size_per_gpu=1",
-        "--set gradient_accumulation_steps=1",
-        "--set gradient_clipping=1.0",
-        "--set bf16.enabled=true",
-    ]);
+    sandbox
+        .launch(&["--nproc-per-node", "2"], &plain)
+        .refused(&[
+            "--set train_micro_batch_size_per_gpu=1",
+            "--set gradient_accumulation_steps=1",
+            "--set gradient_clipping=1.0",
+            "--set bf16.enabled=true",
+        ]);
     let sets = [
         "train_micro_batch_size_per_gpu=4",
         "gradient_accumulation_steps=2",
@@ -292,29 +452,48 @@ fn plain_scripts_get_no_auto_at_all() {
         "bf16.enabled=true",
         "fp16.enabled=false",
     ];
-    let options: Vec<&str> =
-        ["--nproc-per-node", "2"].into_iter().chain(sets.iter().flat_map(|set| ["--set", set])).collect();
+    let options: Vec<&str> = ["--nproc-per-node", "2"]
+        .into_iter()
+        .chain(sets.iter().flat_map(|set| ["--set", set]))
+        .collect();
     let plan = sandbox.plan(&options, &plain);
     assert!(!plan["config"].to_string().contains("\"auto\""));
-    assert_eq!(plan["config"].get("train_batch_size"), None, "DeepSpeed infers it");
+    assert_eq!(
+        plan["config"].get("train_batch_size"),
+        None,
+        "DeepSpeed infers it"
+    );
     let zenflow = [
         "zero_optimization.zenflow.select_strategy=auto",
         "zero_optimization.zenflow.topk_ratio=0.1",
         "zero_optimization.offload_optimizer.device=cpu",
         "optimizer.type=AdamW",
     ];
-    let options: Vec<&str> = options.into_iter().chain(zenflow.iter().flat_map(|set| ["--set", set])).collect();
-    assert_eq!(sandbox.plan(&options, &plain)["config"]["zero_optimization"]["zenflow"]["select_strategy"], "auto");
+    let options: Vec<&str> = options
+        .into_iter()
+        .chain(zenflow.iter().flat_map(|set| ["--set", set]))
+        .collect();
+    assert_eq!(
+        sandbox.plan(&options, &plain)["config"]["zero_optimization"]["zenflow"]["select_strategy"],
+        "auto"
+    );
     // DeepSpeed itself understands these, and no others.
     for (config, is_fine) in [
         (r#"{"pipeline": {"stages": "auto"}}"#, true),
         (r#"{"data_types": {"keep_in_fp32_modules": "auto"}}"#, true),
-        (r#"{"expert_parallel": {"load_balance_coeff": "auto"}}"#, false),
+        (
+            r#"{"expert_parallel": {"load_balance_coeff": "auto"}}"#,
+            false,
+        ),
         (r#"{"pipeline": {"partition": "auto"}}"#, false),
     ] {
         sandbox.file("ds.json", config);
         let checked = sandbox.run(["check", "ds.json"]).stdout;
-        assert_eq!(!checked.contains("cannot be \"auto\""), is_fine, "{config}: {checked}");
+        assert_eq!(
+            !checked.contains("cannot be \"auto\""),
+            is_fine,
+            "{config}: {checked}"
+        );
     }
 }
 
@@ -348,7 +527,13 @@ fn a_later_abbreviation_makes_a_value_unclear() {
     let config = filled(
         "python x.py --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --gradient_accumulation_st 8",
     );
-    assert_eq!((&config["gradient_accumulation_steps"], &config["train_batch_size"]), (&"auto".into(), &"auto".into()));
+    assert_eq!(
+        (
+            &config["gradient_accumulation_steps"],
+            &config["train_batch_size"]
+        ),
+        (&"auto".into(), &"auto".into())
+    );
     let config = filled("python x.py --warmup_steps 10 --warmup_ratio 0.1");
     assert_eq!(config["scheduler"]["params"]["warmup_num_steps"], "auto");
 }
@@ -356,21 +541,54 @@ fn a_later_abbreviation_makes_a_value_unclear() {
 #[test]
 fn a_trainer_that_fills_auto_itself_is_left_its_keys() {
     let sandbox = Sandbox::new();
-    let plan = sandbox.plan(&["--deepspeed", "zero3", "--nproc-per-node", "2"], &["xtuner", "train", "config.py"]);
+    let plan = sandbox.plan(
+        &["--deepspeed", "zero3", "--nproc-per-node", "2"],
+        &["xtuner", "train", "config.py"],
+    );
     let left = plan["left_auto"].as_array().unwrap();
-    let why = |key: &str| left.iter().find(|it| it["key"] == key).and_then(|it| it["why"].as_str()).unwrap_or_default();
-    assert!(why("train_micro_batch_size_per_gpu").contains("train_dataloader.batch_size"), "{left:?}");
-    assert!(why("bf16.enabled").contains("GPU") && why("gradient_clipping").contains("max_norm"), "{left:?}");
-    assert!(why("zero_optimization.reduce_bucket_size").contains("DeepSpeed uses its default"), "{left:?}");
+    let why = |key: &str| {
+        left.iter()
+            .find(|it| it["key"] == key)
+            .and_then(|it| it["why"].as_str())
+            .unwrap_or_default()
+    };
+    assert!(
+        why("train_micro_batch_size_per_gpu").contains("train_dataloader.batch_size"),
+        "{left:?}"
+    );
+    assert!(
+        why("bf16.enabled").contains("GPU") && why("gradient_clipping").contains("max_norm"),
+        "{left:?}"
+    );
+    assert!(
+        why("zero_optimization.reduce_bucket_size").contains("DeepSpeed uses its default"),
+        "{left:?}"
+    );
     // Nobody fills this one, and DeepSpeed would compare the text with a number.
-    assert!(plan["config"].get("train_batch_size").is_none(), "{}", plan["config"]);
+    assert!(
+        plan["config"].get("train_batch_size").is_none(),
+        "{}",
+        plan["config"]
+    );
     assert_eq!(plan["fills"], serde_json::json!([]));
 
-    let overwritten = ["--set", "gradient_clipping=0.5", "--set", "train_batch_size=64"];
-    let options: Vec<&str> =
-        ["--deepspeed", "zero2_offload", "--nproc-per-node", "2"].into_iter().chain(overwritten).collect();
+    let overwritten = [
+        "--set",
+        "gradient_clipping=0.5",
+        "--set",
+        "train_batch_size=64",
+    ];
+    let options: Vec<&str> = ["--deepspeed", "zero2_offload", "--nproc-per-node", "2"]
+        .into_iter()
+        .chain(overwritten)
+        .collect();
     let plan = sandbox.plan(&options, &["xtuner", "train", "config.py"]);
-    let rules: Vec<_> = plan["diagnostics"].as_array().unwrap().iter().map(|it| it["rule"].as_str().unwrap()).collect();
+    let rules: Vec<_> = plan["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["rule"].as_str().unwrap())
+        .collect();
     assert_eq!(rules, ["batch-product", "trainer-optimizer", "no-effect"]);
 }
 
@@ -378,16 +596,48 @@ fn a_trainer_that_fills_auto_itself_is_left_its_keys() {
 #[test]
 fn what_a_reference_model_gets_is_not_filled() {
     let sandbox = Sandbox::new();
-    let llamafactory = ["llamafactory-cli", "train", "--model_name_or_path", "a/b", "--stage"];
+    let llamafactory = [
+        "llamafactory-cli",
+        "train",
+        "--model_name_or_path",
+        "a/b",
+        "--stage",
+    ];
     for (command, is_left) in [
         ([&llamafactory[..], &["dpo"]].concat(), true),
         ([&llamafactory[..], &["sft"]].concat(), false),
-        (vec!["trl", "kto", "--model_name_or_path", "a/b", "--dataset_name", "c/d"], true),
-        (vec!["trl", "sft", "--model_name_or_path", "a/b", "--dataset_name", "c/d"], false),
+        (
+            vec![
+                "trl",
+                "kto",
+                "--model_name_or_path",
+                "a/b",
+                "--dataset_name",
+                "c/d",
+            ],
+            true,
+        ),
+        (
+            vec![
+                "trl",
+                "sft",
+                "--model_name_or_path",
+                "a/b",
+                "--dataset_name",
+                "c/d",
+            ],
+            false,
+        ),
     ] {
         let plan = sandbox.plan(&["--deepspeed", "zero3", "--nproc-per-node", "2"], &command);
         let mut left = plan["left_auto"].as_array().unwrap().iter();
-        let bucket = left.find(|it| it["key"] == "zero_optimization.reduce_bucket_size").unwrap();
-        assert_eq!(bucket["why"] == "the reference model gets it unchanged", is_left, "{command:?}: {bucket}");
+        let bucket = left
+            .find(|it| it["key"] == "zero_optimization.reduce_bucket_size")
+            .unwrap();
+        assert_eq!(
+            bucket["why"] == "the reference model gets it unchanged",
+            is_left,
+            "{command:?}: {bucket}"
+        );
     }
 }

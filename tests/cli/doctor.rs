@@ -8,17 +8,33 @@ use serde_json::Value;
 
 use crate::sandbox::{Run, SWIFT, Sandbox};
 
-const OFFLOAD: &[&str] = &["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_offload"];
+const OFFLOAD: &[&str] = &[
+    "--dry-run",
+    "--nproc-per-node",
+    "2",
+    "--deepspeed",
+    "zero3_offload",
+];
 
 /// A lock that a killed compiler left two hours ago.
 fn leave_lock(sandbox: &Sandbox, folder: &str) {
     let path = sandbox.put(&format!("{folder}/cpu_adam/lock"), "");
     let then = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
-    File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+    File::options()
+        .write(true)
+        .open(path)
+        .unwrap()
+        .set_modified(then)
+        .unwrap();
 }
 
 fn rules(report: &Value) -> Vec<&str> {
-    report["diagnostics"].as_array().unwrap().iter().map(|it| it["rule"].as_str().unwrap()).collect()
+    report["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["rule"].as_str().unwrap())
+        .collect()
 }
 
 /// The report, and exit status 1 if there is an error in it.
@@ -26,7 +42,11 @@ fn rules(report: &Value) -> Vec<&str> {
 fn answer(run: &Run) -> Value {
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
     let is_error = |it: &Value| it["severity"] == "error";
-    let has_errors = report["diagnostics"].as_array().unwrap().iter().any(is_error);
+    let has_errors = report["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(is_error);
     assert_eq!(run.status, Some(i32::from(has_errors)), "{run:?}");
     report
 }
@@ -36,9 +56,17 @@ fn a_report_needs_no_command_and_never_fails() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(["doctor"]);
     run.succeeded_silently();
-    for word in
-        ["machine\n", "limits\n", "python\n", "launch\n", "folders\n", "Linux", "deepspeed", "0.19.8", "/dev/shm"]
-    {
+    for word in [
+        "machine\n",
+        "limits\n",
+        "python\n",
+        "launch\n",
+        "folders\n",
+        "Linux",
+        "deepspeed",
+        "0.19.8",
+        "/dev/shm",
+    ] {
         assert!(run.stdout.contains(word), "{word}: {}", run.stdout);
     }
     // The interpreter of `swift`.
@@ -53,15 +81,39 @@ fn a_report_needs_no_command_and_never_fails() {
 #[test]
 fn a_command_is_planned_but_not_started() {
     let sandbox = Sandbox::new();
-    let words = ["doctor", "--format", "json", "--deepspeed", "zero3_offload", "--nproc-per-node", "2", "--"];
+    let words = [
+        "doctor",
+        "--format",
+        "json",
+        "--deepspeed",
+        "zero3_offload",
+        "--nproc-per-node",
+        "2",
+        "--",
+    ];
     let report = answer(&sandbox.run(words.iter().chain(SWIFT)));
-    assert_eq!((&report["version"], &report["launch"]["trainer"]), (&1.into(), &"swift: swift sft".into()));
+    assert_eq!(
+        (&report["version"], &report["launch"]["trainer"]),
+        (&1.into(), &"swift: swift sft".into())
+    );
     assert_eq!(report["launch"]["config"], "zero3_offload (built in)");
-    assert_eq!(report["launch"]["ranks"], "2 on this machine (--nproc-per-node)");
+    assert_eq!(
+        report["launch"]["ranks"],
+        "2 on this machine (--nproc-per-node)"
+    );
     assert_eq!(report["python"]["ms-swift"], "4.6.0");
     assert!(!sandbox.executed());
     // What would be refused is shown.
-    let words = ["doctor", "--format", "json", "--deepspeed", "zero3_ofload", "--nproc-per-node", "2", "--"];
+    let words = [
+        "doctor",
+        "--format",
+        "json",
+        "--deepspeed",
+        "zero3_ofload",
+        "--nproc-per-node",
+        "2",
+        "--",
+    ];
     let report = answer(&sandbox.run(words.iter().chain(SWIFT)));
     assert!(rules(&report).contains(&"template"), "{report}");
     assert_eq!(report["launch"]["plan"], "refused");
@@ -72,7 +124,16 @@ fn a_missing_compiler_is_an_error_where_something_is_compiled() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CXX", "no-such-c++");
     for (template, severity) in [("zero3_offload", "error"), ("zero3", "warning")] {
-        let words = ["doctor", "--format", "json", "--deepspeed", template, "--nproc-per-node", "2", "--"];
+        let words = [
+            "doctor",
+            "--format",
+            "json",
+            "--deepspeed",
+            template,
+            "--nproc-per-node",
+            "2",
+            "--",
+        ];
         let report = answer(&sandbox.run(words.iter().chain(SWIFT)));
         let mut said = report["diagnostics"].as_array().unwrap().iter();
         let compiler = said.find(|it| it["rule"] == "no-compiler").unwrap();
@@ -87,8 +148,17 @@ fn more_ranks_than_gpus_and_a_scheduler_are_reported() {
     let report = answer(&sandbox.run(["doctor", "--format", "json", "--nproc-per-node", "3"]));
     assert!(rules(&report).contains(&"ranks-share-gpus"), "{report}");
     assert_eq!(report["variables"]["CUDA_VISIBLE_DEVICES"], "0,1");
-    sandbox.vars(&[("SLURM_JOB_ID", "7"), ("SLURM_STEP_ID", "0"), ("SLURM_NODEID", "0"), ("SLURM_LOCALID", "0")]);
-    sandbox.vars(&[("SLURM_STEP_NODELIST", "n1"), ("SLURM_STEP_NUM_NODES", "1"), ("SLURM_STEP_TASKS_PER_NODE", "1")]);
+    sandbox.vars(&[
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_STEP_ID", "0"),
+        ("SLURM_NODEID", "0"),
+        ("SLURM_LOCALID", "0"),
+    ]);
+    sandbox.vars(&[
+        ("SLURM_STEP_NODELIST", "n1"),
+        ("SLURM_STEP_NUM_NODES", "1"),
+        ("SLURM_STEP_TASKS_PER_NODE", "1"),
+    ]);
     let report = answer(&sandbox.run(["doctor", "--format", "json"]));
     assert_eq!(report["launch"]["scheduler"], "Slurm", "{report}");
 }
@@ -96,44 +166,104 @@ fn more_ranks_than_gpus_and_a_scheduler_are_reported() {
 #[test]
 fn a_report_shows_no_secrets() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("HF_TOKEN", "hunter2").var("NCCL_SECRET", "hunter2").var("WANDB_API_KEY", "hunter2");
-    sandbox.var("NCCL_NET", "https://me:hunter2@proxy/x").var("UNLISTED", "hunter2").var("MY_NCCL_X", "hunter2");
-    let options = ["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "comet.api_key=hunter2"];
-    let trainer = ["--", "swift", "sft", "--hub_token", "hunter2", "--hub_tokn=hunter2"];
+    sandbox
+        .var("HF_TOKEN", "hunter2")
+        .var("NCCL_SECRET", "hunter2")
+        .var("WANDB_API_KEY", "hunter2");
+    sandbox
+        .var("NCCL_NET", "https://me:hunter2@proxy/x")
+        .var("UNLISTED", "hunter2")
+        .var("MY_NCCL_X", "hunter2");
+    let options = [
+        "--nproc-per-node",
+        "2",
+        "--deepspeed",
+        "zero2",
+        "--set",
+        "comet.api_key=hunter2",
+    ];
+    let trainer = [
+        "--",
+        "swift",
+        "sft",
+        "--hub_token",
+        "hunter2",
+        "--hub_tokn=hunter2",
+    ];
     for format in ["text", "json"] {
-        let run = sandbox.run(["doctor", "--format", format].iter().chain(&options).chain(&trainer));
-        assert_eq!(run.status, Some(1), "an option that the trainer does not have: {run:?}");
-        assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"), "{run:?}");
+        let run = sandbox.run(
+            ["doctor", "--format", format]
+                .iter()
+                .chain(&options)
+                .chain(&trainer),
+        );
+        assert_eq!(
+            run.status,
+            Some(1),
+            "an option that the trainer does not have: {run:?}"
+        );
+        assert!(
+            !run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"),
+            "{run:?}"
+        );
         assert!(run.stdout.contains("https://***@proxy/x"), "{run:?}");
-        assert!(!run.stdout.contains(sandbox.home().to_str().unwrap()), "{run:?}");
+        assert!(
+            !run.stdout.contains(sandbox.home().to_str().unwrap()),
+            "{run:?}"
+        );
     }
 }
 
 #[test]
 fn wrong_options_are_refused() {
     let sandbox = Sandbox::new();
-    sandbox.run(["doctor", "--format", "shell"]).refused(&["shell"]);
+    sandbox
+        .run(["doctor", "--format", "shell"])
+        .refused(&["shell"]);
     sandbox.run(["doctor", "--wrong"]).refused(&["--wrong"]);
     let help = sandbox.run(["doctor", "--help"]).stdout;
-    assert!(help.contains("zlaunch doctor [OPTIONS]") && help.contains("--nproc-per-node"), "{help}");
+    assert!(
+        help.contains("zlaunch doctor [OPTIONS]") && help.contains("--nproc-per-node"),
+        "{help}"
+    );
 }
 
 #[test]
 fn a_missing_package_is_reported_at_launch() {
     let sandbox = Sandbox::new();
-    let launch = |options: &[&str]| sandbox.launch(&OFFLOAD.iter().chain(options).copied().collect::<Vec<_>>(), SWIFT);
+    let launch = |options: &[&str]| {
+        sandbox.launch(
+            &OFFLOAD.iter().chain(options).copied().collect::<Vec<_>>(),
+            SWIFT,
+        )
+    };
     assert_eq!(launch(&[]).stderr, "");
     fs::remove_dir_all(sandbox.site().join("deepspeed")).unwrap();
     assert_eq!(launch(&[]).stderr, "", "its dist-info is still there");
     fs::remove_dir(sandbox.site().join("deepspeed-0.19.8.dist-info")).unwrap();
     let run = launch(&[]);
     run.succeeded();
-    assert!(run.stderr.starts_with("warning[package-missing]: `deepspeed` is not installed"), "{}", run.stderr);
-    assert!(run.stderr.contains("activate the environment that has `deepspeed`"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .starts_with("warning[package-missing]: `deepspeed` is not installed"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr
+            .contains("activate the environment that has `deepspeed`"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(launch(&["--allow", "package-missing"]).stderr, "");
     launch(&["--strict"]).refused_by("package-missing");
     // Nothing is said where no config is used.
-    assert_eq!(sandbox.launch(&["--dry-run", "--nproc-per-node", "2"], SWIFT).stderr, "");
+    assert_eq!(
+        sandbox
+            .launch(&["--dry-run", "--nproc-per-node", "2"], SWIFT)
+            .stderr,
+        ""
+    );
     let report = answer(&sandbox.run(["doctor", "--format", "json"]));
     assert!(rules(&report).contains(&"package-missing"), "{report}");
 }
@@ -143,24 +273,48 @@ fn a_stale_lock_is_reported_where_something_is_compiled() {
     let mut sandbox = Sandbox::new();
     leave_lock(&sandbox, "home/.cache/torch_extensions/py311_cu121");
     let run = sandbox.launch(OFFLOAD, SWIFT);
-    assert!(run.stderr.starts_with("warning[stale-lock]: this lock is 2 hours old"), "{}", run.stderr);
-    assert!(run.stderr.contains("torch_extensions/py311_cu121/cpu_adam"), "{}", run.stderr);
-    let plain = sandbox.launch(&["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3"], SWIFT);
+    assert!(
+        run.stderr
+            .starts_with("warning[stale-lock]: this lock is 2 hours old"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("torch_extensions/py311_cu121/cpu_adam"),
+        "{}",
+        run.stderr
+    );
+    let plain = sandbox.launch(
+        &["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3"],
+        SWIFT,
+    );
     assert_eq!(plain.stderr, "");
     let report = answer(&sandbox.run(["doctor", "--format", "json"]));
     assert!(rules(&report).contains(&"stale-lock"), "{report}");
     // From torch 2.14 on the kernel holds the lock, and the file stays behind every build.
     for (version, warned) in [("2.13.0", true), ("2.14.0", false)] {
         sandbox.installed("torch", version);
-        assert_eq!(sandbox.launch(OFFLOAD, SWIFT).stderr.contains(&format!("a rank of torch {version}")), warned);
+        assert_eq!(
+            sandbox
+                .launch(OFFLOAD, SWIFT)
+                .stderr
+                .contains(&format!("a rank of torch {version}")),
+            warned
+        );
         let report = answer(&sandbox.run(["doctor", "--format", "json"]));
         assert_eq!(rules(&report).contains(&"stale-lock"), warned, "{report}");
     }
     sandbox.installed("torch", "2.13.0");
     // That of another Python or CUDA is not waited for.
-    sandbox.put("env/lib/python3.11/site-packages/torch/version.py", "cuda = '12.8'\nhip = None\n");
+    sandbox.put(
+        "env/lib/python3.11/site-packages/torch/version.py",
+        "cuda = '12.8'\nhip = None\n",
+    );
     assert_eq!(sandbox.launch(OFFLOAD, SWIFT).stderr, "");
-    sandbox.put("env/lib/python3.11/site-packages/torch/version.py", "cuda = '12.1'\nhip = None\n");
+    sandbox.put(
+        "env/lib/python3.11/site-packages/torch/version.py",
+        "cuda = '12.1'\nhip = None\n",
+    );
     assert!(sandbox.launch(OFFLOAD, SWIFT).stderr.contains("stale-lock"));
     // One that is being compiled now is none.
     sandbox.put("other/cpu_adam/lock", "");
@@ -173,20 +327,53 @@ fn a_stale_lock_is_reported_where_something_is_compiled() {
 fn an_impossible_nvme_folder_is_reported() {
     let sandbox = Sandbox::new();
     let key = "zero_optimization.offload_optimizer.nvme_path";
-    let other = &format!("zero_optimization.offload_param.nvme_path={}", sandbox.path("nvme").display());
+    let other = &format!(
+        "zero_optimization.offload_param.nvme_path={}",
+        sandbox.path("nvme").display()
+    );
     // Below a file there can be no folder, not even for root.
     let path = format!("{key}={}/a", sandbox.file("file", "").display());
-    let options = ["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_nvme", "--set", other, "--set", &path];
+    let options = [
+        "--dry-run",
+        "--nproc-per-node",
+        "2",
+        "--deepspeed",
+        "zero3_nvme",
+        "--set",
+        other,
+        "--set",
+        &path,
+    ];
     let run = sandbox.launch(&options, SWIFT);
     run.succeeded();
-    assert!(run.stderr.contains("warning[nvme-folder]") && run.stderr.contains(key), "{}", run.stderr);
-    let report =
-        answer(&sandbox.run(["doctor", "--format", "json"].iter().chain(&options).chain(&["--"]).chain(SWIFT)));
+    assert!(
+        run.stderr.contains("warning[nvme-folder]") && run.stderr.contains(key),
+        "{}",
+        run.stderr
+    );
+    let report = answer(
+        &sandbox.run(
+            ["doctor", "--format", "json"]
+                .iter()
+                .chain(&options)
+                .chain(&["--"])
+                .chain(SWIFT),
+        ),
+    );
     assert!(rules(&report).contains(&"nvme-folder"), "{report}");
     // pydantic takes a number in quotes, so it is stage 3 here too.
     let quoted = ["--set", "zero_optimization.stage=\"3\""];
     let words = ["doctor", "--format", "json"];
-    let report = answer(&sandbox.run(words.iter().chain(&options).chain(&quoted).chain(&["--"]).chain(SWIFT)));
+    let report = answer(
+        &sandbox.run(
+            words
+                .iter()
+                .chain(&options)
+                .chain(&quoted)
+                .chain(&["--"])
+                .chain(SWIFT),
+        ),
+    );
     assert!(rules(&report).contains(&"nvme-folder"), "{report}");
 }
 
@@ -198,15 +385,45 @@ fn host_memory_is_compared_with_what_the_model_needs() {
         "num_hidden_layers": 100, "num_attention_heads": 1024, "num_key_value_heads": 1024, "vocab_size": 1000}"#;
     sandbox.file("model/config.json", config);
     for tuner in ["full", "lora"] {
-        let command = ["--nproc-per-node", "2", "--", "swift", "sft", "--model", "model", "--tuner_type", tuner];
-        let report = sandbox.run(["doctor", "--format", "json", "--deepspeed", "zero3_offload"].iter().chain(&command));
+        let command = [
+            "--nproc-per-node",
+            "2",
+            "--",
+            "swift",
+            "sft",
+            "--model",
+            "model",
+            "--tuner_type",
+            tuner,
+        ];
+        let report = sandbox.run(
+            ["doctor", "--format", "json", "--deepspeed", "zero3_offload"]
+                .iter()
+                .chain(&command),
+        );
         let report = answer(&report);
-        let found = report["diagnostics"].as_array().unwrap().iter().find(|it| it["rule"] == "not-enough-host-memory");
-        let found = found.unwrap_or_else(|| panic!("{report}"))["message"].as_str().unwrap();
+        let found = report["diagnostics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["rule"] == "not-enough-host-memory");
+        let found = found.unwrap_or_else(|| panic!("{report}"))["message"]
+            .as_str()
+            .unwrap();
         // What `fit` says of the same launch.
-        let fit = sandbox.run(["fit", "--format", "json"].iter().chain(&command)).json();
-        let row = fit["rows"].as_array().unwrap().iter().find(|row| row["template"] == "zero3_offload").unwrap();
+        let fit = sandbox
+            .run(["fit", "--format", "json"].iter().chain(&command))
+            .json();
+        let row = fit["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["template"] == "zero3_offload")
+            .unwrap();
         let needed = row["host_bytes"].as_u64().unwrap() >> 40;
-        assert!(needed > 8 && found.contains(&format!("about {needed}")), "{tuner}: {needed} TiB; {found}");
+        assert!(
+            needed > 8 && found.contains(&format!("about {needed}")),
+            "{tuner}: {needed} TiB; {found}"
+        );
     }
 }

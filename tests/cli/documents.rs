@@ -20,8 +20,12 @@ const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
 const SESSION: &str = "docs/dev/session.md";
 /// These run what documents show by reading the documents.
-const READERS: &[&str] =
-    &["tests/real/documents.py", "tests/real/recipes.py", "tests/real/editor.py", "tests/real/python_package.py"];
+const READERS: &[&str] = &[
+    "tests/real/documents.py",
+    "tests/real/recipes.py",
+    "tests/real/editor.py",
+    "tests/real/python_package.py",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -42,7 +46,13 @@ fn documents() -> Vec<String> {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|it| it == "md") {
-                found.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_string());
+                found.push(
+                    path.strip_prefix(root())
+                        .unwrap()
+                        .to_str()
+                        .unwrap()
+                        .to_string(),
+                );
             }
         }
     }
@@ -66,7 +76,10 @@ fn pieces(document: &str) -> Vec<Piece<'_>> {
     while let Some(line) = lines.next() {
         let level = line.bytes().take_while(|b| *b == b'#').count();
         found.push(if let Some(info) = line.strip_prefix("```") {
-            Piece::Fence { info, lines: lines.by_ref().take_while(|line| *line != "```").collect() }
+            Piece::Fence {
+                info,
+                lines: lines.by_ref().take_while(|line| *line != "```").collect(),
+            }
         } else if level > 0 && line[level..].starts_with(' ') {
             Piece::Heading(level, &line[level + 1..])
         } else if line.starts_with('|') {
@@ -162,7 +175,9 @@ fn commands(block: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut lines = block.iter();
     while let Some(line) = lines.next() {
-        let Some(first) = line.strip_prefix("$ ") else { continue };
+        let Some(first) = line.strip_prefix("$ ") else {
+            continue;
+        };
         let mut command = first.to_string();
         while command.ends_with('\\') {
             command += &format!("\n{}", lines.next().expect("a continued line"));
@@ -175,8 +190,15 @@ fn commands(block: &[&str]) -> Vec<(String, String)> {
 /// The machine of the documents: eight GPUs, and zlaunch on PATH.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::of_documents();
-    let path = format!("{}:{SYSTEM}:{}", sandbox.bin().display(), sandbox.path("bin").display());
-    sandbox.var("PATH", path).vars(&[("OMP_NUM_THREADS", "4"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")]);
+    let path = format!(
+        "{}:{SYSTEM}:{}",
+        sandbox.bin().display(),
+        sandbox.path("bin").display()
+    );
+    sandbox.var("PATH", path).vars(&[
+        ("OMP_NUM_THREADS", "4"),
+        ("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7"),
+    ]);
     sandbox.unset("LANG").unset("STUB_OUT");
     sandbox.program("srun");
     sandbox.file("data.jsonl", "{\"messages\": []}\n");
@@ -190,7 +212,10 @@ fn sandbox() -> Sandbox {
 
 /// ms-swift refuses a training without data, so an example that a reader may paste has some.
 fn needs_data(sandbox: &Sandbox) {
-    plant(&sandbox.site().join("swift/arguments/sft_args.py"), "# Please input the training dataset.\n");
+    plant(
+        &sandbox.site().join("swift/arguments/sft_args.py"),
+        "# Please input the training dataset.\n",
+    );
 }
 
 /// What a shell prints, with the paths of a usual machine.
@@ -203,7 +228,9 @@ fn output(command: &str, columns: u16, sandbox: &Sandbox) -> String {
     } else {
         sandbox.script(&format!("exec 2>&1\n{command}")).stdout
     };
-    let text = text.replace(&format!("{root}/home"), "/home/me").replace(&format!("{root}/bin"), "/usr/local/bin");
+    let text = text
+        .replace(&format!("{root}/home"), "/home/me")
+        .replace(&format!("{root}/bin"), "/usr/local/bin");
     text.replace(root, "/opt")
 }
 
@@ -211,21 +238,33 @@ fn output(command: &str, columns: u16, sandbox: &Sandbox) -> String {
 fn every_block_is_executed_by_something() {
     for name in documents() {
         for piece in pieces(&read(&name)) {
-            let Piece::Fence { info, lines } = piece else { continue };
+            let Piece::Fence { info, lines } = piece else {
+                continue;
+            };
             match info.split_once(' ') {
-                _ if columns_of(info).is_some() => assert!(!commands(&lines).is_empty(), "{name}: an empty block"),
+                _ if columns_of(info).is_some() => {
+                    assert!(!commands(&lines).is_empty(), "{name}: an empty block");
+                }
                 None if info == "diff" => fits(&name, &lines),
                 None if info == "text" => {}
                 Some(_) if file_of(info).is_some() => {}
                 Some(("sh" | "python", runner)) => {
                     let script = fs::read_to_string(root().join(runner)).unwrap_or_default();
                     assert!(!script.is_empty(), "{name}: there is no {runner}");
-                    for line in lines.iter().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+                    for line in lines
+                        .iter()
+                        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+                    {
                         let held = script.lines().any(|held| held.trim() == *line);
-                        assert!(held || READERS.contains(&runner), "{name}: {runner} does not run `{line}`");
+                        assert!(
+                            held || READERS.contains(&runner),
+                            "{name}: {runner} does not run `{line}`"
+                        );
                     }
                 }
-                _ => panic!("{name}: nothing executes a block of `{info}`: see tests/cli/documents.rs"),
+                _ => panic!(
+                    "{name}: nothing executes a block of `{info}`: see tests/cli/documents.rs"
+                ),
             }
         }
     }
@@ -235,19 +274,28 @@ fn every_block_is_executed_by_something() {
 fn fits(document: &str, diff: &[&str]) {
     let mut file = (String::new(), String::new());
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    let settle = |(name, text): &(String, String), before: &mut Vec<&str>, after: &mut Vec<&str>| {
-        if before.is_empty() && after.is_empty() {
-            return;
-        }
-        let holds = |lines: &[&str]| format!("\n{text}").contains(&format!("\n{}\n", lines.join("\n")));
-        let new = before.is_empty() && text.is_empty();
-        assert!(new || holds(before) || holds(after), "{document}: {name} has no longer\n{}", before.join("\n"));
-        before.clear();
-        after.clear();
-    };
+    let settle =
+        |(name, text): &(String, String), before: &mut Vec<&str>, after: &mut Vec<&str>| {
+            if before.is_empty() && after.is_empty() {
+                return;
+            }
+            let holds =
+                |lines: &[&str]| format!("\n{text}").contains(&format!("\n{}\n", lines.join("\n")));
+            let new = before.is_empty() && text.is_empty();
+            assert!(
+                new || holds(before) || holds(after),
+                "{document}: {name} has no longer\n{}",
+                before.join("\n")
+            );
+            before.clear();
+            after.clear();
+        };
     for line in diff {
         if let Some(name) = line.strip_prefix("+++ b/") {
-            file = (name.to_string(), fs::read_to_string(root().join(name)).unwrap_or_default());
+            file = (
+                name.to_string(),
+                fs::read_to_string(root().join(name)).unwrap_or_default(),
+            );
         } else if line.starts_with("--- ") || line.starts_with("@@ ") {
             settle(&file, &mut before, &mut after);
         } else if let Some(new) = line.strip_prefix('+') {
@@ -271,31 +319,59 @@ fn the_picture_of_the_session_shows_what_its_page_shows() {
         return; // The page may be written just now.
     }
     let picture = read("docs/session.svg");
-    let without_tags: String = picture.split('<').filter_map(|piece| Some(piece.split_once('>')?.1)).collect();
-    let drawn = without_tags.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let without_tags: String = picture
+        .split('<')
+        .filter_map(|piece| Some(piece.split_once('>')?.1))
+        .collect();
+    let drawn = without_tags
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
     let page = read(SESSION);
     let shown = pieces(&page).into_iter().filter_map(|piece| match piece {
         Piece::Fence { info, lines } if columns_of(info).is_some() => Some(lines),
         _ => None,
     });
-    let missing: Vec<&str> = shown.flatten().filter(|line| !drawn.contains(line)).collect();
-    assert!(missing.is_empty(), "docs/session.svg is old, docs/dev/session.py draws it: {missing:#?}");
+    let missing: Vec<&str> = shown
+        .flatten()
+        .filter(|line| !drawn.contains(line))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/session.svg is old, docs/dev/session.py draws it: {missing:#?}"
+    );
 }
 
 /// Packages, README and help describe zlaunch by the same sentence, and the address of the repository is Cargo.toml's.
 #[test]
 fn the_description_and_the_address_are_those_of_cargo_toml() {
     let description = env!("CARGO_PKG_DESCRIPTION");
-    assert!(read(ENGLISH).contains(&format!("**{description}.**")), "{ENGLISH}: {description}");
+    assert!(
+        read(ENGLISH).contains(&format!("**{description}.**")),
+        "{ENGLISH}: {description}"
+    );
     assert!(read("packaging/conda/recipe.yaml").contains(&format!("summary: {description}\n")));
-    assert_eq!(Sandbox::new().run(["-h"]).stdout.lines().next(), Some(description));
+    assert_eq!(
+        Sandbox::new().run(["-h"]).stdout.lines().next(),
+        Some(description)
+    );
     for document in documents() {
         let text = read(&document);
-        for address in text.lines().filter_map(|line| line.trim().strip_prefix("- repo: ")) {
+        for address in text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- repo: "))
+        {
             assert_eq!(address, env!("CARGO_PKG_REPOSITORY"), "{document}");
         }
-        for tag in text.lines().filter_map(|line| line.trim().strip_prefix("rev: ")) {
-            assert_eq!(tag, concat!("v", env!("CARGO_PKG_VERSION")), "{document}: the tag of this release");
+        for tag in text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("rev: "))
+        {
+            assert_eq!(
+                tag,
+                concat!("v", env!("CARGO_PKG_VERSION")),
+                "{document}: the tag of this release"
+            );
         }
     }
 }
@@ -305,12 +381,21 @@ fn the_description_and_the_address_are_those_of_cargo_toml() {
 fn the_numbers_of_the_readme_are_those_of_the_code() {
     let sandbox = sandbox();
     let templates = sandbox.run(["templates"]).stdout;
-    let count = templates.lines().filter(|line| !line.starts_with(' ')).count();
-    let of_swift = templates.lines().filter(|line| line.contains("(as in ms-swift)")).count();
+    let count = templates
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .count();
+    let of_swift = templates
+        .lines()
+        .filter(|line| line.contains("(as in ms-swift)"))
+        .count();
     let not_for_swift = templates.matches("(not with ms-swift").count();
     assert_eq!(not_for_swift, 2, "{templates}");
     let versions = read("src/recorded/deepspeed-versions.txt");
-    let oldest = versions.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap();
+    let oldest = versions
+        .split_whitespace()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+        .unwrap();
     let english = [
         format!("Rust {} or newer", env!("CARGO_PKG_RUST_VERSION")),
         format!("with DeepSpeed {oldest} and later"),
@@ -327,25 +412,60 @@ fn the_numbers_of_the_readme_are_those_of_the_code() {
 #[test]
 fn answers_that_are_searched_for_are_in_english() {
     let mut sandbox = sandbox();
-    let launch =
-        ["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "zero_optimization.stage=4", "--", "swift", "sft"];
-    let plan = ["-n", "--nproc-per-node", "2", "--deepspeed", "zero2", "--", "swift", "sft", "--model", "a/b"];
-    let all = [[&["check"], &launch[..]].concat(), plan.to_vec(), vec!["fit", "--params", "8B", "--gpu", "H100x8"]];
+    let launch = [
+        "--nproc-per-node",
+        "2",
+        "--deepspeed",
+        "zero2",
+        "--set",
+        "zero_optimization.stage=4",
+        "--",
+        "swift",
+        "sft",
+    ];
+    let plan = [
+        "-n",
+        "--nproc-per-node",
+        "2",
+        "--deepspeed",
+        "zero2",
+        "--",
+        "swift",
+        "sft",
+        "--model",
+        "a/b",
+    ];
+    let all = [
+        [&["check"], &launch[..]].concat(),
+        plan.to_vec(),
+        vec!["fit", "--params", "8B", "--gpu", "H100x8"],
+    ];
     let answers = |sandbox: &Sandbox| -> Vec<String> {
-        all.iter().map(|words| sandbox.run(words)).map(|run| run.stdout + &run.stderr).collect()
+        all.iter()
+            .map(|words| sandbox.run(words))
+            .map(|run| run.stdout + &run.stderr)
+            .collect()
     };
     let english = answers(&sandbox);
     sandbox.var("ZLAUNCH_LANG", "zh");
     assert_eq!(answers(&sandbox), english);
-    assert!(english.iter().all(|answer| answer.len() > 100), "{english:?}");
+    assert!(
+        english.iter().all(|answer| answer.len() > 100),
+        "{english:?}"
+    );
 }
 
 /// Readers have little time: what a user reads is the README and docs/*.md.
 #[test]
 fn the_pages_for_users_stay_short() {
-    let is_page = |name: &String| name == ENGLISH || name.starts_with("docs/") && name.matches('/').count() == 1;
-    let words: usize =
-        documents().iter().filter(|name| is_page(name)).map(|name| read(name).split_whitespace().count()).sum();
+    let is_page = |name: &String| {
+        name == ENGLISH || name.starts_with("docs/") && name.matches('/').count() == 1
+    };
+    let words: usize = documents()
+        .iter()
+        .filter(|name| is_page(name))
+        .map(|name| read(name).split_whitespace().count())
+        .sum();
     assert!((8_000..=16_000).contains(&words), "{words} words");
 }
 
@@ -354,9 +474,17 @@ fn links_lead_somewhere() {
     for name in documents() {
         let text = read(&name);
         let folder = Path::new(&name).parent().unwrap().to_path_buf();
-        let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-        for target in targets.filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' ')) {
-            assert!(root().join(&folder).join(target).exists(), "{name} links to {target}");
+        let targets = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#']).next());
+        for target in targets
+            .filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' '))
+        {
+            assert!(
+                root().join(&folder).join(target).exists(),
+                "{name} links to {target}"
+            );
         }
     }
 }
@@ -372,26 +500,49 @@ fn documents_and_help_agree() {
     let sandbox = Sandbox::new();
     let help = |words: &[&str]| sandbox.run(words).stdout;
     let main = help(&["--help"]);
-    let usage = main.lines().filter_map(|line| line.trim().trim_start_matches("Usage: ").strip_prefix("zlaunch "));
-    let subcommands: BTreeSet<&str> =
-        usage.filter_map(|line| line.split(' ').next()).filter(|word| !word.starts_with(['[', '-'])).collect();
+    let usage = main.lines().filter_map(|line| {
+        line.trim()
+            .trim_start_matches("Usage: ")
+            .strip_prefix("zlaunch ")
+    });
+    let subcommands: BTreeSet<&str> = usage
+        .filter_map(|line| line.split(' ').next())
+        .filter(|word| !word.starts_with(['[', '-']))
+        .collect();
     assert!(subcommands.len() > 8, "{subcommands:?}");
-    let pages: BTreeMap<&str, String> = subcommands.iter().map(|name| (*name, help(&[name, "--help"]))).collect();
+    let pages: BTreeMap<&str, String> = subcommands
+        .iter()
+        .map(|name| (*name, help(&[name, "--help"])))
+        .collect();
     for (name, page) in &pages {
-        let usage = page.lines().find(|line| line.starts_with("Usage: ")).unwrap_or_default();
-        assert!(usage.starts_with(&format!("Usage: zlaunch {name}")), "`zlaunch {name} --help`: {page}");
+        let usage = page
+            .lines()
+            .find(|line| line.starts_with("Usage: "))
+            .unwrap_or_default();
+        assert!(
+            usage.starts_with(&format!("Usage: zlaunch {name}")),
+            "`zlaunch {name} --help`: {page}"
+        );
     }
     for document in documents() {
         for piece in pieces(&read(&document)) {
-            let (Piece::Text(line) | Piece::Row(line)) = piece else { continue };
+            let (Piece::Text(line) | Piece::Row(line)) = piece else {
+                continue;
+            };
             for code in inline(line).filter_map(|code| code.strip_prefix("zlaunch ")) {
                 let ours = code.split(" -- ").next().unwrap();
                 let first = ours.split(' ').next().unwrap();
                 let page = pages.get(first).unwrap_or(&main);
                 let known = pages.contains_key(first) || first.starts_with(['-', '…']);
                 assert!(known, "{document}: zlaunch has no `{first}`");
-                for option in ours.split([' ', '=']).filter(|word| word.starts_with("--") && word.len() > 2) {
-                    assert!(page.contains(option) || main.contains(option), "{document}: no `{option}` in `{code}`");
+                for option in ours
+                    .split([' ', '='])
+                    .filter(|word| word.starts_with("--") && word.len() > 2)
+                {
+                    assert!(
+                        page.contains(option) || main.contains(option),
+                        "{document}: no `{option}` in `{code}`"
+                    );
                 }
             }
         }
@@ -410,23 +561,46 @@ fn every_example_works() {
         .script("zlaunch --record record --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl")
         .succeeded();
     let main = sandbox.run(["--help"]).stdout;
-    let usage = main.lines().filter_map(|line| line.trim().trim_start_matches("Usage: ").strip_prefix("zlaunch "));
-    let subcommands: Vec<&str> =
-        usage.filter_map(|line| line.split(' ').next()).filter(|word| !word.starts_with(['[', '-'])).collect();
+    let usage = main.lines().filter_map(|line| {
+        line.trim()
+            .trim_start_matches("Usage: ")
+            .strip_prefix("zlaunch ")
+    });
+    let subcommands: Vec<&str> = usage
+        .filter_map(|line| line.split(' ').next())
+        .filter(|word| !word.starts_with(['[', '-']))
+        .collect();
     let mut examples: BTreeSet<String> = BTreeSet::new();
-    for words in [vec!["-h"], vec!["--help"]].into_iter().chain(subcommands.iter().map(|name| vec![*name, "--help"])) {
+    for words in [vec!["-h"], vec!["--help"]]
+        .into_iter()
+        .chain(subcommands.iter().map(|name| vec![*name, "--help"]))
+    {
         let page = sandbox.run(words).stdout.replace("\\\n", " ");
-        examples.extend(page.lines().filter_map(|line| line.strip_prefix("  ")).map(str::to_string));
-    }
-    for words in [vec![]].into_iter().chain(subcommands.iter().map(|name| vec![*name])) {
-        let said = sandbox.run(words).stderr;
-        let help = said.lines().filter_map(|line| line.split_once("help: ")).map(|(_, help)| help);
         examples.extend(
-            help.flat_map(|help| help.split(", or ")).flat_map(|help| help.split([';', '('])).map(str::to_string),
+            page.lines()
+                .filter_map(|line| line.strip_prefix("  "))
+                .map(str::to_string),
+        );
+    }
+    for words in [vec![]]
+        .into_iter()
+        .chain(subcommands.iter().map(|name| vec![*name]))
+    {
+        let said = sandbox.run(words).stderr;
+        let help = said
+            .lines()
+            .filter_map(|line| line.split_once("help: "))
+            .map(|(_, help)| help);
+        examples.extend(
+            help.flat_map(|help| help.split(", or "))
+                .flat_map(|help| help.split([';', '(']))
+                .map(str::to_string),
         );
     }
     examples.retain(|line| {
-        line.trim().starts_with("zlaunch ") && !line.contains(['…', '|', '`', '[', '<']) && !line.contains("COMMAND")
+        line.trim().starts_with("zlaunch ")
+            && !line.contains(['…', '|', '`', '[', '<'])
+            && !line.contains("COMMAND")
     });
     assert!(examples.len() > 14, "{examples:#?}");
     for example in &examples {
@@ -451,7 +625,11 @@ fn both_readmes_have_the_same_content() {
         assert_eq!(one, two, "{ENGLISH} (left) and {CHINESE} (right) differ");
     }
     assert_eq!(skeleton(&english).len(), skeleton(&chinese).len());
-    let letters = |text: &str| text.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count();
+    let letters = |text: &str| {
+        text.chars()
+            .filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c))
+            .count()
+    };
     assert!(letters(&chinese) > 500 && letters(&english) < 100);
 }
 
@@ -462,23 +640,49 @@ fn skeleton(document: &str) -> Vec<String> {
     for (at, piece) in all.iter().enumerate() {
         match piece {
             Piece::Heading(level, _) => {
-                found.push(format!("code before this section: {:?}", std::mem::take(&mut code)));
+                found.push(format!(
+                    "code before this section: {:?}",
+                    std::mem::take(&mut code)
+                ));
                 found.push(format!("a section of level {level}"));
             }
             Piece::Row(line) => {
                 // Names of options, keys and files are no words of a language; a head or a sentence is.
                 let first = line.split(" | ").next().unwrap();
-                let head = matches!(all.get(at + 1), Some(Piece::Row(next)) if next.starts_with("| ---"));
-                let name = if !head && first.ends_with('`') { first } else { "" };
-                found.push(format!("a row of {} cells {name}", line.matches(" | ").count() + 1));
+                let head =
+                    matches!(all.get(at + 1), Some(Piece::Row(next)) if next.starts_with("| ---"));
+                let name = if !head && first.ends_with('`') {
+                    first
+                } else {
+                    ""
+                };
+                found.push(format!(
+                    "a row of {} cells {name}",
+                    line.matches(" | ").count() + 1
+                ));
             }
             Piece::Fence { info, lines } => {
                 // Comments are words of a language.
                 let is_script = info.starts_with("sh ");
                 let command = |line: &str| line.split(" #").next().unwrap().trim_end().to_string();
-                let bare = |line: &str| if line.starts_with('#') { "#".to_string() } else { command(line) };
-                let lines = lines.iter().map(|line| if is_script { bare(line) } else { (*line).to_string() });
-                found.push(format!("```{info}\n{}", lines.collect::<Vec<_>>().join("\n")));
+                let bare = |line: &str| {
+                    if line.starts_with('#') {
+                        "#".to_string()
+                    } else {
+                        command(line)
+                    }
+                };
+                let lines = lines.iter().map(|line| {
+                    if is_script {
+                        bare(line)
+                    } else {
+                        (*line).to_string()
+                    }
+                });
+                found.push(format!(
+                    "```{info}\n{}",
+                    lines.collect::<Vec<_>>().join("\n")
+                ));
             }
             Piece::Text(line) if line.starts_with("<!--") => found.push((*line).to_string()),
             Piece::Text(_) => {}
@@ -494,11 +698,27 @@ fn skeleton(document: &str) -> Vec<String> {
 /// The cells of the English table between `<!-- name -->` and `<!-- end -->`, by row, in whichever document it is.
 fn table(name: &str) -> Vec<Vec<String>> {
     let mark = format!("<!-- {name} -->\n");
-    let english = documents().into_iter().filter(|document| !document.ends_with(".zh-CN.md"));
-    let text = english.map(|document| read(&document)).find(|text| text.contains(&mark)).unwrap();
+    let english = documents()
+        .into_iter()
+        .filter(|document| !document.ends_with(".zh-CN.md"));
+    let text = english
+        .map(|document| read(&document))
+        .find(|text| text.contains(&mark))
+        .unwrap();
     let rest = text.split_once(&mark).unwrap().1;
-    let rows = rest.split_once("<!-- end -->").unwrap().0.lines().filter(|line| line.starts_with('|')).skip(2);
-    let cells = |row: &str| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect();
+    let rows = rest
+        .split_once("<!-- end -->")
+        .unwrap()
+        .0
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .skip(2);
+    let cells = |row: &str| {
+        row.trim_matches('|')
+            .split(" | ")
+            .map(|cell| cell.trim().to_string())
+            .collect()
+    };
     rows.map(cells).collect()
 }
 
@@ -514,10 +734,22 @@ fn the_table_of_front_ends_is_what_happens() {
         sandbox.file(script, "from transformers import Trainer\n");
     }
     sandbox.file("ds.py", "import deepspeed\ndeepspeed.initialize()\n");
-    sandbox.file("lit.py", "import lightning as L\nL.Trainer(strategy='deepspeed')\n");
-    sandbox.file("loop.py", "from accelerate import Accelerator\nAccelerator()\n");
-    sandbox.file("unsloth_sft.py", "from trl import SFTConfig, SFTTrainer\nSFTTrainer(args=SFTConfig('out'))\n");
-    sandbox.file("start_rlvr_pipeline.py", "from roll.distributed.scheduler.initialize import init\n");
+    sandbox.file(
+        "lit.py",
+        "import lightning as L\nL.Trainer(strategy='deepspeed')\n",
+    );
+    sandbox.file(
+        "loop.py",
+        "from accelerate import Accelerator\nAccelerator()\n",
+    );
+    sandbox.file(
+        "unsloth_sft.py",
+        "from trl import SFTConfig, SFTTrainer\nSFTTrainer(args=SFTConfig('out'))\n",
+    );
+    sandbox.file(
+        "start_rlvr_pipeline.py",
+        "from roll.distributed.scheduler.initialize import init\n",
+    );
     sandbox.console_script("ray");
     sandbox.file("run.yaml", "model_name_or_path: a/b\nstage: sft\n");
     sandbox.file("run.yml", "base_model: a/b\n");
@@ -545,28 +777,84 @@ fn the_table_of_exit_statuses_is_what_happens() {
     sandbox.file("not-executable", "");
     let odd = "zero_optimization.stage=9";
     let tried: BTreeMap<&str, Vec<&str>> = BTreeMap::from([
-        ("`1` (`zlaunch check`)", vec!["check", "--deepspeed", "zero2", "--set", odd, "--", "swift", "sft"]),
-        ("`1` (`zlaunch doctor`)", vec!["doctor", "--deepspeed", "zero9", "--", "swift", "sft"]),
+        (
+            "`1` (`zlaunch check`)",
+            vec![
+                "check",
+                "--deepspeed",
+                "zero2",
+                "--set",
+                odd,
+                "--",
+                "swift",
+                "sft",
+            ],
+        ),
+        (
+            "`1` (`zlaunch doctor`)",
+            vec!["doctor", "--deepspeed", "zero9", "--", "swift", "sft"],
+        ),
         (
             "`1` (`zlaunch fit`)",
-            vec!["fit", "--params", "70B", "--gpus", "1", "--gpu-memory", "8GiB", "--host-memory", "8GiB"],
+            vec![
+                "fit",
+                "--params",
+                "70B",
+                "--gpus",
+                "1",
+                "--gpu-memory",
+                "8GiB",
+                "--host-memory",
+                "8GiB",
+            ],
         ),
         (
             "`3` (`zlaunch rehearse`)",
-            [&["rehearse", "--nproc-per-node", "2", "--deepspeed", "zero2", "--"], SWIFT].concat(),
+            [
+                &[
+                    "rehearse",
+                    "--nproc-per-node",
+                    "2",
+                    "--deepspeed",
+                    "zero2",
+                    "--",
+                ],
+                SWIFT,
+            ]
+            .concat(),
         ),
         ("`125`", vec!["--deepspeed", "zero9", "--", "swift", "sft"]),
         ("`126`", vec!["--", "./not-executable"]),
         ("`127`", vec!["--", "./not-there"]),
-        ("other", vec!["--nproc-per-node", "2", "--", "python", "train.py"]),
+        (
+            "other",
+            vec!["--nproc-per-node", "2", "--", "python", "train.py"],
+        ),
     ]);
     let rows = table("exit statuses");
-    assert_eq!(rows.iter().map(|row| row[0].as_str()).collect::<BTreeSet<_>>(), tried.keys().copied().collect());
+    assert_eq!(
+        rows.iter()
+            .map(|row| row[0].as_str())
+            .collect::<BTreeSet<_>>(),
+        tried.keys().copied().collect()
+    );
     let dying = Sandbox::new();
-    dying.executable("env/bin/python3.11", "#!/bin/sh\necho '{\"event\": \"start\"}'\n");
+    dying.executable(
+        "env/bin/python3.11",
+        "#!/bin/sh\necho '{\"event\": \"start\"}'\n",
+    );
     for (row, words) in tried {
-        let status = if words[0] == "rehearse" { &dying } else { &sandbox }.run(&words).status.unwrap();
-        let wanted = inline(row).next().map_or(7, |digits| digits.parse().unwrap());
+        let status = if words[0] == "rehearse" {
+            &dying
+        } else {
+            &sandbox
+        }
+        .run(&words)
+        .status
+        .unwrap();
+        let wanted = inline(row)
+            .next()
+            .map_or(7, |digits| digits.parse().unwrap());
         assert_eq!(status, wanted, "{row}: {words:?}");
     }
 }

@@ -37,9 +37,21 @@ fn the_pid_stays_the_same_and_no_signal_is_ignored_or_blocked() {
     assert_eq!(read("pid").trim(), pid.to_string());
     // This thread's: the main thread, which /proc/self shows, blocks every signal while it starts another test.
     let own = fs::read_to_string("/proc/thread-self/status").unwrap();
-    let line = |text: &str, name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
+    let line = |text: &str, name: &str| {
+        text.lines()
+            .find(|line| line.starts_with(name))
+            .unwrap()
+            .to_string()
+    };
     // Rust's runtime ignores SIGPIPE; the trainer must not inherit that.
-    let ignored = u64::from_str_radix(line(&read("status"), "SigIgn").split_whitespace().nth(1).unwrap(), 16).unwrap();
+    let ignored = u64::from_str_radix(
+        line(&read("status"), "SigIgn")
+            .split_whitespace()
+            .nth(1)
+            .unwrap(),
+        16,
+    )
+    .unwrap();
     assert_eq!(ignored & (1 << 12), 0, "SIGPIPE is ignored");
     assert_eq!(line(&read("status"), "SigBlk"), line(&own, "SigBlk"));
 }
@@ -47,16 +59,35 @@ fn the_pid_stays_the_same_and_no_signal_is_ignored_or_blocked() {
 #[test]
 fn arguments_arrive_to_the_byte() {
     let sandbox = Sandbox::new();
-    let odd: Vec<OsString> = ["a b", "a\nb", "it's", "\"q\"", "$HOME", "", "--x=1 2", "日本", "a'; echo foo", "*"]
+    let odd: Vec<OsString> = [
+        "a b",
+        "a\nb",
+        "it's",
+        "\"q\"",
+        "$HOME",
+        "",
+        "--x=1 2",
+        "日本",
+        "a'; echo foo",
+        "*",
+    ]
+    .iter()
+    .map(OsString::from)
+    .chain([OsString::from_vec(vec![0xff, 0xfe, b'x'])])
+    .collect();
+    let words = ZERO2
         .iter()
+        .chain(&["--"])
+        .chain(SWIFT)
+        .chain(&["--target_modules"])
         .map(OsString::from)
-        .chain([OsString::from_vec(vec![0xff, 0xfe, b'x'])])
-        .collect();
-    let words =
-        ZERO2.iter().chain(&["--"]).chain(SWIFT).chain(&["--target_modules"]).map(OsString::from).chain(odd.clone());
+        .chain(odd.clone());
     sandbox.run(words).succeeded();
     let argv = sandbox.recorded();
-    let at = argv.iter().position(|word| word == "--target_modules").unwrap();
+    let at = argv
+        .iter()
+        .position(|word| word == "--target_modules")
+        .unwrap();
     assert_eq!(argv[at + 1..=at + odd.len()], odd);
 }
 
@@ -70,7 +101,10 @@ fn odd_folders_are_no_obstacle() {
         assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0), "{name}");
         let argv = sandbox.recorded();
         let path = option(&argv, "--deepspeed").unwrap();
-        assert!(std::path::Path::new(path).starts_with(&home) && fs::metadata(path).is_ok(), "{name}");
+        assert!(
+            std::path::Path::new(path).starts_with(&home) && fs::metadata(path).is_ok(),
+            "{name}"
+        );
     }
 }
 
@@ -79,7 +113,10 @@ fn not_found_is_127_and_not_executable_is_126() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(["no-such-command"]);
     assert_eq!(run.status, Some(127), "{run:?}");
-    assert!(run.stderr.contains("`no-such-command` is not on PATH") && run.stderr.contains("help: "), "{run:?}");
+    assert!(
+        run.stderr.contains("`no-such-command` is not on PATH") && run.stderr.contains("help: "),
+        "{run:?}"
+    );
     sandbox.file("plain", "x");
     assert_eq!(sandbox.run(["./plain"]).status, Some(126));
     sandbox.put("env/bin/plain", "");
@@ -98,7 +135,10 @@ fn a_missing_trainer_stops_a_launch_but_not_a_plan() {
     let run = sandbox.launch(ZERO2, SWIFT);
     assert_eq!(run.status, Some(127), "{run:?}");
     assert!(run.stderr.contains("`swift` is not on PATH"), "{run:?}");
-    assert!(sandbox.files("home").is_empty(), "nothing is written for a launch that cannot be");
+    assert!(
+        sandbox.files("home").is_empty(),
+        "nothing is written for a launch that cannot be"
+    );
     let plan = sandbox.plan(ZERO2, SWIFT);
     assert_eq!(plan["config"]["train_batch_size"], 32);
     assert_eq!(plan["diagnostics"][0]["rule"], "not-found");
@@ -112,9 +152,15 @@ fn the_config_is_private_complete_and_written_once() {
     }
     let files = sandbox.files("home");
     assert_eq!(files.len(), 1, "{files:?}");
-    assert_eq!((rights(&files[0]), rights(files[0].parent().unwrap())), (0o600, 0o700));
+    assert_eq!(
+        (rights(&files[0]), rights(files[0].parent().unwrap())),
+        (0o600, 0o700)
+    );
     assert_eq!(read_json(&files[0]), sandbox.plan(ZERO2, SWIFT)["config"]);
-    assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), files[0].as_os_str());
+    assert_eq!(
+        option(&sandbox.recorded(), "--deepspeed").unwrap(),
+        files[0].as_os_str()
+    );
 }
 
 #[test]
@@ -130,7 +176,13 @@ fn a_damaged_config_is_mended_and_a_link_is_not_followed() {
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&victim, &file).unwrap();
     sandbox.launch(ZERO2, SWIFT).succeeded();
-    assert_eq!((fs::read_to_string(&victim).unwrap().as_str(), fs::read(&file).unwrap()), ("precious", whole));
+    assert_eq!(
+        (
+            fs::read_to_string(&victim).unwrap().as_str(),
+            fs::read(&file).unwrap()
+        ),
+        ("precious", whole)
+    );
 }
 
 #[test]
@@ -145,7 +197,9 @@ fn without_a_home_a_private_temporary_folder_is_used() {
     // Somebody else could have made the folder: one that others can write to is not trusted.
     let folder = files[0].parent().unwrap();
     mode(folder, 0o777);
-    sandbox.launch(ZERO2, SWIFT).refused(&["does not belong to you alone"]);
+    sandbox
+        .launch(ZERO2, SWIFT)
+        .refused(&["does not belong to you alone"]);
 }
 
 /// A home and a temporary folder are the user's to make.
@@ -154,11 +208,20 @@ fn what_home_and_tmpdir_name_is_not_made() {
     let mut sandbox = Sandbox::new();
     let [home, temporary] = ["gone/home", "gone/tmp"].map(|name| sandbox.path(name));
     sandbox.var("HOME", &home).var("TMPDIR", &temporary);
-    let sentence = format!("the resolved config cannot be written: there is no folder `{}`", temporary.display());
-    sandbox.launch(ZERO2, SWIFT).refused(&[&sentence, "--config-out"]);
-    sandbox.run(["shims", "install"]).refused(&["there is no home folder"]);
+    let sentence = format!(
+        "the resolved config cannot be written: there is no folder `{}`",
+        temporary.display()
+    );
+    sandbox
+        .launch(ZERO2, SWIFT)
+        .refused(&[&sentence, "--config-out"]);
+    sandbox
+        .run(["shims", "install"])
+        .refused(&["there is no home folder"]);
     sandbox.var("XDG_CACHE_HOME", home.join(".cache"));
-    sandbox.launch(ZERO2, SWIFT).refused(&[&sentence, "--config-out"]);
+    sandbox
+        .launch(ZERO2, SWIFT)
+        .refused(&[&sentence, "--config-out"]);
     assert!(!sandbox.path("gone").exists());
     fs::create_dir_all(&temporary).unwrap();
     sandbox.launch(ZERO2, SWIFT).succeeded();
@@ -173,28 +236,70 @@ fn what_home_and_tmpdir_name_is_not_made() {
 #[test]
 fn config_out_writes_where_it_is_told_but_never_over_its_source() {
     let sandbox = Sandbox::new();
-    let out: Vec<&str> = ZERO2.iter().chain(&["--config-out", "out.json"]).copied().collect();
+    let out: Vec<&str> = ZERO2
+        .iter()
+        .chain(&["--config-out", "out.json"])
+        .copied()
+        .collect();
     sandbox.launch(&out, SWIFT).succeeded();
-    assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), sandbox.cwd().join("out.json").as_os_str());
+    assert_eq!(
+        option(&sandbox.recorded(), "--deepspeed").unwrap(),
+        sandbox.cwd().join("out.json").as_os_str()
+    );
     assert!(sandbox.files("home").is_empty());
     let source = sandbox.file("mine.json", r#"{"zero_optimization": {"stage": 1}}"#);
-    let over = ["--deepspeed", "mine.json", "--config-out", "./mine.json", "--nproc-per-node", "2"];
+    let over = [
+        "--deepspeed",
+        "mine.json",
+        "--config-out",
+        "./mine.json",
+        "--nproc-per-node",
+        "2",
+    ];
     sandbox.launch(&over, SWIFT).refused(&["would overwrite"]);
     assert!(fs::read_to_string(source).unwrap().contains("\"stage\": 1"));
     sandbox
-        .launch(&["--deepspeed", "zero2", "--nproc-per-node", "2", "--config-out", "no/such/x.json"], SWIFT)
+        .launch(
+            &[
+                "--deepspeed",
+                "zero2",
+                "--nproc-per-node",
+                "2",
+                "--config-out",
+                "no/such/x.json",
+            ],
+            SWIFT,
+        )
         .refused(&["no/such/x.json"]);
     fs::create_dir(sandbox.cwd().join("folder")).unwrap();
     sandbox
-        .launch(&["--deepspeed", "zero2", "--nproc-per-node", "2", "--config-out", "folder"], SWIFT)
+        .launch(
+            &[
+                "--deepspeed",
+                "zero2",
+                "--nproc-per-node",
+                "2",
+                "--config-out",
+                "folder",
+            ],
+            SWIFT,
+        )
         .refused(&["folder"]);
 }
 
 #[test]
 fn the_shell_format_does_what_the_launch_does() {
     let sandbox = Sandbox::new();
-    let command: Vec<&str> = SWIFT.iter().chain(&["--system", "it's $x\n`y`"]).copied().collect();
-    let options: Vec<&str> = ZERO2.iter().chain(&["--env", "NCCL_DEBUG=a b", "--unset-env", "LANG"]).copied().collect();
+    let command: Vec<&str> = SWIFT
+        .iter()
+        .chain(&["--system", "it's $x\n`y`"])
+        .copied()
+        .collect();
+    let options: Vec<&str> = ZERO2
+        .iter()
+        .chain(&["--env", "NCCL_DEBUG=a b", "--unset-env", "LANG"])
+        .copied()
+        .collect();
     sandbox.launch(&options, &command).succeeded();
     let (argv, env) = (sandbox.recorded(), sandbox.recorded_env());
     let config = sandbox.cached_config();
@@ -219,13 +324,30 @@ fn the_shell_format_does_what_the_launch_does() {
 fn no_plan_and_no_error_shows_a_secret() {
     let mut sandbox = Sandbox::new();
     sandbox.var("HF_TOKEN", "hf_of-the-environment");
-    let secrets =
-        ["hf_of-the-environment", "hf_of-an-option", "hf_of-a-setting", "me:pw", "hf_in-json", "hf_$in`the\\\\config"];
-    let words = ["--hub_token", "hf_of-an-option", "--system", "say hf_of-the-environment", "--swanlab_token"];
+    let secrets = [
+        "hf_of-the-environment",
+        "hf_of-an-option",
+        "hf_of-a-setting",
+        "me:pw",
+        "hf_in-json",
+        "hf_$in`the\\\\config",
+    ];
+    let words = [
+        "--hub_token",
+        "hf_of-an-option",
+        "--system",
+        "say hf_of-the-environment",
+        "--swanlab_token",
+    ];
     let command: Vec<&str> = SWIFT
         .iter()
         .chain(&words)
-        .chain(&["hf_of-the-environment", "--system=http://me:pw@host", "--model_kwargs", r#"{"token": "hf_in-json"}"#])
+        .chain(&[
+            "hf_of-the-environment",
+            "--system=http://me:pw@host",
+            "--model_kwargs",
+            r#"{"token": "hf_in-json"}"#,
+        ])
         .copied()
         .collect();
     let options: Vec<&str> = ZERO2
@@ -243,29 +365,68 @@ fn no_plan_and_no_error_shows_a_secret() {
     let config = fs::read(sandbox.cached_config()).unwrap();
 
     let plan = |format: &str, more: &[&str]| {
-        let run =
-            sandbox.run(["-n", "--format", format].iter().chain(&options).chain(more).chain(&["--"]).chain(&command));
+        let run = sandbox.run(
+            ["-n", "--format", format]
+                .iter()
+                .chain(&options)
+                .chain(more)
+                .chain(&["--"])
+                .chain(&command),
+        );
         for secret in secrets {
-            assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{secret}: {run:?}");
+            assert!(
+                !run.stdout.contains(secret) && !run.stderr.contains(secret),
+                "{secret}: {run:?}"
+            );
         }
         run
     };
     assert!(plan("text", &[]).stdout.contains("WANDB_API_KEY=***"));
-    assert_eq!(plan("json", &[]).json()["env"]["set"]["WANDB_API_KEY"], "***");
+    assert_eq!(
+        plan("json", &[]).json()["env"]["set"]["WANDB_API_KEY"],
+        "***"
+    );
     plan("text", &["--env", "MY-TOKEN=hf_of-an-option"]).refused(&["MY-TOKEN"]);
     // What is known to be a secret is one wherever else it stands.
-    for secret in ["hf_of-the-environment", "hf_of-an-option", "hf_of-a-setting", "https://me:pw@host"] {
+    for secret in [
+        "hf_of-the-environment",
+        "hf_of-an-option",
+        "hf_of-a-setting",
+        "https://me:pw@host",
+    ] {
         plan("text", &["--deepspeed", secret]).refused(&["***"]);
-        let words = |verb| [verb, "--format", "json", "--deepspeed", secret].into_iter().chain(options.iter().copied());
+        let words = |verb| {
+            [verb, "--format", "json", "--deepspeed", secret]
+                .into_iter()
+                .chain(options.iter().copied())
+        };
         for verb in ["check", "doctor"] {
-            let run = sandbox.run(words(verb).chain(["--deepspeed", secret, "--"]).chain(command.iter().copied()));
-            assert!(run.stdout.contains("***") && !run.stdout.contains(secret), "{run:?}");
+            let run = sandbox.run(
+                words(verb)
+                    .chain(["--deepspeed", secret, "--"])
+                    .chain(command.iter().copied()),
+            );
+            assert!(
+                run.stdout.contains("***") && !run.stdout.contains(secret),
+                "{run:?}"
+            );
         }
     }
 
     let script = plan("shell", &[]).stdout;
-    assert_ne!(sandbox.script(&script).status, Some(0), "what it does not hold must be given to it");
-    let names = ["HF_TOKEN", "HUB_TOKEN", "WANDB_API_KEY", "CREDENTIALS", "TOKEN", "API_KEY"];
+    assert_ne!(
+        sandbox.script(&script).status,
+        Some(0),
+        "what it does not hold must be given to it"
+    );
+    let names = [
+        "HF_TOKEN",
+        "HUB_TOKEN",
+        "WANDB_API_KEY",
+        "CREDENTIALS",
+        "TOKEN",
+        "API_KEY",
+    ];
     let given: Vec<_> = names.into_iter().zip(secrets).collect();
     fs::remove_dir_all(sandbox.path("home/.cache")).unwrap();
     sandbox.script_with(&script, &given).succeeded();
@@ -277,8 +438,12 @@ fn no_plan_and_no_error_shows_a_secret() {
 #[test]
 fn a_missing_command_is_refused() {
     let sandbox = Sandbox::new();
-    sandbox.run(["--deepspeed", "zero2"]).refused(&["no command"]);
-    sandbox.run(["--deepspeed", "zero2", "--"]).refused(&["no command"]);
+    sandbox
+        .run(["--deepspeed", "zero2"])
+        .refused(&["no command"]);
+    sandbox
+        .run(["--deepspeed", "zero2", "--"])
+        .refused(&["no command"]);
     sandbox.run(["--help"]).succeeded();
     assert!(sandbox.run(["--version"]).stdout.starts_with("zlaunch "));
 }
@@ -300,7 +465,14 @@ fn config_out_never_overwrites_an_input() {
         sandbox.file(name, text);
     }
     std::os::unix::fs::symlink("m/config.json", sandbox.cwd().join("link.json")).unwrap();
-    let mine = ["--template-dir", "t", "--deepspeed", "mine", "--nproc-per-node", "2"];
+    let mine = [
+        "--template-dir",
+        "t",
+        "--deepspeed",
+        "mine",
+        "--nproc-per-node",
+        "2",
+    ];
     let swift = ["swift", "sft", "--model", "m"];
     for (out, more, command) in [
         ("p.json", &["--patch", "./p.json"][..], &swift[..]),
@@ -310,16 +482,29 @@ fn config_out_never_overwrites_an_input() {
         ("run.yaml", &[], &["swift", "sft", "run.yaml"]),
         ("run.yaml", &[], &["swift", "sft", "--config", "run.yaml"]),
     ] {
-        let options: Vec<&str> = mine.iter().chain(more).chain(&["--config-out", out]).copied().collect();
+        let options: Vec<&str> = mine
+            .iter()
+            .chain(more)
+            .chain(&["--config-out", out])
+            .copied()
+            .collect();
         let path = format!("--config-out {out}");
-        sandbox.launch(&options, command).refused(&["would overwrite", "an input of this launch", &path]);
+        sandbox.launch(&options, command).refused(&[
+            "would overwrite",
+            "an input of this launch",
+            &path,
+        ]);
     }
     for (name, text) in files {
         assert_eq!(fs::read_to_string(sandbox.cwd().join(name)).unwrap(), text);
     }
     assert!(!sandbox.executed());
     // The value of an option may be the place where a script looks for it.
-    let options: Vec<&str> = mine.iter().chain(&["--config-out", "out.json"]).copied().collect();
+    let options: Vec<&str> = mine
+        .iter()
+        .chain(&["--config-out", "out.json"])
+        .copied()
+        .collect();
     for _ in 0..2 {
         let run = sandbox.launch(&options, &["python", "train.py", "--my_config", "out.json"]);
         run.succeeded();

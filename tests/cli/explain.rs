@@ -7,7 +7,14 @@ fn a_key_is_found_by_its_full_name_its_end_or_its_alias() {
     let sandbox = Sandbox::new();
     let whole = sandbox.run(["explain", "zero_optimization.stage3_prefetch_bucket_size"]);
     whole.succeeded_silently();
-    for word in ["default  5e7", "⌊0.9 · hidden_size²⌋", "integer ≥ 0", "stages   3", "advice", "example"] {
+    for word in [
+        "default  5e7",
+        "⌊0.9 · hidden_size²⌋",
+        "integer ≥ 0",
+        "stages   3",
+        "advice",
+        "example",
+    ] {
         assert!(whole.stdout.contains(word), "{word}: {}", whole.stdout);
     }
     for other in ["stage3_prefetch_bucket_size", "prefetch_bucket_size"] {
@@ -20,14 +27,20 @@ fn a_key_is_found_by_its_full_name_its_end_or_its_alias() {
 fn a_title_is_as_wide_as_the_terminal() {
     let sandbox = Sandbox::new();
     let first = |columns: u16| {
-        let words = ["explain", "zero_optimization.stage3_module_granularity_threshold"];
+        let words = [
+            "explain",
+            "zero_optimization.stage3_module_granularity_threshold",
+        ];
         let shown = on_terminal(sandbox.command(words), columns);
         without_colours(&shown).lines().next().unwrap().to_string()
     };
     let title = first(200);
     let (name, _) = title.split_once("  (").unwrap();
     let wide = u16::try_from(title.len()).unwrap();
-    assert_eq!((first(wide).as_str(), first(wide - 1).as_str()), (title.as_str(), name));
+    assert_eq!(
+        (first(wide).as_str(), first(wide - 1).as_str()),
+        (title.as_str(), name)
+    );
 }
 
 #[test]
@@ -35,12 +48,22 @@ fn an_ambiguous_end_shows_every_match() {
     let sandbox = Sandbox::new();
     let few = sandbox.run(["explain", "pin_memory"]).stdout;
     for key in ["offload_param.pin_memory", "offload_optimizer.pin_memory"] {
-        assert!(few.contains(&format!("zero_optimization.{key}  (")), "{few}");
+        assert!(
+            few.contains(&format!("zero_optimization.{key}  (")),
+            "{few}"
+        );
     }
     let part = sandbox.run(["explain", "offload_param.pin_memory"]).stdout;
-    assert!(part.starts_with("zero_optimization.offload_param.pin_memory") && !part.contains("offload_optimizer.pin"));
+    assert!(
+        part.starts_with("zero_optimization.offload_param.pin_memory")
+            && !part.contains("offload_optimizer.pin")
+    );
     let many = sandbox.run(["explain", "enabled"]).stdout;
-    for key in ["fp16.enabled\n", "bf16.enabled\n", "torch_autocast.enabled\n"] {
+    for key in [
+        "fp16.enabled\n",
+        "bf16.enabled\n",
+        "torch_autocast.enabled\n",
+    ] {
         assert!(many.contains(key), "{many}");
     }
     assert!(!many.contains("default"), "only listed: {many}");
@@ -51,7 +74,10 @@ fn a_default_that_changed_is_shown_with_its_version() {
     let sandbox = Sandbox::new();
     for (key, told) in [
         ("gradient_clipping", "1.0 (< 0.19.3: 0.0)"),
-        ("zero_optimization.offload_param.pin_memory", "true (< 0.19.5: false)"),
+        (
+            "zero_optimization.offload_param.pin_memory",
+            "true (< 0.19.5: false)",
+        ),
         ("steps_per_print", "null (< 0.15.2: 10)"),
     ] {
         assert!(sandbox.run(["explain", key]).stdout.contains(told), "{key}");
@@ -64,7 +90,10 @@ fn stages_variables_rules_and_templates_are_explained() {
     let stage = sandbox.run(["explain", "stage", "3"]).stdout;
     assert!(stage.starts_with("stage 3  (a stage of ZeRO)"), "{stage}");
     let both = sandbox.run(["explain", "zero3"]).stdout;
-    assert!(both.contains("a stage of ZeRO") && both.contains("zlaunch templates zero3"), "{both}");
+    assert!(
+        both.contains("a stage of ZeRO") && both.contains("zlaunch templates zero3"),
+        "{both}"
+    );
     for (word, told) in [
         ("DS_REUSE_BUFFERS", "Read by nothing"),
         ("ds_reuse_buffers", "Read by nothing"),
@@ -85,21 +114,44 @@ fn stages_variables_rules_and_templates_are_explained() {
         "home/.config/zlaunch/templates/ours.json",
         r#"{"$zlaunch": {"extends": "zero2", "about": "the way we do it"}}"#,
     );
-    assert!(sandbox.run(["explain", "ours"]).stdout.contains("the way we do it"));
+    assert!(
+        sandbox
+            .run(["explain", "ours"])
+            .stdout
+            .contains("the way we do it")
+    );
 }
 
 #[test]
 fn the_language_follows_the_locale_and_zlaunch_lang() {
     let mut sandbox = Sandbox::new();
     sandbox.var("LANG", "zh_CN.UTF-8");
-    let chinese = sandbox.run(["explain", "stage3_max_live_parameters"]).stdout;
-    assert!(chinese.contains("默认值") && chinese.contains("不是“1GB”"), "{chinese}");
+    let chinese = sandbox
+        .run(["explain", "stage3_max_live_parameters"])
+        .stdout;
+    assert!(
+        chinese.contains("默认值") && chinese.contains("不是“1GB”"),
+        "{chinese}"
+    );
     // What is not translated is told in English.
-    assert!(sandbox.run(["explain", "disable_allgather"]).stdout.contains("Dead key"));
+    assert!(
+        sandbox
+            .run(["explain", "disable_allgather"])
+            .stdout
+            .contains("Dead key")
+    );
     sandbox.var("ZLAUNCH_LANG", "en");
-    assert!(sandbox.run(["explain", "stage3_max_live_parameters"]).stdout.contains("default"));
+    assert!(
+        sandbox
+            .run(["explain", "stage3_max_live_parameters"])
+            .stdout
+            .contains("default")
+    );
     // And a launch does not take it for a misspelt option.
-    let run = sandbox.launch(&["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero2"], SWIFT);
+    let run = sandbox.launch(
+        &["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero2"],
+        SWIFT,
+    );
     run.succeeded_silently();
 }
 
@@ -107,7 +159,12 @@ fn the_language_follows_the_locale_and_zlaunch_lang() {
 fn without_a_word_the_subjects_are_on_one_screen() {
     let sandbox = Sandbox::new();
     let list = sandbox.run(["explain"]).stdout;
-    for word in ["stage 3", "zero3_offload", "keys: `zlaunch explain keys`", "errors: `zlaunch explain errors`"] {
+    for word in [
+        "stage 3",
+        "zero3_offload",
+        "keys: `zlaunch explain keys`",
+        "errors: `zlaunch explain errors`",
+    ] {
         assert!(list.contains(word), "{word}: {list}");
     }
     assert!(list.lines().count() <= 40, "{list}");
@@ -118,17 +175,28 @@ fn an_unknown_word_is_refused_with_the_nearest() {
     let sandbox = Sandbox::new();
     for (word, meant) in [
         ("stage3_prefetch_bucket_sise", "stage3_prefetch_bucket_size"),
-        ("zero_optimization.overlap_com", "zero_optimization.overlap_comm"),
+        (
+            "zero_optimization.overlap_com",
+            "zero_optimization.overlap_comm",
+        ),
         ("NCCL_DEBUGG", "NCCL_DEBUG"),
         ("mismach", "mismatch"),
         ("zero3_ofload", "zero3_offload"),
     ] {
-        sandbox.run(["explain", word]).refused(&[word, &format!("did you mean `{meant}`?")]);
+        sandbox
+            .run(["explain", word])
+            .refused(&[word, &format!("did you mean `{meant}`?")]);
     }
-    sandbox.run(["explain", "photosynthesis"]).refused(&["zlaunch explain"]);
+    sandbox
+        .run(["explain", "photosynthesis"])
+        .refused(&["zlaunch explain"]);
     sandbox.run(["explain", "--wrong"]).refused(&["--wrong"]);
     let help = sandbox.run(["explain", "--help"]);
-    assert!(help.status == Some(0) && help.stdout.contains("WORD") && help.stdout.contains("ZLAUNCH_LANG"));
+    assert!(
+        help.status == Some(0)
+            && help.stdout.contains("WORD")
+            && help.stdout.contains("ZLAUNCH_LANG")
+    );
 }
 
 #[test]
@@ -138,35 +206,73 @@ fn a_key_is_judged_by_the_installed_deepspeed() {
     sandbox.installed("deepspeed", "0.16.3");
     let later = asked("tensor_parallel.autotp_size");
     assert!(later.contains("since    0.16.4\n"), "{later}");
-    assert!(later.contains("here     DeepSpeed 0.16.3 does not know it yet\n"), "{later}");
+    assert!(
+        later.contains("here     DeepSpeed 0.16.3 does not know it yet\n"),
+        "{later}"
+    );
     let still = asked("amp");
-    assert!(still.contains("removed in 0.19.8") && !still.contains("here "), "{still}");
+    assert!(
+        still.contains("removed in 0.19.8") && !still.contains("here "),
+        "{still}"
+    );
     sandbox.installed("deepspeed", "0.19.8");
-    assert!(asked("amp").contains("here    DeepSpeed 0.19.8 refuses a config that has it\n"), "{}", asked("amp"));
+    assert!(
+        asked("amp").contains("here    DeepSpeed 0.19.8 refuses a config that has it\n"),
+        "{}",
+        asked("amp")
+    );
     assert!(!asked("tensor_parallel.autotp_size").contains("here "));
     assert!(asked("bfloat16").contains("the old name of `bf16`"));
     // Gone long ago, so that nothing else is told of it.
-    assert!(asked("compile.backend").contains("dropped in 0.14.4"), "{}", asked("compile.backend"));
+    assert!(
+        asked("compile.backend").contains("dropped in 0.14.4"),
+        "{}",
+        asked("compile.backend")
+    );
     sandbox.installed("deepspeed", "0.99.0");
-    assert!(asked("amp").contains("(judged as 0.19.8: this one was not"), "{}", asked("amp"));
+    assert!(
+        asked("amp").contains("(judged as 0.19.8: this one was not"),
+        "{}",
+        asked("amp")
+    );
 }
 
 /// Why it matters, what is wrong and right; the errors were seen, so they name a version.
 #[test]
 fn rules_are_explained_with_examples() {
     let sandbox = Sandbox::new();
-    let blocks = include_str!("../../src/tools/explain/rules.txt").trim_start_matches("# ").split("\n# ");
+    let blocks = include_str!("../../src/tools/explain/rules.txt")
+        .trim_start_matches("# ")
+        .split("\n# ");
     for block in blocks {
         let (name, fields) = block.split_once('\n').unwrap();
-        let all: Vec<&str> = fields.lines().map(|line| line.split(": ").next().unwrap()).collect();
-        let names: Vec<&str> = all.iter().copied().filter(|field| !field.ends_with("zh")).collect();
+        let all: Vec<&str> = fields
+            .lines()
+            .map(|line| line.split(": ").next().unwrap())
+            .collect();
+        let names: Vec<&str> = all
+            .iter()
+            .copied()
+            .filter(|field| !field.ends_with("zh"))
+            .collect();
         assert!(all.ends_with(&["zh", "why.zh"]), "{name}: {all:?}");
-        assert!(names[..3] == ["why", "wrong", "right"] && names.len() <= 4, "{name}: {names:?}");
+        assert!(
+            names[..3] == ["why", "wrong", "right"] && names.len() <= 4,
+            "{name}: {names:?}"
+        );
         let page = sandbox.run(["explain", name]).stdout;
-        assert!(page.contains("(a rule)") && names.iter().all(|field| page.contains(&format!("  {field} "))), "{page}");
+        assert!(
+            page.contains("(a rule)")
+                && names
+                    .iter()
+                    .all(|field| page.contains(&format!("  {field} "))),
+            "{page}"
+        );
         let error = fields.lines().find_map(|line| line.strip_prefix("error: "));
         assert!(
-            error.is_none_or(|error| error.ends_with(')') && error.contains(|c: char| c.is_ascii_digit())),
+            error.is_none_or(
+                |error| error.ends_with(')') && error.contains(|c: char| c.is_ascii_digit())
+            ),
             "{name}"
         );
     }
@@ -177,26 +283,48 @@ side_by_side!(the_examples_of_rules_are_true);
 /// An example that is a whole config is checked, with what is said of the script: the wrong one has the problem, alone or in
 /// front of a trainer, and the right one has not.
 fn the_examples_of_rules_are_true(share: &Share) {
-    const SCRIPT: &str =
-        "import argparse, deepspeed\ndeepspeed.add_config_arguments(argparse.ArgumentParser()).parse_args()\n";
+    const SCRIPT: &str = "import argparse, deepspeed\ndeepspeed.add_config_arguments(argparse.ArgumentParser()).parse_args()\n";
     let sandbox = Sandbox::new();
-    let launch = ["check", "--format", "json", "--nproc-per-node", "8", "--deepspeed", "ds.json", "--"];
+    let launch = [
+        "check",
+        "--format",
+        "json",
+        "--nproc-per-node",
+        "8",
+        "--deepspeed",
+        "ds.json",
+        "--",
+    ];
     let reports = |rule: &str| {
         let quoted = format!("\"rule\": \"{rule}\"");
-        [SWIFT, &["deepspeed", "plain.py"]]
-            .iter()
-            .any(|it| sandbox.answer(launch.iter().chain(*it)).stdout.contains(&quoted))
-            || sandbox.run(["check", "--format", "json", "ds.json"]).stdout.contains(&quoted)
+        [SWIFT, &["deepspeed", "plain.py"]].iter().any(|it| {
+            sandbox
+                .answer(launch.iter().chain(*it))
+                .stdout
+                .contains(&quoted)
+        }) || sandbox
+            .run(["check", "--format", "json", "ds.json"])
+            .stdout
+            .contains(&quoted)
     };
     let mut tried = 0;
     let rules = include_str!("../../src/tools/explain/rules.txt").trim_start_matches("# ");
     for block in share.of(rules.split("\n# ")) {
         let (rule, fields) = block.split_once('\n').unwrap();
         for (field, expected) in [("wrong: ", true), ("right: ", false)] {
-            let example = fields.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-            let (code, config) = example.split_once(" in the script, ").unwrap_or(("", example));
-            let mut first = serde_json::Deserializer::from_str(config).into_iter::<serde_json::Value>();
-            assert!(!config.starts_with('{') || first.next().is_some_and(|it| it.is_ok()), "{rule}: {config}");
+            let example = fields
+                .lines()
+                .find_map(|line| line.strip_prefix(field))
+                .unwrap();
+            let (code, config) = example
+                .split_once(" in the script, ")
+                .unwrap_or(("", example));
+            let mut first =
+                serde_json::Deserializer::from_str(config).into_iter::<serde_json::Value>();
+            assert!(
+                !config.starts_with('{') || first.next().is_some_and(|it| it.is_ok()),
+                "{rule}: {config}"
+            );
             if serde_json::from_str::<serde_json::Value>(config).is_ok() {
                 let body = if code.ends_with(':') { " pass" } else { "" };
                 sandbox.put("cwd/plain.py", format!("{SCRIPT}{code}{body}\n"));
@@ -214,19 +342,32 @@ fn the_examples_of_rules_are_true(share: &Share) {
 fn the_commands_in_the_examples_of_rules_are_judged_so() {
     let sandbox = Sandbox::new();
     let mut tried = 0;
-    for block in include_str!("../../src/tools/explain/rules.txt").trim_start_matches("# ").split("\n# ") {
+    for block in include_str!("../../src/tools/explain/rules.txt")
+        .trim_start_matches("# ")
+        .split("\n# ")
+    {
         let (rule, fields) = block.split_once('\n').unwrap();
-        let example = |field: &str| fields.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        let example = |field: &str| {
+            fields
+                .lines()
+                .find_map(|line| line.strip_prefix(field))
+                .unwrap()
+        };
         let arguments = |text: &'static str| {
             let words = text.strip_prefix("swift sft … ").unwrap_or(text);
             (words.starts_with("--") && words.contains("--deepspeed ")).then_some(words)
         };
-        let (Some(wrong), Some(right)) = (arguments(example("wrong: ")), arguments(example("right: "))) else {
+        let (Some(wrong), Some(right)) =
+            (arguments(example("wrong: ")), arguments(example("right: ")))
+        else {
             continue;
         };
         let (right, instead) = right.split_once(", or ").unwrap_or((right, ""));
         let option = instead.starts_with("--").then_some((instead, wrong, false));
-        for (options, words, expected) in [("", wrong, true), ("", right, false)].into_iter().chain(option) {
+        for (options, words, expected) in [("", wrong, true), ("", right, false)]
+            .into_iter()
+            .chain(option)
+        {
             let mut launch = vec!["check", "--format", "json", "--nproc-per-node", "8"];
             launch.extend(options.split_whitespace());
             launch.push("--");
@@ -234,35 +375,65 @@ fn the_commands_in_the_examples_of_rules_are_judged_so() {
             let run = sandbox.answer(&launch);
             let is_said = run.stdout.contains(&format!("\"rule\": \"{rule}\""));
             assert_eq!(is_said, expected, "{rule}: {launch:?} {run:?}");
-            assert!(expected || run.status == Some(0), "{rule}: {launch:?} {run:?}");
+            assert!(
+                expected || run.status == Some(0),
+                "{rule}: {launch:?} {run:?}"
+            );
             tried += 1;
         }
     }
     assert!(tried > 6, "{tried}");
 }
 
-const TIMEOUT: &str = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)";
+const TIMEOUT: &str =
+    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)";
 const MEMORY: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
 
 fn piped(sandbox: &Sandbox, input: &str, words: &str) -> Run {
     sandbox.file("input", input);
-    sandbox.script(&format!("cat input | {} explain {words}", sandbox.command([""; 0]).get_program().display()))
+    sandbox.script(&format!(
+        "cat input | {} explain {words}",
+        sandbox.command([""; 0]).get_program().display()
+    ))
 }
 
 /// A message, a log, several of them, or standard input.
 #[test]
 fn an_error_is_explained_however_it_is_given() {
     let sandbox = Sandbox::new();
-    let log: String = (0..8).map(|rank| format!("[rank{rank}]: {MEMORY}\n")).collect();
+    let log: String = (0..8)
+        .map(|rank| format!("[rank{rank}]: {MEMORY}\n"))
+        .collect();
     sandbox.file("job.log", format!("start\n{log}"));
     sandbox.file("other.log", "nothing\n");
     let message = sandbox.run(["explain", MEMORY]);
-    let (file, both) = (sandbox.run(["explain", "job.log"]), sandbox.run(["explain", "other.log", "job.log"]));
-    for run in [&message, &file, &both, &piped(&sandbox, &log, ""), &piped(&sandbox, &log, "-")] {
-        assert!(run.stdout.starts_with("out of GPU memory  (an error)\n"), "{run:?}");
-        assert!(run.stdout.contains(MEMORY) && run.stdout.contains("  advice ") && run.status == Some(0), "{run:?}");
+    let (file, both) = (
+        sandbox.run(["explain", "job.log"]),
+        sandbox.run(["explain", "other.log", "job.log"]),
+    );
+    for run in [
+        &message,
+        &file,
+        &both,
+        &piped(&sandbox, &log, ""),
+        &piped(&sandbox, &log, "-"),
+    ] {
+        assert!(
+            run.stdout.starts_with("out of GPU memory  (an error)\n"),
+            "{run:?}"
+        );
+        assert!(
+            run.stdout.contains(MEMORY)
+                && run.stdout.contains("  advice ")
+                && run.status == Some(0),
+            "{run:?}"
+        );
     }
-    assert!(file.stdout.contains("  where    job.log:2, ranks 0, 1, 2, 3, 4, 5, 6, 7\n"), "{file:?}");
+    assert!(
+        file.stdout
+            .contains("  where    job.log:2, ranks 0, 1, 2, 3, 4, 5, 6, 7\n"),
+        "{file:?}"
+    );
     // Words of a message need no quotes.
     let words = MEMORY.split(' ').fold(vec!["explain"], |mut words, word| {
         words.push(word);
@@ -275,20 +446,32 @@ fn an_error_is_explained_however_it_is_given() {
 #[test]
 fn an_unknown_error_is_not_guessed_at() {
     let sandbox = Sandbox::new();
-    sandbox.file("job.log", "everything is fine\n[rank3]: ValueError: our own code says so\n");
+    sandbox.file(
+        "job.log",
+        "everything is fine\n[rank3]: ValueError: our own code says so\n",
+    );
     sandbox.file("empty.log", "");
     let run = sandbox.run(["explain", "job.log"]);
     assert_eq!((run.status, run.stderr.as_str()), (Some(1), ""), "{run:?}");
-    for told in ["no explanation for this error", "  line    ValueError: our own code", "  where   job.log:2, rank 3\n"]
-    {
+    for told in [
+        "no explanation for this error",
+        "  line    ValueError: our own code",
+        "  where   job.log:2, rank 3\n",
+    ] {
         assert!(run.stdout.contains(told), "{told}: {run:?}");
     }
-    for run in [sandbox.run(["explain", "empty.log"]), piped(&sandbox, "fine\n", "")] {
+    for run in [
+        sandbox.run(["explain", "empty.log"]),
+        piped(&sandbox, "fine\n", ""),
+    ] {
         assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run:?}");
         assert_eq!(run.stderr, "there is no error that zlaunch knows\n");
     }
     let run = sandbox.run(["explain", "ValueError: our own code says so"]);
-    assert!(run.status == Some(125) && run.stderr.contains("has no explanation for"), "{run:?}");
+    assert!(
+        run.status == Some(125) && run.stderr.contains("has no explanation for"),
+        "{run:?}"
+    );
     assert!(sandbox.run(["explain"]).stdout.contains("\nerrors\n"));
 }
 
@@ -300,17 +483,27 @@ fn an_error_of_a_rule_leads_to_the_rule() {
                 - ds gradient_clipping=0.5 vs hf max_grad_norm=1.0\n- ds train_batch_size=8 vs hf train_batch_size (calculated)=16\n\
                 The easiest method is to set these DeepSpeed config values to 'auto'.";
     let page = sandbox.run(["explain", said]).stdout;
-    assert!(page.starts_with("mismatch  (a rule)\n") && page.contains("vs hf max_grad_norm=1.0"), "{page}");
-    assert!(page.contains("(calculated)=16") && !page.contains("The easiest method"), "{page}");
+    assert!(
+        page.starts_with("mismatch  (a rule)\n") && page.contains("vs hf max_grad_norm=1.0"),
+        "{page}"
+    );
+    assert!(
+        page.contains("(calculated)=16") && !page.contains("The easiest method"),
+        "{page}"
+    );
     sandbox.file(
         "job.log",
         "[rank0]: pydantic_core._pydantic_core.ValidationError: 1 validation error for DeepSpeedZeroConfig\n\
         [rank1]: other\n[rank0]: overlapp_comm\n[rank0]:   Extra inputs are not permitted [type=extra_forbidden]\n",
     );
     let page = sandbox.run(["explain", "job.log"]).stdout;
-    assert!(page.starts_with("unknown-key  (a rule)\n") && page.contains("  line   overlapp_comm\n"), "{page}");
+    assert!(
+        page.starts_with("unknown-key  (a rule)\n") && page.contains("  line   overlapp_comm\n"),
+        "{page}"
+    );
     // The same words of another program are not about DeepSpeed.
-    let other = "ValidationError: 1 validation error for ServerConfig port Extra inputs are not permitted";
+    let other =
+        "ValidationError: 1 validation error for ServerConfig port Extra inputs are not permitted";
     assert_eq!(sandbox.run(["explain", other]).status, Some(125));
 }
 
@@ -321,27 +514,59 @@ fn the_launch_at_hand_is_what_the_advice_is_about() {
     let ranks = (0..8).filter(|rank| *rank != 3);
     sandbox.file(
         "nccl.log",
-        ranks.map(|rank| format!("[rank{rank}]:[E115] [Rank {rank}] {TIMEOUT}\n")).collect::<String>(),
+        ranks
+            .map(|rank| format!("[rank{rank}]:[E115] [Rank {rank}] {TIMEOUT}\n"))
+            .collect::<String>(),
     );
     let page = sandbox.run(["explain", "nccl.log"]).stdout;
-    assert!(page.contains("\n  missing  rank 3: the others waited for it"), "{page}");
-    sandbox.file("memory.log", format!("Traceback (most recent call last):\n  in training_step\n{MEMORY}\n"));
-    let asked = |words: &[&str]| sandbox.run(["explain", "memory.log"].iter().chain(words)).stdout;
+    assert!(
+        page.contains("\n  missing  rank 3: the others waited for it"),
+        "{page}"
+    );
+    sandbox.file(
+        "memory.log",
+        format!("Traceback (most recent call last):\n  in training_step\n{MEMORY}\n"),
+    );
+    let asked = |words: &[&str]| {
+        sandbox
+            .run(["explain", "memory.log"].iter().chain(words))
+            .stdout
+    };
     assert!(!asked(&[]).contains("this launch"));
     let options = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
     let command = ["--per_device_train_batch_size", "4"];
-    let launch: Vec<&str> = options.iter().chain(&["--"]).chain(SWIFT).chain(&command).copied().collect();
+    let launch: Vec<&str> = options
+        .iter()
+        .chain(&["--"])
+        .chain(SWIFT)
+        .chain(&command)
+        .copied()
+        .collect();
     let told = asked(&launch);
-    for advice in ["--deepspeed zero3, which also shards the weights", "the micro batch is 4: halve it"] {
+    for advice in [
+        "--deepspeed zero3, which also shards the weights",
+        "the micro batch is 4: halve it",
+    ] {
         assert!(told.contains(advice), "{advice}: {told}");
     }
     let words: Vec<&str> = SWIFT.iter().chain(&command).copied().collect();
-    sandbox.launch(&[&options[..], &["--record", "zlaunch"]].concat(), &words).succeeded();
+    sandbox
+        .launch(&[&options[..], &["--record", "zlaunch"]].concat(), &words)
+        .succeeded();
     assert_eq!(asked(&[]), told);
     // What zlaunch itself would refuse is said too.
-    let refused = sandbox.run(["explain", "memory.log", "--deepspeed", "zero9", "--", "swift", "sft"]);
+    let refused = sandbox.run([
+        "explain",
+        "memory.log",
+        "--deepspeed",
+        "zero9",
+        "--",
+        "swift",
+        "sft",
+    ]);
     assert!(
-        refused.stderr.contains("zero9") && refused.stdout.starts_with("out of GPU memory in a step"),
+        refused.stderr.contains("zero9")
+            && refused.stdout.starts_with("out of GPU memory in a step"),
         "{refused:?}"
     );
 }
@@ -355,7 +580,9 @@ fn a_line_of_a_log_is_harmless() {
         .file("job.log", b"\xff\xfe \x1b]0;title\x07 hf_abcdefghijklmnopqrstuvwxyz CUDA out of memory \x00\x1b[31m\n");
     let run = sandbox.run(["explain", "job.log"]);
     assert!(
-        run.status == Some(0) && !run.stdout.contains("hf_abc") && !run.stdout.contains(['\x1b', '\x07', '\0']),
+        run.status == Some(0)
+            && !run.stdout.contains("hf_abc")
+            && !run.stdout.contains(['\x1b', '\x07', '\0']),
         "{run:?}"
     );
 }
@@ -364,15 +591,30 @@ fn a_line_of_a_log_is_harmless() {
 fn every_kind_of_subject_can_be_listed() {
     let sandbox = Sandbox::new();
     for (kind, named) in [
-        ("rules", &["unknown-key\n", "no-effect\n", "batch-size\n"][..]),
-        ("errors", &["NCCL timed out\n", "out of GPU memory in evaluation\n"]),
+        (
+            "rules",
+            &["unknown-key\n", "no-effect\n", "batch-size\n"][..],
+        ),
+        (
+            "errors",
+            &["NCCL timed out\n", "out of GPU memory in evaluation\n"],
+        ),
         ("keys", &["zero_optimization.stage\n", "fp16.loss_scale\n"]),
         ("templates", &["zero2\n"]),
         ("variables", &["NCCL_DEBUG\n", "ZLAUNCH_DEEPSPEED\n"]),
     ] {
         let list = sandbox.run(["explain", kind]);
         list.succeeded_silently();
-        assert!(named.iter().all(|name| list.stdout.contains(name)), "{kind}: {}", list.stdout);
+        assert!(
+            named.iter().all(|name| list.stdout.contains(name)),
+            "{kind}: {}",
+            list.stdout
+        );
     }
-    assert!(sandbox.run(["explain", "NCCL timed out"]).stdout.contains("  seen in "));
+    assert!(
+        sandbox
+            .run(["explain", "NCCL timed out"])
+            .stdout
+            .contains("  seen in ")
+    );
 }

@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use crate::sandbox::{
-    SWIFT, Sandbox, Share, mode, option, output, pipe, plant, read_json, rights, side_by_side, start,
+    SWIFT, Sandbox, Share, mode, option, output, pipe, plant, read_json, rights, side_by_side,
+    start,
 };
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
@@ -33,46 +34,128 @@ struct Fault {
 }
 
 const fn fault(what: &'static str, prepare: fn(&mut Sandbox, &Path), ends: Ends) -> Fault {
-    Fault { what, prepare, shell: ":", ends }
+    Fault {
+        what,
+        prepare,
+        shell: ":",
+        ends,
+    }
 }
 
 const fn under(shell: &'static str, prepare: fn(&mut Sandbox, &Path), ends: Ends) -> Fault {
-    Fault { what: shell, prepare, shell, ends }
+    Fault {
+        what: shell,
+        prepare,
+        shell,
+        ends,
+    }
 }
 
 const FAULTS: &[Fault] = &[
     fault("none", |_, _| {}, Launched),
-    under("ulimit -f 0", |_, file| remove(file), Refused("cannot be written: File too large")),
+    under(
+        "ulimit -f 0",
+        |_, file| remove(file),
+        Refused("cannot be written: File too large"),
+    ),
     // Home
     fault("read-only home", read_only, Launched),
     fault("no HOME", |sandbox, _| without(sandbox, "HOME"), Launched),
-    fault("empty HOME", |sandbox, _| with(sandbox, "HOME", ""), Launched),
-    fault("relative HOME", |sandbox, _| with(sandbox, "HOME", "x"), Launched),
-    fault("a home that is not there", |sandbox, _| with(sandbox, "HOME", "/proc/nowhere/home"), Launched),
-    fault("a home that is a file", |sandbox, _| with(sandbox, "HOME", "/etc/passwd"), Launched),
-    fault("neither home nor temporary folder", homeless, Refused("cannot be written")),
+    fault(
+        "empty HOME",
+        |sandbox, _| with(sandbox, "HOME", ""),
+        Launched,
+    ),
+    fault(
+        "relative HOME",
+        |sandbox, _| with(sandbox, "HOME", "x"),
+        Launched,
+    ),
+    fault(
+        "a home that is not there",
+        |sandbox, _| with(sandbox, "HOME", "/proc/nowhere/home"),
+        Launched,
+    ),
+    fault(
+        "a home that is a file",
+        |sandbox, _| with(sandbox, "HOME", "/etc/passwd"),
+        Launched,
+    ),
+    fault(
+        "neither home nor temporary folder",
+        homeless,
+        Refused("cannot be written"),
+    ),
     // The cache
     fault("a truncated config", |_, file| truncate(file, 7), Launched),
     fault("an empty config", |_, file| plant(file, ""), Launched),
-    fault("a longer config", |_, file| plant(file, &(fs::read_to_string(file).unwrap() + "{}")), Launched),
-    fault("a config that others may write", |_, file| mode(file, 0o666), Launched),
-    fault("a config that nobody may read", |_, file| mode(file, 0), Launched),
-    fault("a config that is a link", |sandbox, file| link(file, &precious(sandbox)), Launched),
-    fault("a config that is a link into nowhere", |_, file| link(file, Path::new("/proc/nowhere/file")), Launched),
-    fault("a config that is a pipe", |_, file| become_pipe(file), Launched),
-    fault("a config that is a folder", |_, file| folder(file), Refused("cannot be written")),
-    fault("a cache that is a file", |sandbox, _| plant_instead(&sandbox.home().join(".cache")), Launched),
+    fault(
+        "a longer config",
+        |_, file| plant(file, &(fs::read_to_string(file).unwrap() + "{}")),
+        Launched,
+    ),
+    fault(
+        "a config that others may write",
+        |_, file| mode(file, 0o666),
+        Launched,
+    ),
+    fault(
+        "a config that nobody may read",
+        |_, file| mode(file, 0),
+        Launched,
+    ),
+    fault(
+        "a config that is a link",
+        |sandbox, file| link(file, &precious(sandbox)),
+        Launched,
+    ),
+    fault(
+        "a config that is a link into nowhere",
+        |_, file| link(file, Path::new("/proc/nowhere/file")),
+        Launched,
+    ),
+    fault(
+        "a config that is a pipe",
+        |_, file| become_pipe(file),
+        Launched,
+    ),
+    fault(
+        "a config that is a folder",
+        |_, file| folder(file),
+        Refused("cannot be written"),
+    ),
+    fault(
+        "a cache that is a file",
+        |sandbox, _| plant_instead(&sandbox.home().join(".cache")),
+        Launched,
+    ),
     fault(
         "a cache that is a link into nowhere",
         |_, file| link(above(file), Path::new("/proc/nowhere")),
         Refused("File exists"),
     ),
-    fault("a cache that is a link to others", |_, file| link(above(file), Path::new("/tmp")), Refused(NOT_OURS)),
-    fault("a cache that others may write", |_, file| mode(above(file), 0o777), Launched),
+    fault(
+        "a cache that is a link to others",
+        |_, file| link(above(file), Path::new("/tmp")),
+        Refused(NOT_OURS),
+    ),
+    fault(
+        "a cache that others may write",
+        |_, file| mode(above(file), 0o777),
+        Launched,
+    ),
     fault(KILLED, leave_behind, Launched),
     // The clock
-    fault("a config from the future", |_, file| touch(file, in_the_future()), Launched),
-    fault("a config from before 1970", |_, file| touch(file, before_1970()), Launched),
+    fault(
+        "a config from the future",
+        |_, file| touch(file, in_the_future()),
+        Launched,
+    ),
+    fault(
+        "a config from before 1970",
+        |_, file| touch(file, before_1970()),
+        Launched,
+    ),
     fault("a lock from the future", lock_from_the_future, Launched),
     // Streams
     under("exec >&-", |_, _| {}, Launched),
@@ -80,9 +163,17 @@ const FAULTS: &[Fault] = &[
     under("exec <&- >&- 2>&-", |_, _| {}, Launched),
     under("exec >/dev/full 2>/dev/full", |_, _| {}, Launched),
     // What is inherited
-    under("trap '' HUP INT QUIT USR1 USR2 PIPE TERM CHLD", |_, _| {}, Launched),
+    under(
+        "trap '' HUP INT QUIT USR1 USR2 PIPE TERM CHLD",
+        |_, _| {},
+        Launched,
+    ),
     under("umask 777", |_, file| remove(file), RefusedUnlessRoot("")),
-    under("mkdir gone && cd gone && rmdir ../gone", |_, _| {}, Launched),
+    under(
+        "mkdir gone && cd gone && rmdir ../gone",
+        |_, _| {},
+        Launched,
+    ),
 ];
 
 const NOT_OURS: &str = "does not belong to you alone";
@@ -91,7 +182,13 @@ const KILLED: &str = "what a killed process left";
 side_by_side!(every_fault_ends_in_a_launch_or_in_a_sentence);
 
 fn every_fault_ends_in_a_launch_or_in_a_sentence(share: &Share) {
-    for Fault { what, prepare, shell, ends } in share.of(FAULTS) {
+    for Fault {
+        what,
+        prepare,
+        shell,
+        ends,
+    } in share.of(FAULTS)
+    {
         let mut sandbox = Sandbox::new();
         let temporary = sandbox.path("tmp");
         fs::create_dir(&temporary).unwrap();
@@ -114,9 +211,17 @@ fn every_fault_ends_in_a_launch_or_in_a_sentence(share: &Share) {
             None => {
                 assert_eq!(run.status, Some(0), "{what}: {run:?}");
                 let written = PathBuf::from(option(&sandbox.recorded(), "--deepspeed").unwrap());
-                assert!(fs::read(&written).unwrap() == whole, "{what}: the config is not whole");
+                assert!(
+                    fs::read(&written).unwrap() == whole,
+                    "{what}: the config is not whole"
+                );
                 assert!(!written.is_symlink(), "{what}");
-                assert_eq!(rights(&written) & 0o077, 0, "{what}: {:o}", rights(&written));
+                assert_eq!(
+                    rights(&written) & 0o077,
+                    0,
+                    "{what}: {:o}",
+                    rights(&written)
+                );
             }
             Some(sentence) => {
                 run.refused(&[sentence]);
@@ -124,11 +229,17 @@ fn every_fault_ends_in_a_launch_or_in_a_sentence(share: &Share) {
             }
         }
         // What one killed process left stays; nobody else leaves anything.
-        let left: Vec<_> =
-            ["home", "tmp"].iter().flat_map(|folder| sandbox.files(folder)).filter(|file| is_temporary(file)).collect();
+        let left: Vec<_> = ["home", "tmp"]
+            .iter()
+            .flat_map(|folder| sandbox.files(folder))
+            .filter(|file| is_temporary(file))
+            .collect();
         assert_eq!(left.len(), usize::from(*what == KILLED), "{what}: {left:?}");
         let precious = sandbox.cwd().join("precious");
-        assert!(!precious.exists() || fs::read(&precious).unwrap() == b"precious", "{what}: a link was followed");
+        assert!(
+            !precious.exists() || fs::read(&precious).unwrap() == b"precious",
+            "{what}: a link was followed"
+        );
         restore(&sandbox);
     }
 }
@@ -161,15 +272,28 @@ fn precious(sandbox: &Sandbox) -> PathBuf {
 
 /// So that the sandbox can be removed.
 fn restore(sandbox: &Sandbox) {
-    output(Command::new("chmod").args(["-R", "u+rwX"]).arg(sandbox.root()));
+    output(
+        Command::new("chmod")
+            .args(["-R", "u+rwX"])
+            .arg(sandbox.root()),
+    );
 }
 
 fn remove(path: &Path) {
-    if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    if path.is_dir() {
+        fs::remove_dir_all(path).unwrap();
+    } else {
+        fs::remove_file(path).unwrap();
+    }
 }
 
 fn truncate(file: &Path, length: u64) {
-    fs::File::options().write(true).open(file).unwrap().set_len(length).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .set_len(length)
+        .unwrap();
 }
 
 fn link(at: &Path, to: &Path) {
@@ -202,7 +326,12 @@ fn before_1970() -> SystemTime {
 }
 
 fn touch(file: &Path, time: SystemTime) {
-    fs::File::options().write(true).open(file).unwrap().set_modified(time).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
 }
 
 fn lock_from_the_future(sandbox: &mut Sandbox, _: &Path) {
@@ -219,26 +348,47 @@ fn leave_behind(_: &mut Sandbox, file: &Path) {
 }
 
 fn is_temporary(path: &Path) -> bool {
-    path.file_name().unwrap().to_string_lossy().contains(".json.")
+    path.file_name()
+        .unwrap()
+        .to_string_lossy()
+        .contains(".json.")
 }
 
 #[test]
 fn a_plan_is_printed_or_the_reason_is_told() {
     let sandbox = Sandbox::new();
-    let printed = |shell: &str| sandbox.shell(shell, ["-n"].iter().chain(ZERO2).chain(&["--"]).chain(SWIFT));
-    for what in ["\"$@\"", "check \"$@\"", "completions bash", "explain stage", "--help"] {
+    let printed = |shell: &str| {
+        sandbox.shell(
+            shell,
+            ["-n"].iter().chain(ZERO2).chain(&["--"]).chain(SWIFT),
+        )
+    };
+    for what in [
+        "\"$@\"",
+        "check \"$@\"",
+        "completions bash",
+        "explain stage",
+        "--help",
+    ] {
         printed(&format!("exec \"$0\" {what} >/dev/full")).refused(&["No space left"]);
     }
     for (shell, status) in [
         ("exec \"$0\" \"$@\" >&-", 0),
         // Whether it is the reader or the writer that comes first.
-        ("{ \"$0\" \"$@\"; echo $? >status; } | :; exit $(cat status)", 0),
+        (
+            "{ \"$0\" \"$@\"; echo $? >status; } | :; exit $(cat status)",
+            0,
+        ),
         ("exec \"$0\" --no-such-option \"$@\" 2>&-", 125),
         ("exec \"$0\" --no-such-option \"$@\" 2>/dev/full", 125),
         ("exec \"$0\" explain stage >&- 2>&-", 0),
     ] {
         let run = printed(shell);
-        assert_eq!((run.status, run.signal), (Some(status), None), "{shell}: {run:?}");
+        assert_eq!(
+            (run.status, run.signal),
+            (Some(status), None),
+            "{shell}: {run:?}"
+        );
         assert!(!run.stderr.contains("panicked"), "{shell}: {run:?}");
     }
 }
@@ -267,20 +417,40 @@ fn few_descriptors_end_in_a_launch_or_in_a_sentence() {
 #[test]
 fn hundreds_of_ranks_share_one_folder() {
     let mut sandbox = Sandbox::new();
-    sandbox.unset("STUB_OUT").var("WORLD_SIZE", "250").var("MASTER_ADDR", "h0").var("MASTER_PORT", "29500");
-    let words: Vec<&str> = ["--deepspeed", "zero2", "--"].iter().chain(SWIFT).copied().collect();
+    sandbox
+        .unset("STUB_OUT")
+        .var("WORLD_SIZE", "250")
+        .var("MASTER_ADDR", "h0")
+        .var("MASTER_PORT", "29500");
+    let words: Vec<&str> = ["--deepspeed", "zero2", "--"]
+        .iter()
+        .chain(SWIFT)
+        .copied()
+        .collect();
     // A pipe for each would be more descriptors than a process may usually have.
     let said = sandbox.file("said", "");
     let start = |rank: u32| {
         let log = fs::File::options().append(true).open(&said).unwrap();
         let mut command = sandbox.command(&words);
-        command.env("RANK", rank.to_string()).env("LOCAL_RANK", (rank % 8).to_string());
+        command
+            .env("RANK", rank.to_string())
+            .env("LOCAL_RANK", (rank % 8).to_string());
         start(command.stdout(Stdio::null()).stderr(log))
     };
     let ranks: Vec<Child> = (0..250).map(start).collect();
-    let failed = ranks.into_iter().map(|mut rank| rank.wait().unwrap()).filter(|status| !status.success()).count();
+    let failed = ranks
+        .into_iter()
+        .map(|mut rank| rank.wait().unwrap())
+        .filter(|status| !status.success())
+        .count();
     // Rank 0 alone says what is launched.
     let line = "zlaunch: zero2 · rank 0 of 250, already started\n";
-    assert_eq!((failed, fs::read_to_string(&said).unwrap().as_str()), (0, line));
-    assert_eq!(read_json(sandbox.cached_config())["train_batch_size"], 4_000);
+    assert_eq!(
+        (failed, fs::read_to_string(&said).unwrap().as_str()),
+        (0, line)
+    );
+    assert_eq!(
+        read_json(sandbox.cached_config())["train_batch_size"],
+        4_000
+    );
 }

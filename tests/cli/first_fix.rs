@@ -13,26 +13,55 @@ use crate::{check, pasted, refusals};
 const SCRIPT: &str = "import dataclasses\nfrom transformers import HfArgumentParser, Trainer, TrainingArguments\n\
     @dataclasses.dataclass\nclass M:\n    model_name_or_path: str = None\n\
     m, args = HfArgumentParser((M, TrainingArguments)).parse_args_into_dataclasses()\nTrainer(None, args).train()\n";
-const DDP: &str =
-    "import argparse, torch\np = argparse.ArgumentParser(); p.add_argument('--lr')\nargs, _ = p.parse_known_args()\n";
+const DDP: &str = "import argparse, torch\np = argparse.ArgumentParser(); p.add_argument('--lr')\nargs, _ = p.parse_known_args()\n";
 
 /// Mistakes as people make them: variables, and a line.
 const LINES: &[(&str, &str)] = &[
-    ("", "--nproc-per-node 2 --deepspeed zero2 -- python hf.py --output_dir out learning_rate=1e-5"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 -- python hf.py --output_dir out -learning_rate 1e-5"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 -- python hf.py --output_dir out learning_rate=1e-5",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 -- python hf.py --output_dir out -learning_rate 1e-5",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero2 -- python hf.py --output_dir out --load_best_model_at_end --save_strategy epoch",
     ),
     ("", "--nproc-per-node 2 --deepspeed zero2 -- python ddp.py"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --trainer in_code -- python ddp.py"),
-    ("", "--nproc-per-node 2 --deepspeed swift sft --model a/b --dataset c/d"),
-    ("", "--nproc-per-node 2 -d zero2 -- swift sft --model a/b --dataset c/d"),
-    ("", "--nproc-per-node 2 --config ds.json -- swift sft --model a/b --dataset c/d"),
-    ("", "--nproc-per-node 2 -- swift sft --model a/b --dataset c/d --config ds.json"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 -- swift infer --model a/b"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --load_in_4bit true"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set cpu_offload=true -- swift sft --model a/b --dataset c/d"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --trainer in_code -- python ddp.py",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 -d zero2 -- swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --config ds.json -- swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 -- swift sft --model a/b --dataset c/d --config ds.json",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 -- swift infer --model a/b",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --load_in_4bit true",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set cpu_offload=true -- swift sft --model a/b --dataset c/d",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set zero_optimization.cpu_offload=true -- swift sft --model a/b --dataset c/d",
@@ -41,36 +70,114 @@ const LINES: &[(&str, &str)] = &[
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set zero_optimization.offload_param.device=cpu -- swift sft --model a/b --dataset c/d",
     ),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=Foo -- swift sft --model a/b --dataset c/d"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=CosineLR -- swift sft --model a/b --dataset c/d"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=Foo -- swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=CosineLR -- swift sft --model a/b --dataset c/d",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=WarmupDecayLr -- swift sft --model a/b --dataset c/d",
     ),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=StepLR -- swift sft --model a/b --dataset c/d"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set wandb.enabled=true -- swift sft --model a/b --dataset c/d"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 -- python -m trl sft --model_name_or_path a/b --dataset_name c/d"),
-    ("", "--deepspeed zero2 -- torchrun --nproc_per_gpu 2 hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- torchrun --nproc_per_node 2 --nproc_pre_node=2 hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- accelerate launch --num_proceses 2 hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- accelerate launch --num_processes 2 --zero_stage 3 hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- deepspeed --num_gpuss 2 hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- deepspeed --num-gpus 2 hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- torchrun --nproc_per_node 2 python hf.py --output_dir out"),
-    ("SLURM_NNODES=2", "--deepspeed zero2 -- torchrun --nproc_per_node 2 python hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- deepspeed --num_gpus 2 python -u hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- accelerate launch --num_processes 2 python3 hf.py --output_dir out"),
-    ("", "--nproc-per-node 2 -- llamafactory-cli train lf.yaml deepspeed=ds.json per_device_train_batch_size=0"),
-    ("CUDA_VISIBLE_DEVICES=0-3", "--deepspeed zero2 -- python hf.py --output_dir out"),
-    ("CUDA_VISIBLE_DEVICES=0;1", "--deepspeed zero2 -- python hf.py --output_dir out"),
-    ("", "-- deepspeed --num_gpus=2 hf.py --output_dir out --bf16 --deepspeed_config ds.json"),
-    ("", "--deepspeed zero2 -- deepspeed --include localhost:0,1 --num_gpus=2 hf.py --output_dir out"),
-    ("", "--deepspeed zero2 -- accelerate launch --num_process 2 hf.py --output_dir out"),
-    ("", "-- accelerate launch --use_deepspeed --zero_stage 4 --num_processes 2 hf.py --output_dir out"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 -e X=1 -- swift sft --model a/b --dataset c/d"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d -e OMP_NUM_THREADS=4"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set offload_optimizer=cpu -- swift sft --model a/b --dataset c/d"),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set zero_optimisation=3 -- swift sft --model a/b --dataset c/d"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=StepLR -- swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set wandb.enabled=true -- swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 -- python -m trl sft --model_name_or_path a/b --dataset_name c/d",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- torchrun --nproc_per_gpu 2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- torchrun --nproc_per_node 2 --nproc_pre_node=2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- accelerate launch --num_proceses 2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- accelerate launch --num_processes 2 --zero_stage 3 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- deepspeed --num_gpuss 2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- deepspeed --num-gpus 2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- torchrun --nproc_per_node 2 python hf.py --output_dir out",
+    ),
+    (
+        "SLURM_NNODES=2",
+        "--deepspeed zero2 -- torchrun --nproc_per_node 2 python hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- deepspeed --num_gpus 2 python -u hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- accelerate launch --num_processes 2 python3 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 -- llamafactory-cli train lf.yaml deepspeed=ds.json per_device_train_batch_size=0",
+    ),
+    (
+        "CUDA_VISIBLE_DEVICES=0-3",
+        "--deepspeed zero2 -- python hf.py --output_dir out",
+    ),
+    (
+        "CUDA_VISIBLE_DEVICES=0;1",
+        "--deepspeed zero2 -- python hf.py --output_dir out",
+    ),
+    (
+        "",
+        "-- deepspeed --num_gpus=2 hf.py --output_dir out --bf16 --deepspeed_config ds.json",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- deepspeed --include localhost:0,1 --num_gpus=2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- accelerate launch --num_process 2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "-- accelerate launch --use_deepspeed --zero_stage 4 --num_processes 2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 -e X=1 -- swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d -e OMP_NUM_THREADS=4",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set offload_optimizer=cpu -- swift sft --model a/b --dataset c/d",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set zero_optimisation=3 -- swift sft --model a/b --dataset c/d",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set 'zero_optimization.stage=\"2\"' -- swift sft --model a/b --dataset c/d",
@@ -91,17 +198,26 @@ const LINES: &[(&str, &str)] = &[
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set optimizer.type=AdamW --set optimizer.params.betas=0.9 -- python hf.py --output_dir out",
     ),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set bf16.enabled=true -- python hf.py --output_dir out"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set bf16.enabled=true -- python hf.py --output_dir out",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set train_micro_batch_size_per_gpu=4 -- python hf.py --output_dir out",
     ),
-    ("CUDA_VISIBLE_DEVICES=", "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d"),
+    (
+        "CUDA_VISIBLE_DEVICES=",
+        "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set per_device_train_batch_size=4 -- swift sft --model a/b --dataset c/d",
     ),
-    ("", "--nproc-per-node 2 --deepspeed zero2 --set per_device_train_batch_size=4 -- python hf.py --output_dir out"),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set per_device_train_batch_size=4 -- python hf.py --output_dir out",
+    ),
     (
         "",
         "--nproc-per-node 2 --deepspeed zero3 --set zero_optimization.offload_param.device=nvme --set zero_optimization.offload_param.nvme_path=/tmp -- python hf.py --output_dir out",
@@ -117,7 +233,11 @@ struct Line {
 
 impl Line {
     fn of(words: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Line { words: words.into_iter().map(Into::into).collect(), run_file: None, variables: BTreeMap::new() }
+        Line {
+            words: words.into_iter().map(Into::into).collect(),
+            run_file: None,
+            variables: BTreeMap::new(),
+        }
     }
 
     /// What is wrong, and the status is that of an answer.
@@ -129,25 +249,33 @@ impl Line {
             sandbox.var(name, value);
         }
         let run = sandbox.answer(&self.words);
-        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{:?}: {run:?}", self.words));
+        let report: Value = serde_json::from_str(&run.stdout)
+            .unwrap_or_else(|_| panic!("{:?}: {run:?}", self.words));
         report["diagnostics"].as_array().unwrap().clone()
     }
 
     fn dashes(&self) -> usize {
-        self.words.iter().position(|word| word == "--").unwrap_or(self.words.len())
+        self.words
+            .iter()
+            .position(|word| word == "--")
+            .unwrap_or(self.words.len())
     }
 
     /// Where an option stands, in front of the command or behind.
     fn find(&self, option: &str) -> Option<usize> {
         let is_it = |word: &String| word.split('=').next() == Some(option);
         let behind = self.dashes();
-        let behind = self.words[behind..].iter().position(is_it).map(|at| at + behind);
+        let behind = self.words[behind..]
+            .iter()
+            .position(is_it)
+            .map(|at| at + behind);
         behind.or_else(|| self.words.iter().rposition(is_it))
     }
 
     fn in_front(&mut self, words: &[&str]) {
         let at = self.dashes();
-        self.words.splice(at..at, words.iter().map(ToString::to_string));
+        self.words
+            .splice(at..at, words.iter().map(ToString::to_string));
     }
 
     /// `None` where there is nothing to paste.
@@ -166,7 +294,8 @@ impl Line {
             other => Some(other.to_string()),
         };
         let value = text("value").unwrap_or_default();
-        let is_to_be_filled_in = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_uppercase());
+        let is_to_be_filled_in =
+            |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_uppercase());
         if is_to_be_filled_in(&value) || value.contains("$USER") || value.ends_with("=VALUE") {
             return None;
         }
@@ -175,13 +304,19 @@ impl Line {
             self.in_front(&["--set", &format!("{key}={}", value.replace("$$", "123"))]);
         } else if let Some(key) = text("unset") {
             self.in_front(&["--unset", &key]);
-        } else if let (Some(key), Some(to), true) = (text("rename"), text("to"), text("value").is_some()) {
+        } else if let (Some(key), Some(to), true) =
+            (text("rename"), text("to"), text("value").is_some())
+        {
             self.in_front(&["--unset", &key, "--set", &format!("{to}={value}")]);
         } else if let (Some(option), Some(to)) = (text("rename"), text("to")) {
             let words: Vec<&str> = option.split(' ').collect();
-            let at =
-                self.words.windows(words.len()).position(|window| window == words).or_else(|| self.find(&option))?;
-            self.words.splice(at..at + words.len(), to.split(' ').map(ToString::to_string));
+            let at = self
+                .words
+                .windows(words.len())
+                .position(|window| window == words)
+                .or_else(|| self.find(&option))?;
+            self.words
+                .splice(at..at + words.len(), to.split(' ').map(ToString::to_string));
         } else if let Some(name) = text("set_env") {
             self.in_front(&["--env", &format!("{name}={value}")]);
         } else if let Some(name) = text("unset_env") {
@@ -197,20 +332,36 @@ impl Line {
     }
 
     fn give(&mut self, option: &str, value: &str) -> Option<()> {
-        let given: Vec<String> =
-            [option, value].iter().filter(|word| !word.is_empty()).map(ToString::to_string).collect();
+        let given: Vec<String> = [option, value]
+            .iter()
+            .filter(|word| !word.is_empty())
+            .map(ToString::to_string)
+            .collect();
         if !option.starts_with('-') {
             let text = self.run_file.as_mut()?;
             let line = format!("{option}: {value}");
-            let old =
-                text.trim_matches(['{', '}', '\n']).split(", ").filter(|it| !it.starts_with(&format!("{option}:")));
-            *text = format!("{{{}}}\n", old.chain([line.as_str()]).collect::<Vec<_>>().join(", "));
+            let old = text
+                .trim_matches(['{', '}', '\n'])
+                .split(", ")
+                .filter(|it| !it.starts_with(&format!("{option}:")));
+            *text = format!(
+                "{{{}}}\n",
+                old.chain([line.as_str()]).collect::<Vec<_>>().join(", ")
+            );
         } else if let Some(at) = self.find(option) {
-            let has_value = self.words.get(at + 1).is_some_and(|next| !next.starts_with('-')) && !value.is_empty();
+            let has_value = self
+                .words
+                .get(at + 1)
+                .is_some_and(|next| !next.starts_with('-'))
+                && !value.is_empty();
             let has_value = has_value && !self.words[at].contains('=');
             // `--output_dir my out`
             let is_split = self.words[at + 1..].join(" ").starts_with(value);
-            let count = if is_split { value.split(' ').count() } else { usize::from(has_value) };
+            let count = if is_split {
+                value.split(' ').count()
+            } else {
+                usize::from(has_value)
+            };
             self.words.splice(at..=at + count, given);
         } else if option.contains('_') {
             self.words.extend(given);
@@ -223,27 +374,50 @@ impl Line {
 
     fn drop(&mut self, words: &str) -> Option<()> {
         let words: Vec<&str> = words.split(' ').collect();
-        if let Some(text) = self.run_file.as_mut().filter(|_| !words[0].starts_with('-')) {
-            let kept =
-                text.trim_matches(['{', '}', '\n']).split(", ").filter(|it| it.split(':').next() != Some(words[0]));
+        if let Some(text) = self
+            .run_file
+            .as_mut()
+            .filter(|_| !words[0].starts_with('-'))
+        {
+            let kept = text
+                .trim_matches(['{', '}', '\n'])
+                .split(", ")
+                .filter(|it| it.split(':').next() != Some(words[0]));
             *text = format!("{{{}}}\n", kept.collect::<Vec<_>>().join(", "));
             return Some(());
         }
-        let at = self.words.windows(words.len()).position(|window| window == words).or_else(|| self.find(words[0]))?;
-        let has_value = words.len() == 1 && words[0].starts_with('-') && !self.words[at].contains('=');
-        let has_value = has_value && self.words.get(at + 1).is_some_and(|next| !next.starts_with('-'));
-        self.words.drain(at..at + words.len() + usize::from(has_value));
+        let at = self
+            .words
+            .windows(words.len())
+            .position(|window| window == words)
+            .or_else(|| self.find(words[0]))?;
+        let has_value =
+            words.len() == 1 && words[0].starts_with('-') && !self.words[at].contains('=');
+        let has_value = has_value
+            && self
+                .words
+                .get(at + 1)
+                .is_some_and(|next| !next.starts_with('-'));
+        self.words
+            .drain(at..at + words.len() + usize::from(has_value));
         Some(())
     }
 
     fn run(&mut self, line: &str, sandbox: &Sandbox) -> Option<()> {
-        if let Some((name, value)) = line.strip_prefix("export ").and_then(|it| it.split_once('=')) {
+        if let Some((name, value)) = line
+            .strip_prefix("export ")
+            .and_then(|it| it.split_once('='))
+        {
             self.variables.insert(name.to_string(), value.to_string());
             return Some(());
         }
-        let words = line.starts_with("zlaunch ").then(|| pasted::words(sandbox, line))?;
+        let words = line
+            .starts_with("zlaunch ")
+            .then(|| pasted::words(sandbox, line))?;
         // A whole line with something to fill in.
-        let is_example = words.iter().any(|word| word == "…" || word == "I" || word == "HOST");
+        let is_example = words
+            .iter()
+            .any(|word| word == "…" || word == "I" || word == "HOST");
         self.words = if is_example { return None } else { words };
         Some(())
     }
@@ -259,15 +433,31 @@ fn paste(name: &str, line: &Line, sandbox: &mut Sandbox) -> (usize, Vec<String>)
     let before: Vec<_> = found.iter().map(told).collect();
     let (mut pasted, mut wrong) = (0, Vec::new());
     for it in &found {
-        let Some(fixed) = line.fixed(&it["fixes"][0], sandbox) else { continue };
+        let Some(fixed) = line.fixed(&it["fixes"][0], sandbox) else {
+            continue;
+        };
         pasted += 1;
         let value = |name: &String| sandbox.variables().get(OsStr::new(name)).cloned();
-        let old: Vec<_> = fixed.variables.keys().map(|name| (name.clone(), value(name))).collect();
+        let old: Vec<_> = fixed
+            .variables
+            .keys()
+            .map(|name| (name.clone(), value(name)))
+            .collect();
         let after = fixed.diagnostics(sandbox);
-        let new = after.iter().filter(|other| other["severity"] != "note" && !before.contains(&told(other)));
-        let bad: Vec<_> = after.iter().filter(|other| told(other) == told(it)).chain(new).map(told).collect();
+        let new = after
+            .iter()
+            .filter(|other| other["severity"] != "note" && !before.contains(&told(other)));
+        let bad: Vec<_> = after
+            .iter()
+            .filter(|other| told(other) == told(it))
+            .chain(new)
+            .map(told)
+            .collect();
         if !bad.is_empty() {
-            wrong.push(format!("{name}\n  {}\n  fix {}\n  gives {bad:?}", it["message"], it["fixes"][0]));
+            wrong.push(format!(
+                "{name}\n  {}\n  fix {}\n  gives {bad:?}",
+                it["message"], it["fixes"][0]
+            ));
         }
         // The next fix is for the line as it was.
         for (name, value) in old {
@@ -290,16 +480,29 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
     };
     // How many ranks there are is not known here, and a value that is right may need another one.
     let is_of_machine = |case: &Value| case["rule"] == "ranks" || case["says"] == "device=nvme";
-    for case in share.of(check::cases().filter(|case| case["rule"].is_string() && !is_of_machine(case))) {
+    for case in
+        share.of(check::cases().filter(|case| case["rule"].is_string() && !is_of_machine(case)))
+    {
         let mut sandbox = check::sandbox(&case);
-        add(paste(&case.to_string(), &Line::of(check::words(&case, &[])), &mut sandbox));
+        add(paste(
+            &case.to_string(),
+            &Line::of(check::words(&case, &[])),
+            &mut sandbox,
+        ));
     }
     for (row, example) in share.of(refusals::examples()) {
         let mut sandbox = row.sandbox();
         let words = refusals::words(&sandbox, example);
         let run_file = words.contains(&"run.yaml".to_string());
         let text = run_file.then(|| fs::read_to_string(sandbox.path("cwd/run.yaml")).unwrap());
-        add(paste(example, &Line { run_file: text, ..Line::of(words) }, &mut sandbox));
+        add(paste(
+            example,
+            &Line {
+                run_file: text,
+                ..Line::of(words)
+            },
+            &mut sandbox,
+        ));
     }
     let mut sandbox = Sandbox::new();
     for (package, version) in [
@@ -315,7 +518,10 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
     for (name, text) in [
         ("hf.py", SCRIPT),
         ("ddp.py", DDP),
-        ("lf.yaml", "{stage: sft, model_name_or_path: a/b, output_dir: out, per_device_train_batch_size: 1}\n"),
+        (
+            "lf.yaml",
+            "{stage: sft, model_name_or_path: a/b, output_dir: out, per_device_train_batch_size: 1}\n",
+        ),
         (
             "ds.json",
             r#"{"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
@@ -325,9 +531,14 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
     }
     sandbox.put("env/lib/python3.11/site-packages/trl/__init__.py", "");
     for (variables, line) in share.of(LINES) {
-        let variables = variables.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()));
+        let variables = variables
+            .split_once('=')
+            .map(|(name, value)| (name.to_string(), value.to_string()));
         let words = pasted::words(&sandbox, &format!("zlaunch check --format json {line}"));
-        let line_ = Line { variables: variables.clone().into_iter().collect(), ..Line::of(words) };
+        let line_ = Line {
+            variables: variables.clone().into_iter().collect(),
+            ..Line::of(words)
+        };
         let answer = paste(line, &line_, &mut sandbox);
         assert!(answer.0 > 0, "nothing to paste: {line}");
         add(answer);
@@ -336,50 +547,94 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
         }
     }
     // These are wrong in another way too: what is meant is not right for this machine, or for ZeRO.
-    let also = ["stage", " zero_optimization --", "8gpus", "slurm", "--trainer transformers", "--nnodes 1:2", "jsno"];
+    let also = [
+        "stage",
+        " zero_optimization --",
+        "8gpus",
+        "slurm",
+        "--trainer transformers",
+        "--nnodes 1:2",
+        "jsno",
+    ];
     let is_one_mistake = |line: &String| !also.iter().any(|part| line.contains(part));
     for line in share.of(pasted::lines().into_iter().filter(is_one_mistake)) {
         let line = &line;
-        add(paste(line, &Line::of(pasted::words(&sandbox, line)), &mut sandbox));
+        add(paste(
+            line,
+            &Line::of(pasted::words(&sandbox, line)),
+            &mut sandbox,
+        ));
     }
-    assert!(wrong.is_empty(), "{} of {pasted}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {pasted}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(pasted >= 300 / Share::ALL, "only {pasted}");
 }
 
 #[test]
 fn the_argument_of_the_trainer_is_offered() {
     let sandbox = Sandbox::new();
-    for (package, version) in [("ms_swift", "4.6.0"), ("transformers", "5.19.0"), ("deepspeed", "0.19.8")] {
+    for (package, version) in [
+        ("ms_swift", "4.6.0"),
+        ("transformers", "5.19.0"),
+        ("deepspeed", "0.19.8"),
+    ] {
         sandbox.installed(package, version);
     }
     sandbox.file("hf.py", SCRIPT);
     // A bracket on the next line calls nothing.
-    let parses =
-        "(args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n";
+    let parses = "(args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n";
     let imports = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n";
     sandbox.file("tuple.py", format!("{imports}{parses}"));
     let made = "args = TrainingArguments(output_dir='out')\nTrainer(None, args).train()\n";
     sandbox.file("made.py", format!("{imports}{made}"));
     let swift = "swift sft --model a/b --dataset c/d";
     for (set, command, help) in [
-        ("", &format!("{swift} --torch_dtype float16 --bf16 true"), "help: --bf16 false, or another --torch_dtype\n"),
-        ("", &format!("{swift} --torch_dtype bfloat16 --fp16 true"), "help: --fp16 false, or another --torch_dtype\n"),
-        ("bf16.enabled=true", &"python hf.py --output_dir out".into(), "auto, or --bf16 true (for the trainer)\n"),
+        (
+            "",
+            &format!("{swift} --torch_dtype float16 --bf16 true"),
+            "help: --bf16 false, or another --torch_dtype\n",
+        ),
+        (
+            "",
+            &format!("{swift} --torch_dtype bfloat16 --fp16 true"),
+            "help: --fp16 false, or another --torch_dtype\n",
+        ),
+        (
+            "bf16.enabled=true",
+            &"python hf.py --output_dir out".into(),
+            "auto, or --bf16 true (for the trainer)\n",
+        ),
         (
             "train_micro_batch_size_per_gpu=4",
             &"python tuple.py --output_dir out".into(),
             "auto, or --per_device_train_batch_size 4 (for the trainer)\n",
         ),
         // Such a script reads no argument.
-        ("bf16.enabled=true", &"python made.py".into(), "auto, or --set bf16.enabled=false\n"),
+        (
+            "bf16.enabled=true",
+            &"python made.py".into(),
+            "auto, or --set bf16.enabled=false\n",
+        ),
         (
             "per_device_train_batch_size=4",
             &swift.to_string(),
             "help: --per_device_train_batch_size 4, and drop --set per_device_train_batch_size=4 (it is the trainer's argument)\n",
         ),
-        ("learning_rate=1e-5", &"python made.py".into(), "help: drop --set learning_rate=1e-5\n"),
+        (
+            "learning_rate=1e-5",
+            &"python made.py".into(),
+            "help: drop --set learning_rate=1e-5\n",
+        ),
     ] {
-        let set = if set.is_empty() { String::new() } else { format!("--set {set} ") };
+        let set = if set.is_empty() {
+            String::new()
+        } else {
+            format!("--set {set} ")
+        };
         let line = format!("check --nproc-per-node 2 --deepspeed zero2 {set}-- {command}");
         let run = sandbox.run(line.split(' '));
         assert!(run.stdout.contains(help), "{line}: {run:?}");

@@ -18,14 +18,30 @@ fn json(sandbox: &Sandbox, words: &[&str]) -> Value {
 }
 
 fn row<'a>(report: &'a Value, name: &str) -> &'a Value {
-    report["rows"].as_array().unwrap().iter().find(|row| row["template"] == name).unwrap()
+    report["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["template"] == name)
+        .unwrap()
 }
 
 /// 8B on five GPUs of 44 GB in gigabytes: parameters, gradients, optimizer, their sum, and whether it fits.
 #[test]
 fn textbook_sums_of_8b_on_five_gpus() {
-    let report =
-        json(&Sandbox::new(), &["--params", "8B", "--gpus", "5", "--gpu-memory", "44GB", "--accounting", "textbook"]);
+    let report = json(
+        &Sandbox::new(),
+        &[
+            "--params",
+            "8B",
+            "--gpus",
+            "5",
+            "--gpu-memory",
+            "44GB",
+            "--accounting",
+            "textbook",
+        ],
+    );
     for (name, cells, fits) in [
         ("none", [16, 16, 64, 96], false),
         ("zero1", [16, 16, 13, 45], false),
@@ -35,25 +51,67 @@ fn textbook_sums_of_8b_on_five_gpus() {
         let row = row(&report, name);
         let gigabytes = |value: &Value| (value.as_f64().unwrap() / 1e9).round();
         let parts = &row["parts"];
-        let seen = [&parts["parameters"], &parts["gradients"], &parts["optimizer"], &row["gpu_bytes"]].map(gigabytes);
-        assert_eq!((seen, &row["fits"]), (cells.map(f64::from), &fits.into()), "{name}");
+        let seen = [
+            &parts["parameters"],
+            &parts["gradients"],
+            &parts["optimizer"],
+            &row["gpu_bytes"],
+        ]
+        .map(gigabytes);
+        assert_eq!(
+            (seen, &row["fits"]),
+            (cells.map(f64::from), &fits.into()),
+            "{name}"
+        );
     }
     // Without ZeRO-1, the optimizer's 64 GB are 21 on three GPUs.
-    let three = json(&Sandbox::new(), &["--params", "8B", "--gpus", "3", "--accounting", "textbook"]);
-    assert_eq!(row(&three, "zero1")["parts"]["optimizer"].as_u64().unwrap().div_ceil(1_000_000_000), 22);
-    assert_eq!((&three["recommended"], &row(&three, "zero1")["fits"]), (&Value::Null, &Value::Null));
+    let three = json(
+        &Sandbox::new(),
+        &["--params", "8B", "--gpus", "3", "--accounting", "textbook"],
+    );
+    assert_eq!(
+        row(&three, "zero1")["parts"]["optimizer"]
+            .as_u64()
+            .unwrap()
+            .div_ceil(1_000_000_000),
+        22
+    );
+    assert_eq!(
+        (&three["recommended"], &row(&three, "zero1")["fits"]),
+        (&Value::Null, &Value::Null)
+    );
 }
 
 /// 8B on five GPUs of 44 GB: ZeRO-2 fits by the textbook, and does not in reality.
 #[test]
 fn real_sums_of_8b_on_five_gpus() {
     let sandbox = Sandbox::new();
-    let options = ["--gpus", "5", "--gpu-memory", "44GB", "--host-memory", "512GiB"];
+    let options = [
+        "--gpus",
+        "5",
+        "--gpu-memory",
+        "44GB",
+        "--host-memory",
+        "512GiB",
+    ];
     sandbox.file("m/config.json", QWEN3_8B);
-    let command = ["--", "swift", "sft", "--model", "m", "--tuner_type", "full", "--deepspeed", "zero3"];
+    let command = [
+        "--",
+        "swift",
+        "sft",
+        "--model",
+        "m",
+        "--tuner_type",
+        "full",
+        "--deepspeed",
+        "zero3",
+    ];
     let words: Vec<&str> = options.iter().chain(&command).copied().collect();
     let report = json(&sandbox, &words);
-    assert_eq!((&report["params"], &report["recommended"]), (&8_190_735_360_u64.into(), &"zero3".into()));
+    assert_eq!(
+        (&report["params"], &report["recommended"]),
+        (&8_190_735_360_u64.into(), &"zero3".into())
+    );
     assert_eq!(row(&report, "zero2")["fits"], false);
 }
 
@@ -62,7 +120,14 @@ fn the_recommendation_grows_with_the_model() {
     let sandbox = Sandbox::new();
     let mut seen = Vec::new();
     for params in ["1B", "7B", "14B", "32B", "70B"] {
-        let options = ["--gpus", "8", "--gpu-memory", "80GiB", "--host-memory", "2TiB"];
+        let options = [
+            "--gpus",
+            "8",
+            "--gpu-memory",
+            "80GiB",
+            "--host-memory",
+            "2TiB",
+        ];
         let report = json(&sandbox, &[&["--params", params], &options[..]].concat());
         seen.push(report["recommended"].as_str().unwrap().to_string());
         assert!(report["largest_micro_batch"].as_u64().unwrap() >= 1);
@@ -74,14 +139,25 @@ fn the_recommendation_grows_with_the_model() {
 /// buffers of a group of 1e9 parameters in fp32 and one in 16 bits, rounded up to a power of two, and has a buffer for parameters.
 #[test]
 fn states_on_a_disk_are_counted() {
-    let words = "--params 8B --gpus 4 --gpu-memory 80GiB --host-memory 1TiB".split(' ').collect::<Vec<_>>();
+    let words = "--params 8B --gpus 4 --gpu-memory 80GiB --host-memory 1TiB"
+        .split(' ')
+        .collect::<Vec<_>>();
     let report = json(&Sandbox::new(), &words);
     let nvme = row(&report, "zero3_nvme");
     assert_eq!(nvme["disk_bytes"], (4 * 4 + 2) * 8_000_000_000_u64);
-    let (process, group, parameters) =
-        (2_030_000_000_u64, 4 * (4_u64 << 30) + (2 << 30), 2_000_000_000 + (1_u64 << 30));
-    assert_eq!(nvme["host_bytes"], 4 * (process + group + parameters) + 2 * 8_000_000_000);
-    assert_eq!((&nvme["fits"], &nvme["unknown"]), (&Value::Null, &serde_json::json!(["disk"])));
+    let (process, group, parameters) = (
+        2_030_000_000_u64,
+        4 * (4_u64 << 30) + (2 << 30),
+        2_000_000_000 + (1_u64 << 30),
+    );
+    assert_eq!(
+        nvme["host_bytes"],
+        4 * (process + group + parameters) + 2 * 8_000_000_000
+    );
+    assert_eq!(
+        (&nvme["fits"], &nvme["unknown"]),
+        (&Value::Null, &serde_json::json!(["disk"]))
+    );
     assert_eq!(row(&report, "zero3_offload")["disk_bytes"], 0);
 }
 
@@ -96,7 +172,16 @@ fn what_is_known_to_fit_on_eight_cards_fits() {
         ("80GiB", "30B", "full", "zero3"),
         ("80GiB", "70B", "lora", "zero3"),
     ] {
-        let options = ["--gpus", "8", "--gpu-memory", memory, "--params", params, "--tuner", tuner];
+        let options = [
+            "--gpus",
+            "8",
+            "--gpu-memory",
+            memory,
+            "--params",
+            params,
+            "--tuner",
+            tuner,
+        ];
         let report = json(&sandbox, &options);
         assert_eq!(row(&report, template)["fits"], true, "{options:?}");
         if params == "30B" && tuner == "full" {
@@ -112,35 +197,91 @@ fn a_config_is_read_as_deepspeed_reads_it() {
     let bytes = |name: &str, zero: &str| {
         let file = format!("{name}.json");
         sandbox.file(&file, format!(r#"{{"zero_optimization": {zero}}}"#));
-        let report = json(&sandbox, &["--params", "8B", "--gpus", "4", "--deepspeed", &file]);
+        let report = json(
+            &sandbox,
+            &["--params", "8B", "--gpus", "4", "--deepspeed", &file],
+        );
         let row = row(&report, name);
-        (row["gpu_bytes"].as_u64().unwrap(), row["host_bytes"].as_u64().unwrap())
+        (
+            row["gpu_bytes"].as_u64().unwrap(),
+            row["host_bytes"].as_u64().unwrap(),
+        )
     };
     let [zero2, zero3, offload] = [
         bytes("2", r#"{"stage": 2}"#),
         bytes("3", r#"{"stage": 3}"#),
-        bytes("offload", r#"{"stage": 2, "offload_optimizer": {"device": "cpu"}}"#),
+        bytes(
+            "offload",
+            r#"{"stage": 2, "offload_optimizer": {"device": "cpu"}}"#,
+        ),
     ];
     assert!(zero2 != zero3 && zero2 != offload);
     assert_eq!(bytes("quoted", r#"{"stage": "3"}"#), zero3);
-    assert_eq!(bytes("old", r#"{"stage": 2, "cpu_offload": true}"#), offload);
+    assert_eq!(
+        bytes("old", r#"{"stage": 2, "cpu_offload": true}"#),
+        offload
+    );
 }
 
 #[test]
 fn where_nothing_fits_other_ways_are_named() {
     let sandbox = Sandbox::new();
-    let run = fit(&sandbox, &["--params", "32B", "--gpus", "2", "--gpu-memory", "48GiB", "--host-memory", "256GiB"]);
+    let run = fit(
+        &sandbox,
+        &[
+            "--params",
+            "32B",
+            "--gpus",
+            "2",
+            "--gpu-memory",
+            "48GiB",
+            "--host-memory",
+            "256GiB",
+        ],
+    );
     assert_eq!(run.status, Some(1), "{run:?}");
-    for words in ["nothing fits", "with LoRA: ", "with QLoRA in 4 bits: ", " GPUs each: ", "a local NVMe disk with "] {
+    for words in [
+        "nothing fits",
+        "with LoRA: ",
+        "with QLoRA in 4 bits: ",
+        " GPUs each: ",
+        "a local NVMe disk with ",
+    ] {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }
     // Each way that is named holds.
-    let more =
-        ["--params", "32B", "--gpus", "2", "--gpu-memory", "48GiB", "--host-memory", "256GiB", "--tuner", "lora"];
+    let more = [
+        "--params",
+        "32B",
+        "--gpus",
+        "2",
+        "--gpu-memory",
+        "48GiB",
+        "--host-memory",
+        "256GiB",
+        "--tuner",
+        "lora",
+    ];
     assert_eq!(fit(&sandbox, &more).status, Some(0));
-    let huge = fit(&sandbox, &["--params", "400B", "--gpus", "1", "--gpu-memory", "24GiB", "--host-memory", "64GiB"]);
+    let huge = fit(
+        &sandbox,
+        &[
+            "--params",
+            "400B",
+            "--gpus",
+            "1",
+            "--gpu-memory",
+            "24GiB",
+            "--host-memory",
+            "64GiB",
+        ],
+    );
     assert_eq!(huge.status, Some(1));
-    assert!(huge.stdout.contains("would not be enough"), "{}", huge.stdout);
+    assert!(
+        huge.stdout.contains("would not be enough"),
+        "{}",
+        huge.stdout
+    );
 }
 
 /// From the cheapest change to the dearest, each with what it then takes; and each holds.
@@ -148,22 +289,62 @@ fn where_nothing_fits_other_ways_are_named() {
 fn what_would_fit_is_ordered_by_its_price() {
     let sandbox = Sandbox::new();
     let base = ["--params", "8B", "--gpu", "H100x4", "--host-memory", "1TiB"];
-    let large = ["--micro-batch", "4", "--seq-len", "4096", "--gradient-checkpointing", "false"];
+    let large = [
+        "--micro-batch",
+        "4",
+        "--seq-len",
+        "4096",
+        "--gradient-checkpointing",
+        "false",
+    ];
     let options = [&base[..], &large].concat();
     let report = json(&sandbox, &options);
     let would = report["would_fit"].as_array().unwrap();
-    let words: Vec<&str> = would.iter().map(|it| it["change"].as_str().unwrap()).collect();
-    let kinds: Vec<&str> = words.iter().map(|change| change.split(' ').next().unwrap()).collect();
+    let words: Vec<&str> = would
+        .iter()
+        .map(|it| it["change"].as_str().unwrap())
+        .collect();
+    let kinds: Vec<&str> = words
+        .iter()
+        .map(|change| change.split(' ').next().unwrap())
+        .collect();
     assert_eq!(kinds, ["a", "gradient", "sequences"], "{would:?}");
-    for (remedy, option) in would.iter().zip(["--micro-batch", "--gradient-checkpointing", "--seq-len"]) {
-        let number = remedy["change"].as_str().unwrap().split(' ').find(|word| word.parse::<u64>().is_ok());
-        let changed = json(&sandbox, &[&options[..], &[option, number.unwrap_or("true")]].concat());
+    for (remedy, option) in
+        would
+            .iter()
+            .zip(["--micro-batch", "--gradient-checkpointing", "--seq-len"])
+    {
+        let number = remedy["change"]
+            .as_str()
+            .unwrap()
+            .split(' ')
+            .find(|word| word.parse::<u64>().is_ok());
+        let changed = json(
+            &sandbox,
+            &[&options[..], &[option, number.unwrap_or("true")]].concat(),
+        );
         assert_eq!(changed["recommended"], remedy["template"], "{option}");
-        assert_eq!(row(&changed, remedy["template"].as_str().unwrap())["gpu_bytes"], remedy["gpu_bytes"], "{option}");
+        assert_eq!(
+            row(&changed, remedy["template"].as_str().unwrap())["gpu_bytes"],
+            remedy["gpu_bytes"],
+            "{option}"
+        );
     }
-    let run = fit(&sandbox, &[&options[..], &["--deepspeed", "zero3_offload"]].concat());
-    assert!(run.stdout.contains("zero3_offload does not fit: each GPU is "), "{}", run.stdout);
-    assert!(run.stdout.contains("  with a micro batch of "), "{}", run.stdout);
+    let run = fit(
+        &sandbox,
+        &[&options[..], &["--deepspeed", "zero3_offload"]].concat(),
+    );
+    assert!(
+        run.stdout
+            .contains("zero3_offload does not fit: each GPU is "),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.contains("  with a micro batch of "),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -171,53 +352,126 @@ fn a_card_says_memory_and_number() {
     let sandbox = Sandbox::new();
     let report = json(&sandbox, &["--params", "8B", "--gpu", "H100x8"]);
     assert_eq!(report["gpu"], "H100");
-    assert_eq!((&report["gpus_per_node"], &report["gpu_memory"]), (&8.into(), &(81559_u64 << 20).into()));
-    let text = fit(&sandbox, &["--params", "8B", "--gpu", "rtx4090", "--gpus", "2", "--nnodes", "2"]).stdout;
-    assert!(text.contains("on       2 machines, each 2 RTX 4090 of 24.0 GiB\n"), "{text}");
+    assert_eq!(
+        (&report["gpus_per_node"], &report["gpu_memory"]),
+        (&8.into(), &(81559_u64 << 20).into())
+    );
+    let text = fit(
+        &sandbox,
+        &[
+            "--params", "8B", "--gpu", "rtx4090", "--gpus", "2", "--nnodes", "2",
+        ],
+    )
+    .stdout;
+    assert!(
+        text.contains("on       2 machines, each 2 RTX 4090 of 24.0 GiB\n"),
+        "{text}"
+    );
     let text = fit(&sandbox, &["--params", "1B", "--gpu", "RTX 4090"]).stdout;
     assert!(text.contains("on       1 RTX 4090 of 24.0 GiB\n"), "{text}");
     // One GPU with a command, too, whatever is on this machine; only the command itself says otherwise.
     sandbox.file("m/config.json", QWEN3_8B);
-    for (command, gpus) in
-        [("swift sft --model m", 1), ("torchrun --nproc_per_node 4 train.py --model_name_or_path m", 4)]
-    {
+    for (command, gpus) in [
+        ("swift sft --model m", 1),
+        (
+            "torchrun --nproc_per_node 4 train.py --model_name_or_path m",
+            4,
+        ),
+    ] {
         let line = format!("--gpu A100 -- {command}");
-        assert_eq!(json(&sandbox, &line.split(' ').collect::<Vec<_>>())["gpus_per_node"], gpus, "{command}");
+        assert_eq!(
+            json(&sandbox, &line.split(' ').collect::<Vec<_>>())["gpus_per_node"],
+            gpus,
+            "{command}"
+        );
     }
     // A part of a card, and what makers call a gigabyte.
     let part = ["--params", "8B", "--gpu", "H100x8", "--gpu-memory", "40GiB"];
     assert_eq!(json(&sandbox, &part)["gpu_memory"], 40_u64 << 30);
     let sold = ["--params", "8B", "--gpus", "1", "--gpu-memory", "80GB"];
     assert_eq!(json(&sandbox, &sold)["gpu_memory"], 81559_u64 << 20);
-    let refused = |words: &[&str], says: &[&str]| fit(&sandbox, &[&["--params", "8B"], words].concat()).refused(says);
+    let refused = |words: &[&str], says: &[&str]| {
+        fit(&sandbox, &[&["--params", "8B"], words].concat()).refused(says);
+    };
     refused(&["--gpu", "H101x8"], &["`H101x8`", "--gpu-memory 80GiB"]);
-    refused(&["--gpu", "RTX4091"], &["did you mean `RTX 4090`? --gpu 'RTX 4090'"]);
-    refused(&["--gpu", "H100x8", "--gpus", "4"], &["--gpu H100x8", "--gpus 4"]);
-    refused(&["--gpus", "1", "--gpu-memory", "24"], &["`24` has no unit", "--gpu-memory 24GiB"]);
-    refused(&["--gpus", "1", "--gpu-memory", "81559"], &["--gpu-memory 81559MiB"]);
-    refused(&["--gpus", "1", "--host-memory", "512"], &["--host-memory 512GiB"]);
+    refused(
+        &["--gpu", "RTX4091"],
+        &["did you mean `RTX 4090`? --gpu 'RTX 4090'"],
+    );
+    refused(
+        &["--gpu", "H100x8", "--gpus", "4"],
+        &["--gpu H100x8", "--gpus 4"],
+    );
+    refused(
+        &["--gpus", "1", "--gpu-memory", "24"],
+        &["`24` has no unit", "--gpu-memory 24GiB"],
+    );
+    refused(
+        &["--gpus", "1", "--gpu-memory", "81559"],
+        &["--gpu-memory 81559MiB"],
+    );
+    refused(
+        &["--gpus", "1", "--host-memory", "512"],
+        &["--host-memory 512GiB"],
+    );
 }
 
 /// The memory of this machine says nothing about GPUs that are elsewhere.
 #[test]
 fn each_row_says_which_memory_is_short_or_unknown() {
     let sandbox = Sandbox::new();
-    let memories = |row: &Value| (row["verdict"].clone(), row["short"].clone(), row["unknown"].clone());
-    let expected = |verdict: &str, short: &[&str], unknown: &[&str]| (verdict.into(), short.into(), unknown.into());
+    let memories = |row: &Value| {
+        (
+            row["verdict"].clone(),
+            row["short"].clone(),
+            row["unknown"].clone(),
+        )
+    };
+    let expected = |verdict: &str, short: &[&str], unknown: &[&str]| {
+        (verdict.into(), short.into(), unknown.into())
+    };
     let report = json(&sandbox, &["--params", "70B", "--gpu", "H100x8"]);
     assert_eq!(report["host_memory"], Value::Null);
-    assert_eq!(memories(row(&report, "zero3")), expected("no", &["gpu"], &[]));
-    assert_eq!(memories(row(&report, "zero3_offload")), expected("?", &[], &["host"]));
-    assert_eq!(memories(row(&report, "zero3_nvme")), expected("?", &[], &["host", "disk"]));
+    assert_eq!(
+        memories(row(&report, "zero3")),
+        expected("no", &["gpu"], &[])
+    );
+    assert_eq!(
+        memories(row(&report, "zero3_offload")),
+        expected("?", &[], &["host"])
+    );
+    assert_eq!(
+        memories(row(&report, "zero3_nvme")),
+        expected("?", &[], &["host", "disk"])
+    );
     assert_eq!(report["would_fit"][0]["template"], "zero3_offload");
     // That nothing fits is not known.
-    assert_eq!(fit(&sandbox, &["--params", "70B", "--gpu", "H100x8"]).status, Some(0));
-    let small = ["--params", "70B", "--gpu", "H100", "--gpus", "1", "--host-memory", "64GiB"];
+    assert_eq!(
+        fit(&sandbox, &["--params", "70B", "--gpu", "H100x8"]).status,
+        Some(0)
+    );
+    let small = [
+        "--params",
+        "70B",
+        "--gpu",
+        "H100",
+        "--gpus",
+        "1",
+        "--host-memory",
+        "64GiB",
+    ];
     let report = json(&sandbox, &small);
-    assert_eq!(memories(row(&report, "zero2_offload")), expected("no", &["gpu", "host"], &[]));
+    assert_eq!(
+        memories(row(&report, "zero2_offload")),
+        expected("no", &["gpu", "host"], &[])
+    );
     let run = fit(&sandbox, &small);
     assert_eq!(run.status, Some(1));
-    assert!(run.stdout.contains("no: GPU, host\n") && run.stdout.contains("no: host\n"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("no: GPU, host\n") && run.stdout.contains("no: host\n"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -225,38 +479,99 @@ fn the_config_that_is_named_decides_the_status() {
     let sandbox = Sandbox::new();
     let base = ["--params", "8B", "--gpu", "H100x2", "--host-memory", "1TiB"];
     let status = |more: &[&str]| fit(&sandbox, &[&base[..], more].concat()).status;
-    assert_eq!((status(&[]), status(&["--deepspeed", "zero1"])), (Some(0), Some(1)));
-    assert_eq!((status(&["--deepspeed", "zero3"]), status(&["--deepspeed", "auto"])), (Some(0), Some(0)));
+    assert_eq!(
+        (status(&[]), status(&["--deepspeed", "zero1"])),
+        (Some(0), Some(1))
+    );
+    assert_eq!(
+        (
+            status(&["--deepspeed", "zero3"]),
+            status(&["--deepspeed", "auto"])
+        ),
+        (Some(0), Some(0))
+    );
     // As it would be launched.
-    let changed = ["--deepspeed", "zero2", "--set", "zero_optimization.offload_optimizer.device=cpu"];
-    assert_eq!((status(&changed[..2]), status(&changed)), (Some(1), Some(0)));
+    let changed = [
+        "--deepspeed",
+        "zero2",
+        "--set",
+        "zero_optimization.offload_optimizer.device=cpu",
+    ];
+    assert_eq!(
+        (status(&changed[..2]), status(&changed)),
+        (Some(1), Some(0))
+    );
     let report = json(&sandbox, &[&base[..], &changed].concat());
     assert_eq!(report["judged"], "zero2, yours");
-    assert_eq!(row(&report, "zero2, yours")["gpu_bytes"], row(&report, "zero2_offload")["gpu_bytes"]);
+    assert_eq!(
+        row(&report, "zero2, yours")["gpu_bytes"],
+        row(&report, "zero2_offload")["gpu_bytes"]
+    );
     // The command's own.
     sandbox.file("m/config.json", QWEN3_8B);
-    let command = ["--", "swift", "sft", "--model", "m", "--tuner_type", "full", "--deepspeed"];
+    let command = [
+        "--",
+        "swift",
+        "sft",
+        "--model",
+        "m",
+        "--tuner_type",
+        "full",
+        "--deepspeed",
+    ];
     let of_command = |name: &'static str| [&base[2..], &command, &[name]].concat();
     assert_eq!(fit(&sandbox, &of_command("zero1")).status, Some(1));
     assert_eq!(fit(&sandbox, &of_command("zero3")).status, Some(0));
     let missing = json(&sandbox, &of_command("nowhere.json"));
     assert_eq!(missing["judged"], Value::Null);
-    assert!(missing["assumed"].to_string().contains("nowhere.json"), "{}", missing["assumed"]);
+    assert!(
+        missing["assumed"].to_string().contains("nowhere.json"),
+        "{}",
+        missing["assumed"]
+    );
 }
 
 #[test]
 fn the_picture_has_a_bar_for_each_template() {
     let sandbox = Sandbox::new();
-    let base = ["--params", "8B", "--gpus", "8", "--gpu-memory", "80GiB", "--host-memory", "1TiB"];
+    let base = [
+        "--params",
+        "8B",
+        "--gpus",
+        "8",
+        "--gpu-memory",
+        "80GiB",
+        "--host-memory",
+        "1TiB",
+    ];
     let text = fit(&sandbox, &base).stdout;
-    let bars: Vec<&str> = text.lines().filter(|line| line.contains('│') && line.ends_with(" GiB")).collect();
+    let bars: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains('│') && line.ends_with(" GiB"))
+        .collect();
     assert_eq!(bars.len(), 9, "{text}");
-    assert!(bars[2].starts_with("zero1          ppp") && bars[8].starts_with("p parameters  g gradients"), "{text}");
+    assert!(
+        bars[2].starts_with("zero1          ppp")
+            && bars[8].starts_with("p parameters  g gradients"),
+        "{text}"
+    );
     let line = bars[0].chars().position(|c| c == '│');
-    assert!(bars[..8].iter().all(|bar| bar.chars().position(|c| c == '│') == line), "{text}");
-    let svg = fit(&sandbox, &[&base[..], &["--format", "svg", "--model", "a<b>&c-8B"]].concat());
+    assert!(
+        bars[..8]
+            .iter()
+            .all(|bar| bar.chars().position(|c| c == '│') == line),
+        "{text}"
+    );
+    let svg = fit(
+        &sandbox,
+        &[&base[..], &["--format", "svg", "--model", "a<b>&c-8B"]].concat(),
+    );
     svg.succeeded();
-    assert!(svg.stdout.starts_with("<svg ") && svg.stdout.contains("a&lt;b&gt;&amp;c-8B"), "{}", svg.stdout);
+    assert!(
+        svg.stdout.starts_with("<svg ") && svg.stdout.contains("a&lt;b&gt;&amp;c-8B"),
+        "{}",
+        svg.stdout
+    );
     assert_eq!(svg.stdout.matches(">zero3_offload<").count(), 1);
 }
 
@@ -285,7 +600,10 @@ fn older_glm_models_have_one_switch_for_a_bias() {
         json(&sandbox, &["--model", "m", "--gpus", "1", "--gpu-memory", "80GiB"])["params"].as_u64().unwrap()
     });
     // A query of 32 heads, and two groups of keys and values, of 128 each.
-    assert_eq!((with, with - without), (9_399_951_360, 40 * (32 + 2 + 2) * 128));
+    assert_eq!(
+        (with, with - without),
+        (9_399_951_360, 40 * (32 + 2 + 2) * 128)
+    );
 }
 
 /// The gradients of an expert's weights need its inputs.
@@ -313,10 +631,18 @@ fn a_command_says_what_it_trains() {
     let sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);
     let report = |command: &str| {
-        let words: Vec<&str> = ["--gpus", "4", "--gpu-memory", "80GiB", "--host-memory", "1TiB", "--"]
-            .into_iter()
-            .chain(command.split(' '))
-            .collect();
+        let words: Vec<&str> = [
+            "--gpus",
+            "4",
+            "--gpu-memory",
+            "80GiB",
+            "--host-memory",
+            "1TiB",
+            "--",
+        ]
+        .into_iter()
+        .chain(command.split(' '))
+        .collect();
         json(&sandbox, &words)
     };
     let swift = report(
@@ -334,29 +660,64 @@ fn a_command_says_what_it_trains() {
     let factory = report("llamafactory-cli train lf.yaml");
     assert_eq!(factory["trainable"], factory["params"]);
     assert_eq!(
-        (&factory["training"]["seq_len"], &factory["training"]["optimizer"]),
+        (
+            &factory["training"]["seq_len"],
+            &factory["training"]["optimizer"]
+        ),
         (&1024.into(), &"adamw_8bit".into())
     );
-    let torchrun =
-        report("torchrun --nproc_per_node=4 train.py --model_name_or_path m --bf16 --gradient_checkpointing");
+    let torchrun = report(
+        "torchrun --nproc_per_node=4 train.py --model_name_or_path m --bf16 --gradient_checkpointing",
+    );
     assert_eq!(
-        (&torchrun["training"]["micro_batch"], &torchrun["training"]["gradient_checkpointing"]),
+        (
+            &torchrun["training"]["micro_batch"],
+            &torchrun["training"]["gradient_checkpointing"]
+        ),
         (&8.into(), &true.into())
     );
     // No sequence has 0 tokens.
     let none = report("swift sft --model m --max_length 0");
-    assert!(none["assumed"].to_string().contains("2048 tokens per sequence"), "{}", none["assumed"]);
+    assert!(
+        none["assumed"]
+            .to_string()
+            .contains("2048 tokens per sequence"),
+        "{}",
+        none["assumed"]
+    );
     // Adapters on quantised weights.
     let quantised = report("swift sft --model m --tuner_type lora --quant_bits 8");
     assert_eq!(quantised["training"]["tuner"], "qlora");
     let kto = report("swift rlhf --rlhf_type kto --model m");
-    assert!(kto["assumed"].to_string().contains("as TRL computes it"), "{}", kto["assumed"]);
+    assert!(
+        kto["assumed"].to_string().contains("as TRL computes it"),
+        "{}",
+        kto["assumed"]
+    );
     let long = report("swift sft --model m --max_length 4096 --sequence_parallel_size 4");
-    assert!(long["assumed"].to_string().contains("one of 4 parts of a sequence"), "{}", long["assumed"]);
+    assert!(
+        long["assumed"]
+            .to_string()
+            .contains("one of 4 parts of a sequence"),
+        "{}",
+        long["assumed"]
+    );
     // Our own option beats the command's.
     let ours = json(
         &sandbox,
-        &["--gpus", "1", "--seq-len", "128", "--", "swift", "sft", "--model", "m", "--max_length", "4096"],
+        &[
+            "--gpus",
+            "1",
+            "--seq-len",
+            "128",
+            "--",
+            "swift",
+            "sft",
+            "--model",
+            "m",
+            "--max_length",
+            "4096",
+        ],
     );
     assert_eq!(ours["training"]["seq_len"], 128);
 }
@@ -370,42 +731,81 @@ fn the_fullest_moment_can_be_an_evaluation() {
         "train.py",
         "from transformers import HfArgumentParser, TrainingArguments\nparser = HfArgumentParser(TrainingArguments)\n",
     );
-    sandbox.file("ax.yaml", "base_model: m\nmicro_batch_size: 3\nval_set_size: 0.05\nsequence_len: 2048\n");
+    sandbox.file(
+        "ax.yaml",
+        "base_model: m\nmicro_batch_size: 3\nval_set_size: 0.05\nsequence_len: 2048\n",
+    );
     sandbox.file(
         "lf.yaml",
         "model_name_or_path: m\neval_strategy: steps\npredict_with_generate: true\nper_device_train_batch_size: 1\n",
     );
     let words = |command: &str| {
-        let line = format!("--gpus 1 --gpu-memory 80GiB --host-memory 1TiB --tuner lora --seq-len 2048 -- {command}");
+        let line = format!(
+            "--gpus 1 --gpu-memory 80GiB --host-memory 1TiB --tuner lora --seq-len 2048 -- {command}"
+        );
         line.split(' ').map(str::to_string).collect::<Vec<_>>()
     };
     let report = |command: &str| {
         let words = words(command);
-        json(&sandbox, &words.iter().map(String::as_str).collect::<Vec<_>>())
+        json(
+            &sandbox,
+            &words.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
     };
     for (command, batch) in [
-        ("python train.py --model_name_or_path m --eval_strategy steps", Some(8)),
-        ("python train.py --model_name_or_path m --eval_strategy epoch --per_device_eval_batch_size 2", Some(2)),
+        (
+            "python train.py --model_name_or_path m --eval_strategy steps",
+            Some(8),
+        ),
+        (
+            "python train.py --model_name_or_path m --eval_strategy epoch --per_device_eval_batch_size 2",
+            Some(2),
+        ),
         ("python train.py --model_name_or_path m --do_eval", Some(8)),
-        ("python train.py --model_name_or_path m --eval_strategy no", None),
+        (
+            "python train.py --model_name_or_path m --eval_strategy no",
+            None,
+        ),
         ("swift sft --model m --val_dataset d", Some(1)),
-        ("swift sft --model m --split_dataset_ratio 0.01 --per_device_eval_batch_size 4", Some(4)),
+        (
+            "swift sft --model m --split_dataset_ratio 0.01 --per_device_eval_batch_size 4",
+            Some(4),
+        ),
         ("swift sft --model m --split_dataset_ratio 0", None),
-        ("swift sft --model m --val_dataset d --eval_strategy no", None),
+        (
+            "swift sft --model m --val_dataset d --eval_strategy no",
+            None,
+        ),
         ("axolotl train ax.yaml", Some(3)),
         ("llamafactory-cli train lf.yaml", Some(8)),
     ] {
-        assert_eq!(report(command)["training"]["eval_batch"], batch.map_or(Value::Null, Value::from), "{command}");
+        assert_eq!(
+            report(command)["training"]["eval_batch"],
+            batch.map_or(Value::Null, Value::from),
+            "{command}"
+        );
     }
     let base = "python train.py --model_name_or_path m --per_device_train_batch_size 1 --gradient_checkpointing true --bf16 true";
     let evaluated = format!("{base} --eval_strategy steps --per_device_eval_batch_size");
     let [four, eight] = [4, 8].map(|batch| report(&format!("{evaluated} {batch}")));
     let bytes = |report: &Value| row(report, "zero3")["gpu_bytes"].as_u64().unwrap();
     // A hidden state of 4,096 elements is there, too.
-    assert_eq!(bytes(&eight) - bytes(&four), 4 * 2048 * (10 * 151_936 + 2 * 4096));
+    assert_eq!(
+        bytes(&eight) - bytes(&four),
+        4 * 2048 * (10 * 151_936 + 2 * 4096)
+    );
     assert_eq!(row(&eight, "zero3")["fullest_at"], "evaluation");
-    assert_eq!(row(&eight, "zero3")["step_bytes"], row(&report(base), "zero3")["gpu_bytes"]);
-    assert!(eight["assumed"].to_string().contains("keeps no logits for metrics"), "{}", eight["assumed"]);
+    assert_eq!(
+        row(&eight, "zero3")["step_bytes"],
+        row(&report(base), "zero3")["gpu_bytes"]
+    );
+    assert!(
+        eight["assumed"]
+            .to_string()
+            .contains("keeps no logits for metrics"),
+        "{}",
+        eight["assumed"]
+    );
     // LLaMA-Factory generates answers and computes no loss.
     assert!(bytes(&report("llamafactory-cli train lf.yaml")) < bytes(&eight) - (10 << 30));
     // The table names it, and what to do about it.
@@ -422,7 +822,9 @@ fn the_fullest_moment_can_be_an_evaluation() {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }
     assert!(
-        run.stdout.contains("\n  with an evaluation batch of 23 (--per_device_eval_batch_size 23): zero3_offload, "),
+        run.stdout.contains(
+            "\n  with an evaluation batch of 23 (--per_device_eval_batch_size 23): zero3_offload, "
+        ),
         "{}",
         run.stdout
     );
@@ -435,7 +837,10 @@ fn the_fullest_moment_can_be_an_evaluation() {
         "GiB on each GPU in its first evaluation: ",
         "help: an evaluation batch of 4 (--per_device_eval_batch_size 4): zero2",
     ] {
-        assert!(format!("{}{}", check.stdout, check.stderr).contains(words), "{words}: {check:?}");
+        assert!(
+            format!("{}{}", check.stdout, check.stderr).contains(words),
+            "{words}: {check:?}"
+        );
     }
 }
 
@@ -444,40 +849,74 @@ fn the_fullest_moment_can_be_an_evaluation() {
 fn the_fullest_moment_can_be_a_generation() {
     let sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);
-    sandbox.file("grpo.py", "from trl import GRPOConfig, TrlParser\nparser = TrlParser((GRPOConfig,))\n");
+    sandbox.file(
+        "grpo.py",
+        "from trl import GRPOConfig, TrlParser\nparser = TrlParser((GRPOConfig,))\n",
+    );
     let words = |command: &str| {
         let line = format!("--gpus 8 --gpu-memory 80GiB --host-memory 1TiB -- {command}");
         line.split(' ').map(str::to_string).collect::<Vec<_>>()
     };
     let report = |command: &str| {
         let words = words(command);
-        json(&sandbox, &words.iter().map(String::as_str).collect::<Vec<_>>())
+        json(
+            &sandbox,
+            &words.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
     };
-    let bytes = |command: &str, template: &str| row(&report(command), template)["gpu_bytes"].as_u64().unwrap();
+    let bytes = |command: &str, template: &str| {
+        row(&report(command), template)["gpu_bytes"]
+            .as_u64()
+            .unwrap()
+    };
     let base = "python grpo.py --model_name_or_path m --bf16 true --gradient_checkpointing true --output_dir o --max_prompt_length 1024 \
                 --max_completion_length 2048 --per_device_train_batch_size 4";
     let grpo = report(&format!("{base} --gradient_accumulation_steps 16"));
     assert_eq!(grpo["training"]["seq_len"], 3072);
     assert_eq!(row(&grpo, "zero2")["fullest_at"], "generation");
-    assert!(grpo["assumed"].to_string().contains("rewards that are computed without a GPU"), "{}", grpo["assumed"]);
+    assert!(
+        grpo["assumed"]
+            .to_string()
+            .contains("rewards that are computed without a GPU"),
+        "{}",
+        grpo["assumed"]
+    );
     // 36 layers with 8 heads of 128 elements for keys and for values, and a copy of the keys of one layer.
     let of_answers = |steps: u64| bytes(&format!("{base} --steps_per_generation {steps}"), "zero2");
-    assert_eq!(of_answers(32) - of_answers(16), 16 * 4 * 3072 * (36 * 2 + 1) * 2 * 1024);
+    assert_eq!(
+        of_answers(32) - of_answers(16),
+        16 * 4 * 3072 * (36 * 2 + 1) * 2 * 1024
+    );
     let whole = bytes(&format!("{base} --steps_per_generation 16"), "zero3");
-    let streamed = bytes(&format!("{base} --steps_per_generation 16 --ds3_gather_for_generation false"), "zero3");
+    let streamed = bytes(
+        &format!("{base} --steps_per_generation 16 --ds3_gather_for_generation false"),
+        "zero3",
+    );
     assert!(whole > streamed + (8 << 30), "{whole} {streamed}");
     // Older versions of TRL keep a reference by default. Where weights are offloaded, so are its own.
     let short = format!("{base} --steps_per_generation 1");
-    let host = |command: &str| row(&report(command), "zero3_offload")["host_bytes"].as_u64().unwrap();
+    let host = |command: &str| {
+        row(&report(command), "zero3_offload")["host_bytes"]
+            .as_u64()
+            .unwrap()
+    };
     let [with, without] = ["0.04", "0"].map(|beta| format!("{short} --beta {beta}"));
-    assert!(host(&with) > host(&without) + (15 << 30), "{} {}", host(&with), host(&without));
+    assert!(
+        host(&with) > host(&without) + (15 << 30),
+        "{} {}",
+        host(&with),
+        host(&without)
+    );
     assert_eq!(bytes(&short, "zero2"), bytes(&without, "zero2"));
     sandbox.installed("trl", "0.18.0");
     assert_eq!(bytes(&short, "zero2"), bytes(&with, "zero2"));
     sandbox.installed("trl", "0.29.1");
     // A server generates elsewhere; vLLM on the same GPUs takes what nobody knows here.
     let served = format!("{base} --gradient_accumulation_steps 16 --use_vllm true --vllm_mode");
-    assert_ne!(row(&report(&format!("{served} server")), "zero2")["fullest_at"], "generation");
+    assert_ne!(
+        row(&report(&format!("{served} server")), "zero2")["fullest_at"],
+        "generation"
+    );
     sandbox.file("ppo.py", "from trl.experimental.ppo import PPOConfig\n");
     for command in [
         &format!("{served} colocate"),
@@ -486,40 +925,98 @@ fn the_fullest_moment_can_be_a_generation() {
         &format!("{base} --reward_model rm"),
     ] {
         let unknown = report(command);
-        assert!(unknown["rows"].as_array().unwrap().iter().all(|row| row["fits"] != true), "{command}");
-        assert!(unknown["assumed"].to_string().contains("come on top"), "{command}: {}", unknown["assumed"]);
-        let words = ["fit", "--gpu-memory", "80GiB", "--nproc-per-node", "8", "--"];
-        let text = sandbox.run([words.to_vec(), command.split(' ').collect()].concat()).stdout;
-        assert!(text.contains("no verdict: this training is not fully counted"), "{command}: {text}");
+        assert!(
+            unknown["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|row| row["fits"] != true),
+            "{command}"
+        );
+        assert!(
+            unknown["assumed"].to_string().contains("come on top"),
+            "{command}: {}",
+            unknown["assumed"]
+        );
+        let words = [
+            "fit",
+            "--gpu-memory",
+            "80GiB",
+            "--nproc-per-node",
+            "8",
+            "--",
+        ];
+        let text = sandbox
+            .run([words.to_vec(), command.split(' ').collect()].concat())
+            .stdout;
+        assert!(
+            text.contains("no verdict: this training is not fully counted"),
+            "{command}: {text}"
+        );
     }
     // The reference of a model that is trained whole is a second one; adapters have theirs in it. So is a reward model.
-    let weights = |more: &str| row(&report(&format!("{base}{more}")), "zero2")["parts"]["parameters"].as_u64().unwrap();
+    let weights = |more: &str| {
+        row(&report(&format!("{base}{more}")), "zero2")["parts"]["parameters"]
+            .as_u64()
+            .unwrap()
+    };
     assert_eq!(weights(" --beta 0.04"), 2 * weights(""));
-    assert_eq!(weights(" --beta 0.04 --use_peft true"), weights(" --use_peft true"));
+    assert_eq!(
+        weights(" --beta 0.04 --use_peft true"),
+        weights(" --use_peft true")
+    );
     sandbox.file("rm/config.json", QWEN3_8B);
     assert_eq!(weights(" --reward_model rm"), 2 * weights(""));
     // PPO trains a value model like its reward model, and recomputes nothing. Of 16 sequences on 8 GPUs each has 2, whose logits it keeps.
-    let of_swift = |more: &str| report(&format!("swift rlhf --model m --tuner_type full --max_length 512 {more}"));
-    let parts = |report: &Value| row(report, "zero2")["parts"]["parameters"].as_u64().unwrap();
+    let of_swift = |more: &str| {
+        report(&format!(
+            "swift rlhf --model m --tuner_type full --max_length 512 {more}"
+        ))
+    };
+    let parts = |report: &Value| {
+        row(report, "zero2")["parts"]["parameters"]
+            .as_u64()
+            .unwrap()
+    };
     let ppo = of_swift("--rlhf_type ppo --reward_model rm");
     assert_eq!(parts(&ppo), 4 * weights(""));
     assert_eq!(ppo["training"]["gradient_checkpointing"], false);
     assert_eq!(ppo["training"]["gradient_accumulation_steps"], 2);
     let logits = |tokens: u64| {
         let command = format!("--rlhf_type ppo --reward_model rm --max_completion_length {tokens}");
-        row(&of_swift(&command), "zero2")["parts"]["logits"].as_u64().unwrap()
+        row(&of_swift(&command), "zero2")["parts"]["logits"]
+            .as_u64()
+            .unwrap()
     };
     assert_eq!(logits(1024) - logits(512), 512 * 151_936 * (2 * 4 + 2 * 2));
-    assert_eq!(parts(&of_swift("--rlhf_type gkd --teacher_model rm")), 2 * weights(""));
+    assert_eq!(
+        parts(&of_swift("--rlhf_type gkd --teacher_model rm")),
+        2 * weights("")
+    );
     // ms-swift compares with a reference unless it is told not to, and answers with up to 512 tokens.
-    let swift = |more: &str| report(&format!("swift rlhf --rlhf_type grpo --model m --tuner_type full{more}"));
-    let swift_weights = |more: &str| row(&swift(more), "zero2")["parts"]["parameters"].as_u64().unwrap();
+    let swift = |more: &str| {
+        report(&format!(
+            "swift rlhf --rlhf_type grpo --model m --tuner_type full{more}"
+        ))
+    };
+    let swift_weights = |more: &str| {
+        row(&swift(more), "zero2")["parts"]["parameters"]
+            .as_u64()
+            .unwrap()
+    };
     assert_eq!(swift_weights(""), 2 * swift_weights(" --beta 0"));
     assert_eq!(swift("")["training"]["seq_len"], 1024);
-    assert!(swift("")["assumed"].to_string().contains("prompts of 512 tokens before answers of 512"));
+    assert!(
+        swift("")["assumed"]
+            .to_string()
+            .contains("prompts of 512 tokens before answers of 512")
+    );
     let line = format!("{base} --gradient_accumulation_steps 64");
     let line = words(&line);
-    let run = fit(&sandbox, &line.iter().map(String::as_str).collect::<Vec<_>>());
+    let run = fit(
+        &sandbox,
+        &line.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
     assert!(
         run.stdout.contains("\ngeneration: ") && run.stdout.contains(": --steps_per_generation "),
         "{}",
@@ -532,14 +1029,32 @@ fn the_fullest_moment_can_be_a_generation() {
 fn the_answer_follows_the_table() {
     let sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);
-    let base = ["--model", "m", "--gpus", "1", "--host-memory", "32GiB", "--seq-len", "512", "--gpu-memory"];
+    let base = [
+        "--model",
+        "m",
+        "--gpus",
+        "1",
+        "--host-memory",
+        "32GiB",
+        "--seq-len",
+        "512",
+        "--gpu-memory",
+    ];
     for (memory, says, status) in [
         ("90GiB", "\nno template fits; `no DeepSpeed` does\n", 0),
-        ("64GiB", "\nnothing fits with a margin; tight: no DeepSpeed\n", 0),
+        (
+            "64GiB",
+            "\nnothing fits with a margin; tight: no DeepSpeed\n",
+            0,
+        ),
         ("40GiB", "\nnothing fits\n", 1),
     ] {
         let run = fit(&sandbox, &[&base[..], &[memory]].concat());
-        assert!(run.stdout.contains(says) && run.stdout.contains("\nno DeepSpeed "), "{memory}: {}", run.stdout);
+        assert!(
+            run.stdout.contains(says) && run.stdout.contains("\nno DeepSpeed "),
+            "{memory}: {}",
+            run.stdout
+        );
         assert_eq!(run.status, Some(status), "{memory}");
     }
 }
@@ -552,15 +1067,32 @@ fn quantised_weights_and_fused_losses_need_less() {
         let report = json(&sandbox, &[&base[..], more].concat());
         row(&report, "zero0")["gpu_bytes"].as_u64().unwrap()
     };
-    let (full, lora, qlora) = (gpu(&[]), gpu(&["--tuner", "lora"]), gpu(&["--tuner", "qlora"]));
-    assert!(full > 4 * lora && lora > qlora + (8 << 30), "{full} {lora} {qlora}");
+    let (full, lora, qlora) = (
+        gpu(&[]),
+        gpu(&["--tuner", "lora"]),
+        gpu(&["--tuner", "qlora"]),
+    );
+    assert!(
+        full > 4 * lora && lora > qlora + (8 << 30),
+        "{full} {lora} {qlora}"
+    );
     assert_eq!(qlora, gpu(&["--quant-bits", "4"]));
     assert!(gpu(&["--tuner", "lora", "--fused-loss"]) < lora);
     assert!(gpu(&["--tuner", "lora", "--attention", "eager"]) > lora);
     assert!(gpu(&["--optimizer", "adamw_8bit"]) < full);
     assert!(gpu(&["--tuner", "lora", "--gradient-checkpointing", "false"]) > lora);
     sandbox
-        .run(["fit", "--params", "8B", "--gpus", "1", "--tuner", "full", "--quant-bits", "4"])
+        .run([
+            "fit",
+            "--params",
+            "8B",
+            "--gpus",
+            "1",
+            "--tuner",
+            "full",
+            "--quant-bits",
+            "4",
+        ])
         .refused(&["--tuner qlora"]);
 }
 
@@ -572,27 +1104,40 @@ fn parameters_are_counted_by_the_headers_of_safetensors() {
     let mut map = serde_json::Map::new();
     for file in 0..100 {
         let name = format!("model-{file:05}.safetensors");
-        let header =
-            format!(r#"{{"t{file}": {{"dtype": "BF16", "shape": [1000, 80000], "data_offsets": [0, 160000000]}}}}"#);
+        let header = format!(
+            r#"{{"t{file}": {{"dtype": "BF16", "shape": [1000, 80000], "data_offsets": [0, 160000000]}}}}"#
+        );
         sandbox.file(&format!("big/{name}"), safetensors(&header));
         map.insert(format!("t{file}"), name.into());
     }
-    sandbox.file("big/model.safetensors.index.json", serde_json::json!({"weight_map": map}).to_string());
+    sandbox.file(
+        "big/model.safetensors.index.json",
+        serde_json::json!({"weight_map": map}).to_string(),
+    );
     let report = json(&sandbox, &["--model", "big", "--gpus", "1"]);
     assert_eq!(report["params"], 8_000_000_000_u64);
-    assert_eq!(report["params_from"], "the headers of 100 safetensors files");
+    assert_eq!(
+        report["params_from"],
+        "the headers of 100 safetensors files"
+    );
     sandbox.file("big/model-00003.safetensors", "version https://git-lfs");
-    fit(&sandbox, &["--model", "big", "--gpus", "1"]).refused(&["model-00003.safetensors", "Git LFS"]);
+    fit(&sandbox, &["--model", "big", "--gpus", "1"])
+        .refused(&["model-00003.safetensors", "Git LFS"]);
 }
 
 #[test]
 fn one_file_or_the_files_of_an_index_are_counted() {
     let sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);
-    let weights = |name: &str, header: &str| sandbox.file(&format!("m/{name}.safetensors"), safetensors(header));
+    let weights = |name: &str, header: &str| {
+        sandbox.file(&format!("m/{name}.safetensors"), safetensors(header))
+    };
     let counted = || {
         let report = json(&sandbox, &["--model", "m", "--gpus", "1"]);
-        (report["params"].as_u64().unwrap(), report["params_from"].as_str().unwrap().to_string())
+        (
+            report["params"].as_u64().unwrap(),
+            report["params_from"].as_str().unwrap().to_string(),
+        )
     };
     // A scalar is one parameter, and the scales of fp8 weights are none.
     weights(
@@ -601,19 +1146,31 @@ fn one_file_or_the_files_of_an_index_are_counted() {
             "b": {"dtype": "F32", "shape": [], "data_offsets": [256, 260]},
             "a_scale_inv": {"dtype": "F32", "shape": [9], "data_offsets": [260, 296]}}"#,
     );
-    assert_eq!(counted(), (129, "the headers of 1 safetensors file".to_string()));
+    assert_eq!(
+        counted(),
+        (129, "the headers of 1 safetensors file".to_string())
+    );
     let index = r#"{"metadata": {"total_size": 1}, "weight_map": {"p": "x-1.safetensors", "q": "x-2.safetensors", "r": "x-1.safetensors"}}"#;
     sandbox.file("m/model.safetensors.index.json", index);
     // In the second case several weights share one stored number, and the config counts.
-    for (dtype, params, from) in
-        [("BF16", 35, "the headers of 2 safetensors files"), ("U8", 8_190_735_360, "config.json")]
-    {
+    for (dtype, params, from) in [
+        ("BF16", 35, "the headers of 2 safetensors files"),
+        ("U8", 8_190_735_360, "config.json"),
+    ] {
         for (name, rows) in [("x-1", 3), ("x-2", 4)] {
-            weights(name, &format!(r#"{{"w": {{"shape": [{rows}, 5], "dtype": "{dtype}"}}}}"#));
+            weights(
+                name,
+                &format!(r#"{{"w": {{"shape": [{rows}, 5], "dtype": "{dtype}"}}}}"#),
+            );
         }
         assert_eq!(counted(), (params, from.to_string()));
     }
-    for bytes in [&b"\xff\xff\xff\xff\xff\xff\xff\x7f"[..], b"", b"\x02\0\0\0\0\0\0\0[]", b"\x02\0\0\0\0\0\0\0{"] {
+    for bytes in [
+        &b"\xff\xff\xff\xff\xff\xff\xff\x7f"[..],
+        b"",
+        b"\x02\0\0\0\0\0\0\0[]",
+        b"\x02\0\0\0\0\0\0\0{",
+    ] {
         sandbox.file("m/x-1.safetensors", bytes);
         fit(&sandbox, &["--model", "m", "--gpus", "1"]).refused(&["x-1.safetensors"]);
     }
@@ -627,11 +1184,23 @@ fn what_cannot_be_known_is_asked_for() {
     fit(&sandbox, &["--gpus", "1"]).refused(&["no model", "--params 8B"]);
     fit(&sandbox, &["--gpus", "1", "--model", "a/b"]).refused(&["a/b", "neither a folder nor"]);
     fit(&sandbox, &["--gpus", "1", "--params", "8Q"]).refused(&["8Q", "--params 8B"]);
-    fit(&sandbox, &["--params", "8B", "--gpus", "1", "--gpu-memory", "much"]).refused(&["--gpu-memory 80GiB"]);
-    fit(&sandbox, &["--params", "8B", "--gpus", "1", "--dtype", "bfloat1"]).refused(&["did you mean `bfloat16`"]);
+    fit(
+        &sandbox,
+        &["--params", "8B", "--gpus", "1", "--gpu-memory", "much"],
+    )
+    .refused(&["--gpu-memory 80GiB"]);
+    fit(
+        &sandbox,
+        &["--params", "8B", "--gpus", "1", "--dtype", "bfloat1"],
+    )
+    .refused(&["did you mean `bfloat16`"]);
     let run = fit(&sandbox, &["--params", "8B", "--gpus", "1"]);
     run.succeeded();
-    assert!(run.stdout.contains("unknown: --gpu-memory 80GiB"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("unknown: --gpu-memory 80GiB"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -640,17 +1209,41 @@ fn impossible_sizes_are_refused() {
     let most = "4294967295";
     for words in [
         &["--params", "99999T", "--gpus", "8"][..],
-        &["--params", "8B", "--gpus", "8", "--seq-len", most, "--micro-batch", most],
+        &[
+            "--params",
+            "8B",
+            "--gpus",
+            "8",
+            "--seq-len",
+            most,
+            "--micro-batch",
+            most,
+        ],
         &["--params", "8B", "--gpus", "8", "--nnodes", most],
     ] {
         fit(&sandbox, words).refused(&["too large for any run", "--seq-len 2048"]);
     }
-    sandbox.file("wide/config.json", QWEN3_8B.replace("4096", "4611686018427387904"));
-    fit(&sandbox, &["--model", "wide", "--gpus", "8"]).refused(&["cannot be computed", "--params 8B"]);
+    sandbox.file(
+        "wide/config.json",
+        QWEN3_8B.replace("4096", "4611686018427387904"),
+    );
+    fit(&sandbox, &["--model", "wide", "--gpus", "8"])
+        .refused(&["cannot be computed", "--params 8B"]);
     // Fewer parameters than the embedding of its config has.
     sandbox.file("m/config.json", QWEN3_8B);
-    let small = json(&sandbox, &["--model", "m", "--params", "1M", "--tuner", "qlora", "--gpus", "1"]);
-    assert!(row(&small, "zero2")["parts"]["parameters"].as_u64().unwrap() < 1 << 30, "{small}");
+    let small = json(
+        &sandbox,
+        &[
+            "--model", "m", "--params", "1M", "--tuner", "qlora", "--gpus", "1",
+        ],
+    );
+    assert!(
+        row(&small, "zero2")["parts"]["parameters"]
+            .as_u64()
+            .unwrap()
+            < 1 << 30,
+        "{small}"
+    );
 }
 
 const AUTO: &[&str] = &["--deepspeed", "auto", "--nproc-per-node", "8"];
@@ -718,17 +1311,38 @@ fn expandable_segments_are_set_where_they_may_be_needed() {
     let sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);
     for (memory, more, why) in [
-        ("38GiB", "--max_length 2048 --per_device_train_batch_size 1", Some("may be needed to fit")),
-        ("40GiB", "--max_length 2048 --per_device_train_batch_size 1", Some("needed to fit")),
-        ("50GiB", "--max_length 2048 --per_device_train_batch_size 1", None),
-        ("50GiB", "--per_device_train_batch_size 1", Some("may be needed to fit")),
+        (
+            "38GiB",
+            "--max_length 2048 --per_device_train_batch_size 1",
+            Some("may be needed to fit"),
+        ),
+        (
+            "40GiB",
+            "--max_length 2048 --per_device_train_batch_size 1",
+            Some("needed to fit"),
+        ),
+        (
+            "50GiB",
+            "--max_length 2048 --per_device_train_batch_size 1",
+            None,
+        ),
+        (
+            "50GiB",
+            "--per_device_train_batch_size 1",
+            Some("may be needed to fit"),
+        ),
     ] {
         let swift = format!("swift sft --model m --dataset d --tuner_type full {more}");
-        let line = format!("-n --nproc-per-node 8 --gpu-memory {memory} --deepspeed zero2 -- {swift}");
+        let line =
+            format!("-n --nproc-per-node 8 --gpu-memory {memory} --deepspeed zero2 -- {swift}");
         let run = sandbox.run(line.split(' '));
-        let row = run.stdout.lines().find_map(|line| line.trim().strip_prefix("PYTORCH_CUDA_ALLOC_CONF="));
-        let expected =
-            why.map(|why| format!("expandable_segments:True  {why}: it keeps the gaps between allocations small"));
+        let row = run
+            .stdout
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("PYTORCH_CUDA_ALLOC_CONF="));
+        let expected = why.map(|why| {
+            format!("expandable_segments:True  {why}: it keeps the gaps between allocations small")
+        });
         assert_eq!(row, expected.as_deref(), "{line}");
     }
 }
@@ -739,21 +1353,54 @@ fn the_report_says_what_it_is_about() {
     let sandbox = Sandbox::new();
     let base = ["--params", "8B", "--gpus", "5", "--gpu-memory", "44GB"];
     for (options, says) in [
-        ("--tuner full", "\ntrains   all parameters, bf16, adamw, 1 × 2048 tokens, gradient checkpointing\n"),
-        ("--tuner lora --lora-rank 16", "\ntrains   LoRA of rank 16, 43.6 M, bf16,"),
-        ("--tuner qlora", "\ntrains   LoRA of rank 8 on 4 bits, 21.8 M, bf16,"),
+        (
+            "--tuner full",
+            "\ntrains   all parameters, bf16, adamw, 1 × 2048 tokens, gradient checkpointing\n",
+        ),
+        (
+            "--tuner lora --lora-rank 16",
+            "\ntrains   LoRA of rank 16, 43.6 M, bf16,",
+        ),
+        (
+            "--tuner qlora",
+            "\ntrains   LoRA of rank 8 on 4 bits, 21.8 M, bf16,",
+        ),
         ("--micro-batch 4 --seq-len 4096", " 4 × 4096 tokens,"),
-        ("--gradient-checkpointing false", ", no gradient checkpointing\n"),
-        ("--attention eager --fused-loss", ", gradient checkpointing, eager attention, fused loss\n"),
-        ("--nnodes 2", "\non       2 machines, each 5 GPUs of 41.0 GiB\n"),
-        ("--host-memory 64GiB", "\non       5 GPUs of 41.0 GiB and 64.0 GiB of host memory\n"),
-        ("--accounting textbook --deepspeed zero3", "\nzero3 fits\nuse zero2: zero1 does not fit\n"),
+        (
+            "--gradient-checkpointing false",
+            ", no gradient checkpointing\n",
+        ),
+        (
+            "--attention eager --fused-loss",
+            ", gradient checkpointing, eager attention, fused loss\n",
+        ),
+        (
+            "--nnodes 2",
+            "\non       2 machines, each 5 GPUs of 41.0 GiB\n",
+        ),
+        (
+            "--host-memory 64GiB",
+            "\non       5 GPUs of 41.0 GiB and 64.0 GiB of host memory\n",
+        ),
+        (
+            "--accounting textbook --deepspeed zero3",
+            "\nzero3 fits\nuse zero2: zero1 does not fit\n",
+        ),
         ("--deepspeed zero3", "\nzero3 fits (micro batch up to 2)\n"),
-        ("--deepspeed zero3_offload", "\nzero3_offload may fit: the memory of the host is unknown\n"),
-        ("--deepspeed zero3_offload --host-memory 64GiB", "\nzero3_offload does not fit: the host is "),
+        (
+            "--deepspeed zero3_offload",
+            "\nzero3_offload may fit: the memory of the host is unknown\n",
+        ),
+        (
+            "--deepspeed zero3_offload --host-memory 64GiB",
+            "\nzero3_offload does not fit: the host is ",
+        ),
         ("--deepspeed zero1", "\nzero1 does not fit: each GPU is "),
     ] {
-        let run = fit(&sandbox, &[&base, &options.split(' ').collect::<Vec<_>>()[..]].concat());
+        let run = fit(
+            &sandbox,
+            &[&base, &options.split(' ').collect::<Vec<_>>()[..]].concat(),
+        );
         assert!(run.stdout.contains(says), "{options}: {}", run.stdout);
     }
 }
@@ -765,17 +1412,48 @@ fn the_host_memory_of_a_launch_is_that_of_this_machine() {
     let small = r#"{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 2,
         "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 1000}"#;
     sandbox.file("m/config.json", small);
-    let options = ["--deepspeed", "auto", "--nproc-per-node", "1", "--gpu-memory", "2200MiB"];
+    let options = [
+        "--deepspeed",
+        "auto",
+        "--nproc-per-node",
+        "1",
+        "--gpu-memory",
+        "2200MiB",
+    ];
     let command = swift("m", &[]);
-    assert_eq!(sandbox.plan(&options, &command)["template"]["name"], "zero3_offload");
+    assert_eq!(
+        sandbox.plan(&options, &command)["template"]["name"],
+        "zero3_offload"
+    );
     let little = [&options[..], &["--host-memory", "1GiB"]].concat();
-    sandbox.launch(&little, &command).refused(&["no template fits this run", "on the host"]);
+    sandbox
+        .launch(&little, &command)
+        .refused(&["no template fits this run", "on the host"]);
     // No machine has the memory in which 512 ranks load this model; the one that is described may have it.
     sandbox.file("m/config.json", QWEN3_8B);
-    let described = ["--deepspeed", "auto", "--nproc-per-node", "512", "--gpu-memory", "80GiB"];
-    assert_eq!(sandbox.plan(&described, &swift("m", &["--tuner_type", "full"]))["template"]["name"], "zero1");
-    let small = ["--deepspeed", "auto", "--nproc-per-node", "512", "--gpu-memory", "8806MiB"];
-    sandbox.launch(&small, &swift("m", &["--tuner_type", "full"])).refused(&["--host-memory 1TiB (of the machine"]);
+    let described = [
+        "--deepspeed",
+        "auto",
+        "--nproc-per-node",
+        "512",
+        "--gpu-memory",
+        "80GiB",
+    ];
+    assert_eq!(
+        sandbox.plan(&described, &swift("m", &["--tuner_type", "full"]))["template"]["name"],
+        "zero1"
+    );
+    let small = [
+        "--deepspeed",
+        "auto",
+        "--nproc-per-node",
+        "512",
+        "--gpu-memory",
+        "8806MiB",
+    ];
+    sandbox
+        .launch(&small, &swift("m", &["--tuner_type", "full"]))
+        .refused(&["--host-memory 1TiB (of the machine"]);
 }
 
 /// Stage 3 gathers parameters, and pairs of answers have logits of many sizes.
@@ -783,10 +1461,18 @@ fn the_host_memory_of_a_launch_is_that_of_this_machine() {
 fn what_is_left_for_gaps_depends_on_the_tensors_that_come_and_go() {
     let sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);
-    for (kind, percent) in [("sft", "5 to 9"), ("rlhf --rlhf_type dpo", "9"), ("rlhf --rlhf_type rm", "5 to 9")] {
-        let line = format!("--gpus 4 --gpu-memory 80GiB -- swift {kind} --model m --tuner_type full");
+    for (kind, percent) in [
+        ("sft", "5 to 9"),
+        ("rlhf --rlhf_type dpo", "9"),
+        ("rlhf --rlhf_type rm", "5 to 9"),
+    ] {
+        let line =
+            format!("--gpus 4 --gpu-memory 80GiB -- swift {kind} --model m --tuner_type full");
         let text = fit(&sandbox, &line.split(' ').collect::<Vec<_>>()).stdout;
-        assert!(text.contains(&format!("`fits` leaves {percent} % for gaps")), "{kind}: {text}");
+        assert!(
+            text.contains(&format!("`fits` leaves {percent} % for gaps")),
+            "{kind}: {text}"
+        );
     }
 }
 
@@ -795,40 +1481,85 @@ fn auto_takes_the_fastest_that_fits_and_says_so_in_a_line() {
     let mut sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);
     sandbox.var("ZLAUNCH_HOST_MEMORY", "1TiB");
-    for (memory, name) in [("80GiB", "zero1"), ("48GiB", "zero2"), ("32GiB", "zero3"), ("24GiB", "zero3_offload")] {
+    for (memory, name) in [
+        ("80GiB", "zero1"),
+        ("48GiB", "zero2"),
+        ("32GiB", "zero3"),
+        ("24GiB", "zero3_offload"),
+    ] {
         sandbox.var("ZLAUNCH_GPU_MEMORY", memory);
         let plan = sandbox.plan(AUTO, &swift("m", &[]));
         assert_eq!(plan["template"]["name"], name, "{memory}");
-        assert!(plan["template"]["chosen"].as_str().unwrap().starts_with(&format!("{name} needs about")));
+        assert!(
+            plan["template"]["chosen"]
+                .as_str()
+                .unwrap()
+                .starts_with(&format!("{name} needs about"))
+        );
         let run = sandbox.launch(AUTO, &swift("m", &[]));
-        assert_eq!((run.status, run.stderr.lines().count()), (Some(0), 1), "{run:?}");
+        assert_eq!(
+            (run.status, run.stderr.lines().count()),
+            (Some(0), 1),
+            "{run:?}"
+        );
         assert!(run.stderr.starts_with(name), "{}", run.stderr);
     }
     let quiet: Vec<&str> = AUTO.iter().chain(&["-q"]).copied().collect();
     assert_eq!(sandbox.launch(&quiet, &swift("m", &[])).stderr, "");
     // The trainer's own argument may say it too.
-    let own = sandbox.plan(&["--nproc-per-node", "8"], &swift("m", &["--deepspeed", "auto"]));
+    let own = sandbox.plan(
+        &["--nproc-per-node", "8"],
+        &swift("m", &["--deepspeed", "auto"]),
+    );
     assert_eq!(own["template"]["name"], "zero3_offload");
     // A site's own zero1 is the one that is taken.
     sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB");
-    sandbox.file("t/zero1.json", r#"{"$zlaunch": {"extends": "zero1"}, "steps_per_print": 7}"#);
-    let options: Vec<&str> = AUTO.iter().chain(&["--template-dir", "t"]).copied().collect();
-    assert_eq!(sandbox.plan(&options, &swift("m", &[]))["config"]["steps_per_print"], 7);
+    sandbox.file(
+        "t/zero1.json",
+        r#"{"$zlaunch": {"extends": "zero1"}, "steps_per_print": 7}"#,
+    );
+    let options: Vec<&str> = AUTO
+        .iter()
+        .chain(&["--template-dir", "t"])
+        .copied()
+        .collect();
+    assert_eq!(
+        sandbox.plan(&options, &swift("m", &[]))["config"]["steps_per_print"],
+        7
+    );
 }
 
 #[test]
 fn auto_refuses_with_the_table_when_it_cannot_know() {
     let mut sandbox = Sandbox::new();
     sandbox.file("m/config.json", QWEN3_8B);
-    sandbox.launch(AUTO, &swift("m", &[])).refused(&["zero3_offload needs ", "on each GPU", "--gpu-memory 80GiB"]);
-    sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB").var("ZLAUNCH_HOST_MEMORY", "1TiB");
+    sandbox.launch(AUTO, &swift("m", &[])).refused(&[
+        "zero3_offload needs ",
+        "on each GPU",
+        "--gpu-memory 80GiB",
+    ]);
+    sandbox
+        .var("ZLAUNCH_GPU_MEMORY", "80GiB")
+        .var("ZLAUNCH_HOST_MEMORY", "1TiB");
     sandbox
         .launch(AUTO, &swift("Qwen/Qwen3-8B", &[]))
-        .refused(&["neither a folder nor", "zlaunch fit --model Qwen/Qwen3-8B --gpu H100x8 (then"]);
-    sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
-    sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "ppo", "--model", "m"]).refused(&["zlaunch does not count"]);
+        .refused(&[
+            "neither a folder nor",
+            "zlaunch fit --model Qwen/Qwen3-8B --gpu H100x8 (then",
+        ]);
+    sandbox
+        .launch(AUTO, &["swift", "sft", "--tuner_type", "full"])
+        .refused(&["names no model", "--model"]);
+    sandbox
+        .launch(
+            AUTO,
+            &["swift", "rlhf", "--rlhf_type", "ppo", "--model", "m"],
+        )
+        .refused(&["zlaunch does not count"]);
     sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");
-    sandbox.launch(AUTO, &swift("m", &[])).refused(&["no template fits this run", "QLoRA"]);
+    sandbox
+        .launch(AUTO, &swift("m", &[]))
+        .refused(&["no template fits this run", "QLoRA"]);
     assert!(!sandbox.executed());
 }
 
@@ -843,7 +1574,11 @@ fn a_template_is_judged_by_the_allocator_that_is_used() {
         (&[(old, "max_split_size_mb:64")], "zero3", false),
         (&[(new, "expandable_segments:False")], "zero3", false),
         (&[(old, ""), (new, expandable)], "zero3", false),
-        (&[(old, "max_split_size_mb:64, expandable_segments: True")], "zero3", true),
+        (
+            &[(old, "max_split_size_mb:64, expandable_segments: True")],
+            "zero3",
+            true,
+        ),
         (&[], "zero3_lowmem", false),
         (&[(old, expandable)], "zero3_lowmem", true),
     ] {
@@ -851,10 +1586,18 @@ fn a_template_is_judged_by_the_allocator_that_is_used() {
         for (name, value) in variables {
             sandbox.var(name, value);
         }
-        let report = json(&sandbox, &["--gpus", "2", "--params", "8B", "--deepspeed", template]);
+        let report = json(
+            &sandbox,
+            &["--gpus", "2", "--params", "8B", "--deepspeed", template],
+        );
         let row = row(&report, template);
-        let percent = row["fits_from_bytes"].as_u64().unwrap() * 100 / row["gpu_bytes"].as_u64().unwrap();
-        assert_eq!((percent < 110, percent > 120), (has_small_gaps, !has_small_gaps), "{variables:?} {template}");
+        let percent =
+            row["fits_from_bytes"].as_u64().unwrap() * 100 / row["gpu_bytes"].as_u64().unwrap();
+        assert_eq!(
+            (percent < 110, percent > 120),
+            (has_small_gaps, !has_small_gaps),
+            "{variables:?} {template}"
+        );
     }
 }
 
@@ -868,7 +1611,11 @@ fn the_size_is_read_from_a_name() {
         ("meta-llama/Llama-2-7b-hf", 7_000_000_000),
         ("HuggingFaceTB/SmolLM-135M", 135_000_000),
     ] {
-        assert_eq!(json(&sandbox, &["--gpus", "1", "--model", name])["params"], size, "{name}");
+        assert_eq!(
+            json(&sandbox, &["--gpus", "1", "--model", name])["params"],
+            size,
+            "{name}"
+        );
     }
     for name in ["openai-community/gpt2", "deepseek-ai/DeepSeek-V3"] {
         fit(&sandbox, &["--gpus", "1", "--model", name]).refused(&[name, "neither a folder nor"]);
@@ -877,10 +1624,19 @@ fn the_size_is_read_from_a_name() {
 
 #[test]
 fn numbers_of_parameters_are_short() {
-    for (number, text) in
-        [("8190.7353M", "8.19 B"), ("8B", "8 B"), ("671.03B", "671 B"), ("40.37M", "40.4 M"), ("10M", "10 M")]
-    {
+    for (number, text) in [
+        ("8190.7353M", "8.19 B"),
+        ("8B", "8 B"),
+        ("671.03B", "671 B"),
+        ("40.37M", "40.4 M"),
+        ("10M", "10 M"),
+    ] {
         let run = fit(&Sandbox::new(), &["--gpus", "1", "--params", number]);
-        assert!(run.stdout.starts_with(&format!("model    {text} parameters (--params)")), "{}", run.stdout);
+        assert!(
+            run.stdout
+                .starts_with(&format!("model    {text} parameters (--params)")),
+            "{}",
+            run.stdout
+        );
     }
 }

@@ -26,10 +26,18 @@ const RIGHT: &str = r#"{
 fn the_safe_corrections_are_made_and_everything_else_stays() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("ds.json", WRONG);
-    fs::set_permissions(sandbox.cwd().join("ds.json"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(
+        sandbox.cwd().join("ds.json"),
+        fs::Permissions::from_mode(0o640),
+    )
+    .unwrap();
     symlink("ds.json", sandbox.cwd().join("link.json")).unwrap();
     let run = sandbox.run(["check", "link.json", "--fix"]);
-    assert_eq!(fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(), RIGHT, "{run:?} {file:?}");
+    assert_eq!(
+        fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(),
+        RIGHT,
+        "{run:?} {file:?}"
+    );
     assert_eq!(run.status, Some(0), "{run:?}");
     for said in [
         "`zero_optimization.overlapp_comm` is `overlap_comm` now",
@@ -39,12 +47,22 @@ fn the_safe_corrections_are_made_and_everything_else_stays() {
         assert!(run.stderr.contains(said), "{run:?}");
     }
     let seen = fs::symlink_metadata(sandbox.cwd().join("link.json")).unwrap();
-    let mode = fs::metadata(sandbox.cwd().join("ds.json")).unwrap().permissions().mode() & 0o777;
+    let mode = fs::metadata(sandbox.cwd().join("ds.json"))
+        .unwrap()
+        .permissions()
+        .mode()
+        & 0o777;
     assert!(seen.file_type().is_symlink() && mode == 0o640, "{mode:o}");
     // Once more, there is nothing to do.
     let run = sandbox.run(["check", "--fix", "ds.json"]);
-    assert!(!run.stderr.contains("fixed") && run.status == Some(0), "{run:?}");
-    assert_eq!(fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(), RIGHT);
+    assert!(
+        !run.stderr.contains("fixed") && run.status == Some(0),
+        "{run:?}"
+    );
+    assert_eq!(
+        fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(),
+        RIGHT
+    );
 }
 
 /// What is safe is a property of the fix, whichever rule states it.
@@ -52,8 +70,14 @@ fn the_safe_corrections_are_made_and_everything_else_stays() {
 fn every_safe_fix_is_made() {
     let sandbox = Sandbox::new();
     for (wrong, right) in [
-        (r#"{"train_batch_size": "16"}"#, r#"{"train_batch_size": 16}"#),
-        (r#"{"train_micro_batch_size_per_gpu": "4"}"#, r#"{"train_micro_batch_size_per_gpu": 4}"#),
+        (
+            r#"{"train_batch_size": "16"}"#,
+            r#"{"train_batch_size": 16}"#,
+        ),
+        (
+            r#"{"train_micro_batch_size_per_gpu": "4"}"#,
+            r#"{"train_micro_batch_size_per_gpu": 4}"#,
+        ),
         (
             r#"{"zero_optimization": {"stage": 3, "offload_param": {"device": "CPU"}}}"#,
             r#"{"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}}"#,
@@ -66,7 +90,10 @@ fn every_safe_fix_is_made() {
             r#"{"zero_optimization": {"stage": 2, "cpu_offload": true}}"#,
             r#"{"zero_optimization": {"offload_optimizer": {"device": "cpu"}, "stage": 2}}"#,
         ),
-        (r#"{"zero_optimization": {"stage": 2, "cpu_offload": false}}"#, r#"{"zero_optimization": {"stage": 2}}"#),
+        (
+            r#"{"zero_optimization": {"stage": 2, "cpu_offload": false}}"#,
+            r#"{"zero_optimization": {"stage": 2}}"#,
+        ),
         (r#"{"fp16": true}"#, r#"{"fp16": {"enabled": true}}"#),
         // Into the section where it belongs, with its spacing.
         (
@@ -77,11 +104,18 @@ fn every_safe_fix_is_made() {
             r#"{"optimizer": {"type": "AdamW", "params": {"lrr": 1e-5}}}"#,
             r#"{"optimizer": {"type": "AdamW", "params": {"lr": 1e-5}}}"#,
         ),
-        (r#"{"scheduler": {"type": "WarmupLr"}}"#, r#"{"scheduler": {"type": "WarmupLR"}}"#),
+        (
+            r#"{"scheduler": {"type": "WarmupLr"}}"#,
+            r#"{"scheduler": {"type": "WarmupLR"}}"#,
+        ),
     ] {
         sandbox.file("ds.json", wrong);
         let run = sandbox.run(["check", "--fix", "ds.json"]);
-        assert_eq!(fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(), right, "{run:?}");
+        assert_eq!(
+            fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(),
+            right,
+            "{run:?}"
+        );
         assert!(run.stderr.starts_with("fixed: `"), "{run:?}");
     }
 }
@@ -89,12 +123,17 @@ fn every_safe_fix_is_made() {
 #[test]
 fn places_and_fixes_are_data() {
     let sandbox = Sandbox::new();
-    sandbox.file("ds.json", "{\n  \"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n}\n");
+    sandbox.file(
+        "ds.json",
+        "{\n  \"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n}\n",
+    );
     let found = |words: &[&str], rule: &str| {
         let run = sandbox.run(["check", "--format", "json"].iter().chain(words));
         let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         let rows = answer["diagnostics"].as_array().unwrap().clone();
-        rows.into_iter().find(|row| row["rule"] == rule).unwrap_or_else(|| panic!("{answer:#}"))
+        rows.into_iter()
+            .find(|row| row["rule"] == rule)
+            .unwrap_or_else(|| panic!("{answer:#}"))
     };
     let typo = found(&["ds.json"], "unknown-key");
     assert_eq!(typo["places"][0]["line"], 2);
@@ -105,68 +144,126 @@ fn places_and_fixes_are_data() {
     }]);
     assert_eq!(typo["fixes"], fix);
     let two = ["--nproc-per-node", "2", "--deepspeed", "zero2"];
-    let set = ["--set", "gradient_clipping=0.5", "--", "swift", "sft", "--max_grad_norm", "1.0"];
+    let set = [
+        "--set",
+        "gradient_clipping=0.5",
+        "--",
+        "swift",
+        "sft",
+        "--max_grad_norm",
+        "1.0",
+    ];
     let mismatch = found(&[&two[..], &set].concat(), "mismatch");
     assert_eq!(
         mismatch["places"],
         serde_json::json!([{"option": "--set", "value": "gradient_clipping=0.5"}, {"option": "--max_grad_norm"}])
     );
-    assert_eq!(mismatch["fixes"][0], serde_json::json!({"set": "gradient_clipping", "value": "auto"}));
-    let typed = found(&[&two[..], &["--", "swift", "sft", "--learning_ratee", "1"]].concat(), "argument");
-    assert_eq!(typed["places"], serde_json::json!([{"option": "--learning_ratee"}]));
-    assert_eq!(typed["fixes"], serde_json::json!([{"rename": "--learning_ratee", "to": "--learning_rate"}]));
+    assert_eq!(
+        mismatch["fixes"][0],
+        serde_json::json!({"set": "gradient_clipping", "value": "auto"})
+    );
+    let typed = found(
+        &[&two[..], &["--", "swift", "sft", "--learning_ratee", "1"]].concat(),
+        "argument",
+    );
+    assert_eq!(
+        typed["places"],
+        serde_json::json!([{"option": "--learning_ratee"}])
+    );
+    assert_eq!(
+        typed["fixes"],
+        serde_json::json!([{"rename": "--learning_ratee", "to": "--learning_rate"}])
+    );
 }
 
 #[test]
 fn what_is_not_sure_is_left_alone() {
     let sandbox = Sandbox::new();
     // A number is no list.
-    for (parameter, help) in
-        [("beta1", "help: write `betas: [0.9, 0.999]`"), ("betas", "but DeepSpeed's adamw expects a list")]
-    {
-        let text = format!(r#"{{"optimizer": {{"type": "AdamW", "params": {{"{parameter}": 0.9}}}}}}"#);
+    for (parameter, help) in [
+        ("beta1", "help: write `betas: [0.9, 0.999]`"),
+        ("betas", "but DeepSpeed's adamw expects a list"),
+    ] {
+        let text =
+            format!(r#"{{"optimizer": {{"type": "AdamW", "params": {{"{parameter}": 0.9}}}}}}"#);
         sandbox.file("ds.json", &text);
         let run = sandbox.run(["check", "--fix", "ds.json"]);
         assert!(run.stdout.contains(help), "{run:?}");
-        assert_eq!(fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(), text);
+        assert_eq!(
+            fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(),
+            text
+        );
     }
     let text = r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 4, "nonsense": 1}}"#;
     sandbox.file("ds.json", text);
     let run = sandbox.run(["check", "--fix", "ds.json"]);
     assert_eq!(
-        (run.status, fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap().as_str()),
+        (
+            run.status,
+            fs::read_to_string(sandbox.cwd().join("ds.json"))
+                .unwrap()
+                .as_str()
+        ),
         (Some(1), text),
         "{run:?}"
     );
     sandbox
-        .run(["check", "--fix", "--deepspeed", "ds.json", "--", "swift", "sft"])
+        .run([
+            "check",
+            "--fix",
+            "--deepspeed",
+            "ds.json",
+            "--",
+            "swift",
+            "sft",
+        ])
         .refused(&["`--fix` only edits config files"]);
 }
 
 #[test]
 fn the_line_is_shown_with_a_mark() {
     let sandbox = Sandbox::new();
-    sandbox.file("ds.json", "{\n\t\"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n}\n");
+    sandbox.file(
+        "ds.json",
+        "{\n\t\"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n}\n",
+    );
     let run = sandbox.run(["check", "ds.json"]);
     let shown = "   |\n 2 |  \"zero_optimization\": {\"stage\": 2, \"overlapp_comm\": true}\n   |                                    ^^^^^^^^^^^^^^^\n";
     assert!(run.stdout.contains(shown), "{}", run.stdout);
     // Letters that take no or two columns.
     for (letter, width) in [("\u{e47}", 0), ("置", 2)] {
         let before = letter.repeat(80) + "\", \"zero_optimization\": {\"stage\": 2, ";
-        sandbox.file("ds.json", format!("{{\"x\": \"{before}\"overlapp_comm\": true}}}}\n"));
+        sandbox.file(
+            "ds.json",
+            format!("{{\"x\": \"{before}\"overlapp_comm\": true}}}}\n"),
+        );
         let run = sandbox.run(["check", "ds.json"]);
-        let (text, mark) =
-            run.stdout.lines().zip(run.stdout.lines().skip(1)).find(|(_, mark)| mark.contains('^')).unwrap();
+        let (text, mark) = run
+            .stdout
+            .lines()
+            .zip(run.stdout.lines().skip(1))
+            .find(|(_, mark)| mark.contains('^'))
+            .unwrap();
         let shown = text.split("\"overlapp_comm\"").next().unwrap();
-        let columns: usize = shown.chars().map(|c| if letter.contains(c) { width } else { 1 }).sum();
-        assert_eq!((columns, mark.trim_end().len()), (mark.find('^').unwrap(), columns + 15), "{}", run.stdout);
+        let columns: usize = shown
+            .chars()
+            .map(|c| if letter.contains(c) { width } else { 1 })
+            .sum();
+        assert_eq!(
+            (columns, mark.trim_end().len()),
+            (mark.find('^').unwrap(), columns + 15),
+            "{}",
+            run.stdout
+        );
     }
     // A line with a secret is not.
     sandbox
         .file("ds.json", "{\"zero_optimization\": {\"stagee\": 2}, \"comet\": {\"api_key\": \"abcdefgh12345678\"}}\n");
     let run = sandbox.run(["check", "ds.json"]);
     assert!(
-        run.stdout.contains("stagee") && !run.stdout.contains("abcdefgh12345678") && !run.stdout.contains('^'),
+        run.stdout.contains("stagee")
+            && !run.stdout.contains("abcdefgh12345678")
+            && !run.stdout.contains('^'),
         "{}",
         run.stdout
     );
@@ -188,8 +285,15 @@ fn every_mistake_of_json_has_a_help_of_its_own() {
     ] {
         sandbox.file("ds.json", text);
         let run = sandbox.run(["check", "ds.json"]);
-        assert!(run.stdout.contains(&format!("  help: {help}")), "{text}: {}", run.stdout);
+        assert!(
+            run.stdout.contains(&format!("  help: {help}")),
+            "{text}: {}",
+            run.stdout
+        );
     }
-    sandbox.file("ds.json", "{\n // fine\n \"train_micro_batch_size_per_gpu\": 1,\n}\n");
+    sandbox.file(
+        "ds.json",
+        "{\n // fine\n \"train_micro_batch_size_per_gpu\": 1,\n}\n",
+    );
     assert_eq!(sandbox.run(["check", "ds.json"]).status, Some(0));
 }

@@ -8,22 +8,33 @@ use crate::sandbox::{SWIFT, Sandbox, argv, read_json};
 fn line(sandbox: &Sandbox, plan: &serde_json::Value) -> String {
     let config = plan["config_path"].as_str().unwrap_or("no config");
     let site = sandbox.site();
-    argv(plan)[1..].join(" ").replace(config, "CONFIG").replace(site.to_str().unwrap(), "SITE")
+    argv(plan)[1..]
+        .join(" ")
+        .replace(config, "CONFIG")
+        .replace(site.to_str().unwrap(), "SITE")
 }
 
 #[test]
 fn swift_runs_its_inner_file_under_torchrun() {
     let sandbox = Sandbox::new();
     for command in ["sft", "pt", "rlhf"] {
-        let plan =
-            sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "2"], &["swift", command, "--model", "a/b"]);
+        let plan = sandbox.plan(
+            &["--deepspeed", "zero2", "--nproc-per-node", "2"],
+            &["swift", command, "--model", "a/b"],
+        );
         let expected = format!(
             "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone SITE/swift/cli/{command}.py --model a/b --deepspeed CONFIG"
         );
         assert_eq!(line(&sandbox, &plan), expected);
-        assert_eq!((&plan["trainer"]["name"], &plan["trainer"]["version"]), (&"swift".into(), &"4.6.0".into()));
+        assert_eq!(
+            (&plan["trainer"]["name"], &plan["trainer"]["version"]),
+            (&"swift".into(), &"4.6.0".into())
+        );
     }
-    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["swift", "infer", "--model", "a/b"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2"],
+        &["swift", "infer", "--model", "a/b"],
+    );
     assert_eq!(
         line(&sandbox, &plan),
         "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone SITE/swift/cli/infer.py --model a/b"
@@ -33,31 +44,63 @@ fn swift_runs_its_inner_file_under_torchrun() {
 #[test]
 fn other_swift_commands_are_passed_through_untouched() {
     let sandbox = Sandbox::new();
-    for command in [&["swift", "export", "--model", "a/b", "--deepspeed", "zero2"][..], &["swift"]] {
+    for command in [
+        &["swift", "export", "--model", "a/b", "--deepspeed", "zero2"][..],
+        &["swift"],
+    ] {
         let plan = sandbox.plan(&[], command);
         assert_eq!(argv(&plan)[1..], command[1..], "{command:?}");
         assert!(argv(&plan)[0].ends_with("env/bin/swift"));
-        assert_eq!((&plan["config"], &plan["launcher"]), (&serde_json::Value::Null, &"direct".into()));
+        assert_eq!(
+            (&plan["config"], &plan["launcher"]),
+            (&serde_json::Value::Null, &"direct".into())
+        );
     }
-    sandbox.launch(&["--deepspeed", "zero2"], &["swift", "export"]).refused(&["`swift export`"]);
+    sandbox
+        .launch(&["--deepspeed", "zero2"], &["swift", "export"])
+        .refused(&["`swift export`"]);
 }
 
 #[test]
 fn the_trainers_own_argument_is_replaced_in_place() {
     let sandbox = Sandbox::new();
-    sandbox.file("c/mine.json", r#"{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 1}"#);
+    sandbox.file(
+        "c/mine.json",
+        r#"{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 1}"#,
+    );
     for (given, expected) in [
-        ("--deepspeed zero3 --bf16 true", "--deepspeed CONFIG --bf16 true"),
-        ("--deepspeed=c/mine.json --bf16 true", "--deepspeed=CONFIG --bf16 true"),
-        ("--bf16 true --deepspeed c/mine.json", "--bf16 true --deepspeed CONFIG"),
+        (
+            "--deepspeed zero3 --bf16 true",
+            "--deepspeed CONFIG --bf16 true",
+        ),
+        (
+            "--deepspeed=c/mine.json --bf16 true",
+            "--deepspeed=CONFIG --bf16 true",
+        ),
+        (
+            "--bf16 true --deepspeed c/mine.json",
+            "--bf16 true --deepspeed CONFIG",
+        ),
     ] {
-        let command: Vec<&str> = ["swift", "sft"].into_iter().chain(given.split(' ')).collect();
+        let command: Vec<&str> = ["swift", "sft"]
+            .into_iter()
+            .chain(given.split(' '))
+            .collect();
         let plan = sandbox.plan(&["--nproc-per-node", "2"], &command);
-        assert!(line(&sandbox, &plan).ends_with(&format!("sft.py {expected}")), "{given}: {}", line(&sandbox, &plan));
+        assert!(
+            line(&sandbox, &plan).ends_with(&format!("sft.py {expected}")),
+            "{given}: {}",
+            line(&sandbox, &plan)
+        );
     }
-    let plan =
-        sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["swift", "sft", "--deepspeed", "zero3"]);
-    assert_eq!((&plan["template"]["name"], &plan["diagnostics"][0]["rule"]), (&"zero2".into(), &"two-configs".into()));
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "zero2"],
+        &["swift", "sft", "--deepspeed", "zero3"],
+    );
+    assert_eq!(
+        (&plan["template"]["name"], &plan["diagnostics"][0]["rule"]),
+        (&"zero2".into(), &"two-configs".into())
+    );
 }
 
 #[test]
@@ -66,7 +109,14 @@ fn wrapped_launchers_keep_their_flags_and_their_ranks() {
     sandbox.file("h", "a slots=2\nb slots=2\n");
     let site = sandbox.site();
     let inner = format!("{}/swift/cli/sft.py", site.display());
-    let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];
+    let tail = [
+        "--per_device_train_batch_size",
+        "2",
+        "--gradient_accumulation_steps",
+        "3",
+        "--deepspeed",
+        "zero2",
+    ];
     for (head, start, ranks) in [
         (
             "torchrun --nproc_per_node=5 swift sft",
@@ -78,41 +128,73 @@ fn wrapped_launchers_keep_their_flags_and_their_ranks() {
             "-P -m torch.distributed.run --nproc-per-node 4 --nnodes 2 --rdzv_backend c10d --standalone SITE/swift/cli/sft.py",
             Some(8),
         ),
-        ("torchrun --nproc_per_node 2 -m swift.cli.sft", "--nproc_per_node 2 -m swift.cli.sft", Some(2)),
+        (
+            "torchrun --nproc_per_node 2 -m swift.cli.sft",
+            "--nproc_per_node 2 -m swift.cli.sft",
+            Some(2),
+        ),
         (
             "python -m torch.distributed.run --nproc_per_node 3 x.py",
             "-m torch.distributed.run --nproc_per_node 3 x.py",
             Some(3),
         ),
         ("torchrun x.py", "x.py", Some(1)),
-        ("torchrun --nnodes 1:4 --nproc_per_node 2 x.py", "--nnodes 1:4 --nproc_per_node 2 x.py", None),
+        (
+            "torchrun --nnodes 1:4 --nproc_per_node 2 x.py",
+            "--nnodes 1:4 --nproc_per_node 2 x.py",
+            None,
+        ),
         ("deepspeed --num_gpus=3 x.py", "--num_gpus=3 x.py", Some(3)),
         (
             "deepspeed --include localhost:4,5 --master_port 29600 x.py",
             "--include localhost:4,5 --master_port 29600 x.py",
             Some(2),
         ),
-        ("deepspeed --num_accelerators 3 x.py", "--num_accelerators 3 x.py", Some(3)),
-        ("deepspeed --num_gpus -1 --include localhost:0,1 x.py", "--num_gpus -1 --include localhost:0,1 x.py", Some(2)),
-        ("deepspeed --hostfile h --num_gpus 2 x.py", "--hostfile h --num_gpus 2 x.py", None),
+        (
+            "deepspeed --num_accelerators 3 x.py",
+            "--num_accelerators 3 x.py",
+            Some(3),
+        ),
+        (
+            "deepspeed --num_gpus -1 --include localhost:0,1 x.py",
+            "--num_gpus -1 --include localhost:0,1 x.py",
+            Some(2),
+        ),
+        (
+            "deepspeed --hostfile h --num_gpus 2 x.py",
+            "--hostfile h --num_gpus 2 x.py",
+            None,
+        ),
         (
             "deepspeed --num_gpus 2 swift sft",
             "-P -m deepspeed.launcher.runner --num_gpus 2 SITE/swift/cli/sft.py",
             Some(2),
         ),
-        ("deepspeed --module --num_gpus 2 pkg.train", "--module --num_gpus 2 pkg.train", Some(2)),
+        (
+            "deepspeed --module --num_gpus 2 pkg.train",
+            "--module --num_gpus 2 pkg.train",
+            Some(2),
+        ),
     ] {
         let command: Vec<&str> = head.split(' ').chain(tail).collect();
         let plan = sandbox.plan(&[], &command);
-        let expected =
-            format!("{start} --per_device_train_batch_size 2 --gradient_accumulation_steps 3 --deepspeed CONFIG");
+        let expected = format!(
+            "{start} --per_device_train_batch_size 2 --gradient_accumulation_steps 3 --deepspeed CONFIG"
+        );
         assert_eq!(line(&sandbox, &plan), expected, "{head}");
         match ranks {
             Some(ranks) => assert_eq!(plan["config"]["train_batch_size"], ranks * 6, "{head}"),
             None => assert_eq!(plan["config"]["train_batch_size"], "auto", "{head}"),
         }
     }
-    let written_out = ["torchrun", "--nproc_per_node", "2", &inner, "--deepspeed", "zero2"];
+    let written_out = [
+        "torchrun",
+        "--nproc_per_node",
+        "2",
+        &inner,
+        "--deepspeed",
+        "zero2",
+    ];
     let plan = sandbox.plan(&[], &written_out);
     assert_eq!(plan["trainer"]["name"], "swift");
 }
@@ -124,35 +206,70 @@ fn a_wrapped_launcher_takes_what_it_does_not_state_and_refuses_a_contradiction()
         &["--nproc-per-node", "4", "--launcher-arg=--max_restarts=2"],
         &["torchrun", "--nnodes", "1", "x.py", "--a"],
     );
-    assert_eq!(line(&sandbox, &plan), "--nnodes 1 --nproc_per_node 4 --max_restarts=2 x.py --a");
+    assert_eq!(
+        line(&sandbox, &plan),
+        "--nnodes 1 --nproc_per_node 4 --max_restarts=2 x.py --a"
+    );
     sandbox
-        .launch(&["--nproc-per-node", "4"], &["torchrun", "--nproc_per_node=5", "x.py"])
+        .launch(
+            &["--nproc-per-node", "4"],
+            &["torchrun", "--nproc_per_node=5", "x.py"],
+        )
         .refused(&["--nproc-per-node 4", "--nproc_per_node 5"]);
-    sandbox.launch(&["--launcher", "direct"], &["torchrun", "x.py"]).refused(&["already starts with `torchrun`"]);
+    sandbox
+        .launch(&["--launcher", "direct"], &["torchrun", "x.py"])
+        .refused(&["already starts with `torchrun`"]);
 }
 
 #[test]
 fn plain_deepspeed_scripts_are_told_from_hf_ones() {
     let sandbox = Sandbox::new();
-    sandbox.file("plain.py", "import deepspeed\nengine, *_ = deepspeed.initialize(args)\n");
-    sandbox.file("hf.py", "from transformers import Trainer, TrainingArguments\nimport deepspeed\n");
+    sandbox.file(
+        "plain.py",
+        "import deepspeed\nengine, *_ = deepspeed.initialize(args)\n",
+    );
+    sandbox.file(
+        "hf.py",
+        "from transformers import Trainer, TrainingArguments\nimport deepspeed\n",
+    );
     for (command, trainer) in [
         ("python plain.py", "deepspeed"),
         ("python hf.py", "hf"),
         ("python unknown.py", "hf"),
-        ("python unknown.py --deepspeed --deepspeed_config x.json", "deepspeed"),
+        (
+            "python unknown.py --deepspeed --deepspeed_config x.json",
+            "deepspeed",
+        ),
         ("python unknown.py --deepspeed_config=x.json", "deepspeed"),
         ("python plain.py --deepspeed x.json", "deepspeed"),
         ("python unknown.py --deepspeed", "deepspeed"),
     ] {
-        sandbox.file("x.json", r#"{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 1}"#);
-        let plan = sandbox.plan(&["--nproc-per-node", "2"], &command.split(' ').collect::<Vec<_>>());
+        sandbox.file(
+            "x.json",
+            r#"{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 1}"#,
+        );
+        let plan = sandbox.plan(
+            &["--nproc-per-node", "2"],
+            &command.split(' ').collect::<Vec<_>>(),
+        );
         assert_eq!(plan["trainer"]["name"], trainer, "{command}");
     }
-    let plan = sandbox
-        .plan(&["--nproc-per-node", "2"], &["python", "u.py", "--deepspeed", "--deepspeed_config", "x.json", "--a"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2"],
+        &[
+            "python",
+            "u.py",
+            "--deepspeed",
+            "--deepspeed_config",
+            "x.json",
+            "--a",
+        ],
+    );
     assert!(line(&sandbox, &plan).ends_with("u.py --deepspeed --deepspeed_config CONFIG --a"));
-    let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "x.json"], &["python", "plain.py", "--a"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "x.json"],
+        &["python", "plain.py", "--a"],
+    );
     assert!(line(&sandbox, &plan).ends_with("plain.py --a --deepspeed_config CONFIG"));
 }
 
@@ -161,25 +278,38 @@ fn the_interpreter_is_the_one_that_owns_the_command() {
     let mut sandbox = Sandbox::new();
     // Another torchrun comes first on PATH; swift's own environment is used all the same.
     sandbox.executable("other/torchrun", "#!/other/python\n");
-    let (other, bin) = (sandbox.path("other").display().to_string(), sandbox.bin().display().to_string());
+    let (other, bin) = (
+        sandbox.path("other").display().to_string(),
+        sandbox.bin().display().to_string(),
+    );
     sandbox.search(&[&other, &bin]);
     let python = sandbox.python().display().to_string();
     let plan = sandbox.plan(&["--nproc-per-node", "2"], SWIFT);
     assert_eq!(argv(&plan)[0], python);
-    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["torchrun", "--nproc_per_node", "2", "swift", "sft"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2"],
+        &["torchrun", "--nproc_per_node", "2", "swift", "sft"],
+    );
     assert_eq!(argv(&plan)[0], python);
     // pip's trampoline for paths that are too long or have spaces.
     let trampoline = format!("#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\nimport sys\n");
     sandbox.executable("env/bin/swift", &trampoline);
     let plan = sandbox.plan(&["--nproc-per-node", "2"], SWIFT);
     assert_eq!(
-        (plan["trainer"]["python"].as_str(), &plan["trainer"]["version"]),
+        (
+            plan["trainer"]["python"].as_str(),
+            &plan["trainer"]["version"]
+        ),
         (Some(python.as_str()), &"4.6.0".into())
     );
     // An editable install has no file in site-packages: the module is run instead.
     std::fs::remove_dir_all(sandbox.site().join("swift")).unwrap();
     let plan = sandbox.plan(&["--nproc-per-node", "2"], SWIFT);
-    assert!(line(&sandbox, &plan).contains("--standalone -m swift.cli.sft --model"), "{}", line(&sandbox, &plan));
+    assert!(
+        line(&sandbox, &plan).contains("--standalone -m swift.cli.sft --model"),
+        "{}",
+        line(&sandbox, &plan)
+    );
 }
 
 #[test]
@@ -187,59 +317,112 @@ fn a_run_file_that_holds_all_arguments_is_written_anew() {
     let sandbox = Sandbox::new();
     let text = r#"{"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "gradient_accumulation_steps": 3, "learning_rate": 1e-05, "deepspeed": "zero3", "bf16": true}"#;
     let source = sandbox.file("args.json", text);
-    sandbox.launch(&["--nproc-per-node", "2"], &["python", "x.py", "args.json"]).succeeded();
+    sandbox
+        .launch(&["--nproc-per-node", "2"], &["python", "x.py", "args.json"])
+        .succeeded();
     let argv = sandbox.recorded();
     let given = argv.last().unwrap().to_str().unwrap();
-    assert!(given.contains("/zlaunch/configs/args-") && argv[argv.len() - 2] == "x.py", "{argv:?}");
+    assert!(
+        given.contains("/zlaunch/configs/args-") && argv[argv.len() - 2] == "x.py",
+        "{argv:?}"
+    );
     let run_file = read_json(given);
     let config = read_json(run_file["deepspeed"].as_str().unwrap());
     assert_eq!(
-        (&config["train_batch_size"], &config["bf16"]["enabled"], &config["zero_optimization"]["stage"]),
+        (
+            &config["train_batch_size"],
+            &config["bf16"]["enabled"],
+            &config["zero_optimization"]["stage"]
+        ),
         (&12.into(), &true.into(), &3.into())
     );
-    assert_eq!((&run_file["learning_rate"], &run_file["model_name_or_path"]), (&1e-5.into(), &"a/b".into()));
-    assert_eq!(std::fs::read_to_string(source).unwrap(), text, "the user's file stays as it is");
-    let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["python", "x.py", "args.json"]);
     assert_eq!(
-        (&plan["template"]["name"], plan["argv"].as_array().unwrap().last()),
+        (&run_file["learning_rate"], &run_file["model_name_or_path"]),
+        (&1e-5.into(), &"a/b".into())
+    );
+    assert_eq!(
+        std::fs::read_to_string(source).unwrap(),
+        text,
+        "the user's file stays as it is"
+    );
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "zero2"],
+        &["python", "x.py", "args.json"],
+    );
+    assert_eq!(
+        (
+            &plan["template"]["name"],
+            plan["argv"].as_array().unwrap().last()
+        ),
         (&"zero2".into(), Some(&plan["run_file_path"]))
     );
     // A mapping in braces has no line of its own for it, and PyYAML's floats need a dot.
-    sandbox.file("args.yaml", "{model_name_or_path: a/b, learning_rate: 1.0e-05}\n");
-    sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["python", "x.py", "args.yaml"]).succeeded();
+    sandbox.file(
+        "args.yaml",
+        "{model_name_or_path: a/b, learning_rate: 1.0e-05}\n",
+    );
+    sandbox
+        .launch(
+            &["--nproc-per-node", "2", "--deepspeed", "zero2"],
+            &["python", "x.py", "args.yaml"],
+        )
+        .succeeded();
     let written = std::fs::read_to_string(sandbox.recorded().last().unwrap()).unwrap();
     let start = r#"{"model_name_or_path": "a/b", "learning_rate": 1.0e-05, "deepspeed": "/"#;
-    assert!(written.starts_with(start) && written.ends_with(".json\"}\n"), "{written}");
+    assert!(
+        written.starts_with(start) && written.ends_with(".json\"}\n"),
+        "{written}"
+    );
     sandbox.file("other.json", "[1, 2]");
-    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "x.py", "other.json"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2"],
+        &["python", "x.py", "other.json"],
+    );
     assert!(line(&sandbox, &plan).ends_with("x.py other.json"));
 }
 
 #[test]
 fn a_launcher_is_seen_however_it_is_written() {
     let sandbox = Sandbox::new();
-    let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];
+    let tail = [
+        "--per_device_train_batch_size",
+        "2",
+        "--gradient_accumulation_steps",
+        "3",
+        "--deepspeed",
+        "zero2",
+    ];
     for (head, start) in [
         (
             "python -u -m torch.distributed.run --nproc_per_node 2 x.py",
             "-u -m torch.distributed.run --nproc_per_node 2 x.py",
         ),
-        ("python -mtorch.distributed.run --nproc_per_node 2 x.py", "-mtorch.distributed.run --nproc_per_node 2 x.py"),
+        (
+            "python -mtorch.distributed.run --nproc_per_node 2 x.py",
+            "-mtorch.distributed.run --nproc_per_node 2 x.py",
+        ),
         (
             "python -m torch.distributed.launch --use_env --nproc_per_node 2 x.py",
             "-m torch.distributed.launch --use_env --nproc_per_node 2 x.py",
         ),
-        ("torchrun --nproc_per_node 2 -- x.py", "--nproc_per_node 2 x.py"),
+        (
+            "torchrun --nproc_per_node 2 -- x.py",
+            "--nproc_per_node 2 x.py",
+        ),
         (
             "torchrun --nproc_per_node 2 --no-python swift sft",
             "-P -m torch.distributed.run --nproc_per_node 2 SITE/swift/cli/sft.py",
         ),
-        ("deepspeed -i localhost:0,0,1 x.py", "-i localhost:0,0,1 x.py"),
+        (
+            "deepspeed -i localhost:0,0,1 x.py",
+            "-i localhost:0,0,1 x.py",
+        ),
     ] {
         let command: Vec<&str> = head.split(' ').chain(tail).collect();
         let plan = sandbox.plan(&[], &command);
-        let expected =
-            format!("{start} --per_device_train_batch_size 2 --gradient_accumulation_steps 3 --deepspeed CONFIG");
+        let expected = format!(
+            "{start} --per_device_train_batch_size 2 --gradient_accumulation_steps 3 --deepspeed CONFIG"
+        );
         assert_eq!(line(&sandbox, &plan), expected, "{head}");
         assert_eq!(plan["config"]["train_batch_size"], 12, "{head}");
     }
@@ -253,30 +436,68 @@ fn a_launcher_is_seen_however_it_is_written() {
     ] {
         let plan = sandbox.plan(&["--nproc-per-node", "2"], command);
         assert_eq!(plan["trainer"]["name"], "swift", "{command:?}");
-        assert!(argv(&plan).iter().filter(|word| word.contains("torch.distributed.run")).count() == 1, "{command:?}");
-        assert!(argv(&plan).last().is_some_and(|word| word.contains("sft")), "{command:?}: {}", line(&sandbox, &plan));
+        assert!(
+            argv(&plan)
+                .iter()
+                .filter(|word| word.contains("torch.distributed.run"))
+                .count()
+                == 1,
+            "{command:?}"
+        );
+        assert!(
+            argv(&plan).last().is_some_and(|word| word.contains("sft")),
+            "{command:?}: {}",
+            line(&sandbox, &plan)
+        );
     }
 }
 
 #[test]
 fn what_a_wrapped_launcher_does_not_state_can_be_given() {
     let mut sandbox = Sandbox::new();
-    let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];
+    let tail = [
+        "--per_device_train_batch_size",
+        "2",
+        "--gradient_accumulation_steps",
+        "3",
+        "--deepspeed",
+        "zero2",
+    ];
     let batch = |sandbox: &Sandbox, options: &[&str], head: &str| {
         let command: Vec<&str> = head.split(' ').chain(tail).collect();
         sandbox.plan(options, &command)["config"]["train_batch_size"].clone()
     };
     assert_eq!(
-        batch(&sandbox, &["--nnodes", "2", "--node-rank", "0", "--nproc-per-node", "4"], "torchrun swift sft"),
+        batch(
+            &sandbox,
+            &["--nnodes", "2", "--node-rank", "0", "--nproc-per-node", "4"],
+            "torchrun swift sft"
+        ),
         48
     );
-    assert_eq!(batch(&sandbox, &["--nproc-per-node", "4"], "torchrun --nproc_per_node 04 x.py"), 24);
+    assert_eq!(
+        batch(
+            &sandbox,
+            &["--nproc-per-node", "4"],
+            "torchrun --nproc_per_node 04 x.py"
+        ),
+        24
+    );
     // DeepSpeed goes on without a hostfile that is not there.
-    assert_eq!(batch(&sandbox, &[], "deepspeed -H hosts --num_gpus 4 x.py"), 24);
+    assert_eq!(
+        batch(&sandbox, &[], "deepspeed -H hosts --num_gpus 4 x.py"),
+        24
+    );
     sandbox.file("hosts", "h0 slots=4\nh1 slots=4\n");
-    assert_eq!(batch(&sandbox, &[], "deepspeed -H hosts --num_gpus 4 x.py"), "auto");
+    assert_eq!(
+        batch(&sandbox, &[], "deepspeed -H hosts --num_gpus 4 x.py"),
+        "auto"
+    );
     assert_eq!(batch(&sandbox, &[], "deepspeed --num_gpus 0 x.py"), "auto");
-    assert_eq!(batch(&sandbox, &[], "torchrun --nproc_per_node 0 x.py"), "auto");
+    assert_eq!(
+        batch(&sandbox, &[], "torchrun --nproc_per_node 0 x.py"),
+        "auto"
+    );
     sandbox.var("PET_NPROC_PER_NODE", "8");
     assert_eq!(batch(&sandbox, &[], "torchrun x.py"), 48);
     sandbox.var("ZLAUNCH_NPROC_PER_NODE", "3");
@@ -287,23 +508,44 @@ fn what_a_wrapped_launcher_does_not_state_can_be_given() {
     );
     let plan = sandbox.plan(
         &[],
-        &["torchrun", "--nnodes", "2", "--node_rank", "1", "--master_addr", "h0", "--master_port", "29501", "x.py"],
+        &[
+            "torchrun",
+            "--nnodes",
+            "2",
+            "--node_rank",
+            "1",
+            "--master_addr",
+            "h0",
+            "--master_port",
+            "29501",
+            "x.py",
+        ],
     );
     let topology = &plan["topology"];
     assert_eq!(
-        (&topology["node_rank"], &topology["master_addr"], &topology["master_port"]),
+        (
+            &topology["node_rank"],
+            &topology["master_addr"],
+            &topology["master_port"]
+        ),
         (&1.into(), &"h0".into(), &29501.into())
     );
     let deepspeed = ["deepspeed", "--include", "localhost:1,2", "x.py"];
-    sandbox.launch(&["--nproc-per-node", "4"], &deepspeed).refused(&["--include localhost:1,2"]);
+    sandbox
+        .launch(&["--nproc-per-node", "4"], &deepspeed)
+        .refused(&["--include localhost:1,2"]);
 }
 
 #[test]
 fn a_config_is_refused_where_the_command_takes_none() {
     let sandbox = Sandbox::new();
     let options = ["--deepspeed", "zero3", "--nproc-per-node", "2"];
-    sandbox.launch(&options, &["swift", "infer", "--model", "x"]).refused(&["`swift infer`"]);
-    sandbox.launch(&options, &["torchrun"]).refused(&["`torchrun`"]);
+    sandbox
+        .launch(&options, &["swift", "infer", "--model", "x"])
+        .refused(&["`swift infer`"]);
+    sandbox
+        .launch(&options, &["torchrun"])
+        .refused(&["`torchrun`"]);
     assert_eq!(sandbox.launch(&options, &["nosuch", "x"]).status, Some(127));
 }
 
@@ -316,12 +558,19 @@ fn a_boolean_for_a_number_is_left_to_the_trainer() {
             "a.json",
             r#"{"deepspeed": "zero2", "max_grad_norm": false, "gradient_accumulation_steps": true, "bf16": 0.5}"#,
         ),
-        ("a.yaml", "deepspeed: zero2\nmax_grad_norm: false\ngradient_accumulation_steps: true\nbf16: 0.5\n"),
+        (
+            "a.yaml",
+            "deepspeed: zero2\nmax_grad_norm: false\ngradient_accumulation_steps: true\nbf16: 0.5\n",
+        ),
     ] {
         sandbox.file(name, text);
         let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "train.py", name]);
         let config = &plan["config"];
-        for key in ["gradient_clipping", "gradient_accumulation_steps", "train_batch_size"] {
+        for key in [
+            "gradient_clipping",
+            "gradient_accumulation_steps",
+            "train_batch_size",
+        ] {
             assert_eq!(config[key], "auto", "{key}");
         }
         assert_eq!(config["bf16"]["enabled"], "auto");
@@ -334,44 +583,86 @@ fn a_run_file_of_swift_becomes_arguments() {
     let yaml = "ENV:\n  NPROC_PER_NODE: 3\n  LANG: de\nmodel: a/b\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 5\nlearning_rate: 1e-5\n\
                 weight_decay: 1.0e-5\nbf16: yes\ndataset:\n  - x\n  - y\ndeepspeed: zero1\n";
     sandbox.file("c.yaml", yaml);
-    let plan = sandbox.plan(&[], &["swift", "sft", "c.yaml", "--gradient_accumulation_steps", "6"]);
+    let plan = sandbox.plan(
+        &[],
+        &[
+            "swift",
+            "sft",
+            "c.yaml",
+            "--gradient_accumulation_steps",
+            "6",
+        ],
+    );
     let expected = "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 3 --standalone SITE/swift/cli/sft.py --model a/b --per_device_train_batch_size 2 \
                     --gradient_accumulation_steps 5 --learning_rate 1e-5 --weight_decay 1e-05 --bf16 True --dataset x y --deepspeed CONFIG \
                     --gradient_accumulation_steps 6";
     assert_eq!(line(&sandbox, &plan), expected);
-    assert_eq!((&plan["config"]["train_batch_size"], &plan["config"]["bf16"]["enabled"]), (&36.into(), &true.into()));
+    assert_eq!(
+        (
+            &plan["config"]["train_batch_size"],
+            &plan["config"]["bf16"]["enabled"]
+        ),
+        (&36.into(), &true.into())
+    );
     let set = &plan["env"]["set"];
     assert_eq!(
-        (&set["NPROC_PER_NODE"], &set["SWIFT_CONFIG_FILE"], set.get("LANG")),
+        (
+            &set["NPROC_PER_NODE"],
+            &set["SWIFT_CONFIG_FILE"],
+            set.get("LANG")
+        ),
         (&"3".into(), &"c.yaml".into(), None)
     );
     sandbox
         .file("d.json", r#"{"model": "a/b", "deepspeed": {"zero_optimization": {"stage": 2}, "train_batch_size": 16}, "max_grad_norm": 0.5}"#);
-    let plan = sandbox.plan(&["--nproc-per-node", "2", "--set", "gradient_clipping=auto"], &["swift", "sft", "d.json"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--set", "gradient_clipping=auto"],
+        &["swift", "sft", "d.json"],
+    );
     assert_eq!(
         plan["config"],
         serde_json::json!({"zero_optimization": {"stage": 2}, "train_batch_size": 16, "gradient_clipping": 0.5})
     );
     sandbox.file("bad.yaml", "a: [1\nb: 2\n");
-    sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "bad.yaml"]).refused(&["bad.yaml:2:", "not YAML"]);
+    sandbox
+        .launch(&["--nproc-per-node", "2"], &["swift", "sft", "bad.yaml"])
+        .refused(&["bad.yaml:2:", "not YAML"]);
     sandbox.file("list.yaml", "ENV: [A]\nmodel: a/b\n");
-    let refused = ["`ENV` must hold `NAME: value` lines", "--> list.yaml, ENV", "help: ENV: {NPROC_PER_NODE: 8}"];
-    sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "list.yaml"]).refused(&refused);
+    let refused = [
+        "`ENV` must hold `NAME: value` lines",
+        "--> list.yaml, ENV",
+        "help: ENV: {NPROC_PER_NODE: 8}",
+    ];
+    sandbox
+        .launch(&["--nproc-per-node", "2"], &["swift", "sft", "list.yaml"])
+        .refused(&refused);
     sandbox.file("words.yaml", "- model\n");
     let refused = ["a run file must hold `key: value` lines", "words.yaml"];
-    sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "words.yaml"]).refused(&refused);
+    sandbox
+        .launch(&["--nproc-per-node", "2"], &["swift", "sft", "words.yaml"])
+        .refused(&refused);
     // One that says nothing is left to ms-swift.
     sandbox.file("empty.yaml", "# later\n");
-    let plan = sandbox
-        .plan(&["--nproc-per-node", "2", "--deepspeed", "zero1"], &["swift", "sft", "empty.yaml", "--model", "a/b"]);
-    assert!(line(&sandbox, &plan).ends_with("SITE/swift/cli/sft.py empty.yaml --model a/b --deepspeed CONFIG"));
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "zero1"],
+        &["swift", "sft", "empty.yaml", "--model", "a/b"],
+    );
+    assert!(
+        line(&sandbox, &plan)
+            .ends_with("SITE/swift/cli/sft.py empty.yaml --model a/b --deepspeed CONFIG")
+    );
 }
 
 #[test]
 fn llamafactory_runs_its_launcher_module_without_train() {
     let mut sandbox = Sandbox::new();
     sandbox.file("x.yaml", "model_name_or_path: a/b\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 4\nbf16: true\ndeepspeed: zero3\nlearning_rate: 1e-4\nmax_grad_norm: '1.0'\n");
-    let command = ["llamafactory-cli", "train", "x.yaml", "gradient_accumulation_steps=8"];
+    let command = [
+        "llamafactory-cli",
+        "train",
+        "x.yaml",
+        "gradient_accumulation_steps=8",
+    ];
     let plan = sandbox.plan(&["--nproc-per-node", "4"], &command);
     assert_eq!(
         line(&sandbox, &plan),
@@ -379,12 +670,23 @@ fn llamafactory_runs_its_launcher_module_without_train() {
     );
     let config = &plan["config"];
     assert_eq!(
-        (&config["train_batch_size"], &config["bf16"]["enabled"], &config["gradient_clipping"]),
+        (
+            &config["train_batch_size"],
+            &config["bf16"]["enabled"],
+            &config["gradient_clipping"]
+        ),
         (&64.into(), &true.into(), &"auto".into())
     );
-    assert_eq!(plan["env"]["set"]["PYTORCH_CUDA_ALLOC_CONF"], "expandable_segments:True");
+    assert_eq!(
+        plan["env"]["set"]["PYTORCH_CUDA_ALLOC_CONF"],
+        "expandable_segments:True"
+    );
     sandbox.var("OPTIM_TORCH", "0");
-    assert_eq!(sandbox.plan(&["--nproc-per-node", "4"], &command)["env"]["set"].get("PYTORCH_CUDA_ALLOC_CONF"), None);
+    assert_eq!(
+        sandbox.plan(&["--nproc-per-node", "4"], &command)["env"]["set"]
+            .get("PYTORCH_CUDA_ALLOC_CONF"),
+        None
+    );
     let plan = sandbox.plan(
         &["--nproc-per-node", "4", "--deepspeed", "zero2"],
         &["llamafactory-cli", "train", "x.yaml", "deepspeed=zero1"],
@@ -396,10 +698,18 @@ fn llamafactory_runs_its_launcher_module_without_train() {
     );
     let plan = sandbox.plan(
         &["--nproc-per-node", "4", "--deepspeed", "zero2"],
-        &["llamafactory-cli", "train", "--stage", "sft", "--bf16", "true"],
+        &[
+            "llamafactory-cli",
+            "train",
+            "--stage",
+            "sft",
+            "--bf16",
+            "true",
+        ],
     );
     assert!(
-        line(&sandbox, &plan).ends_with("llamafactory.launcher --stage sft --bf16 true --deepspeed CONFIG"),
+        line(&sandbox, &plan)
+            .ends_with("llamafactory.launcher --stage sft --bf16 true --deepspeed CONFIG"),
         "{}",
         line(&sandbox, &plan)
     );
@@ -424,32 +734,71 @@ fn axolotl_and_trl_run_their_modules() {
         &["axolotl", "train", "a.yml", "--micro-batch-size", "4"],
     );
     assert!(
-        line(&sandbox, &plan).ends_with("-m axolotl.cli.train a.yml --micro-batch-size=4 --deepspeed=CONFIG"),
+        line(&sandbox, &plan)
+            .ends_with("-m axolotl.cli.train a.yml --micro-batch-size=4 --deepspeed=CONFIG"),
         "{}",
         line(&sandbox, &plan)
     );
-    assert_eq!((&plan["config"]["train_batch_size"], &plan["config"]["bf16"]["enabled"]), (&16.into(), &"auto".into()));
-    for own in [&["--", "--num_processes", "2"][..], &["--num_processes", "2"], &["--launcher", "torchrun"]] {
-        let command: Vec<&str> = ["axolotl", "train", "a.yml"].iter().chain(own).copied().collect();
-        assert_eq!(sandbox.plan(&[], &command)["trainer"]["name"], "command", "{own:?}");
+    assert_eq!(
+        (
+            &plan["config"]["train_batch_size"],
+            &plan["config"]["bf16"]["enabled"]
+        ),
+        (&16.into(), &"auto".into())
+    );
+    for own in [
+        &["--", "--num_processes", "2"][..],
+        &["--num_processes", "2"],
+        &["--launcher", "torchrun"],
+    ] {
+        let command: Vec<&str> = ["axolotl", "train", "a.yml"]
+            .iter()
+            .chain(own)
+            .copied()
+            .collect();
+        assert_eq!(
+            sandbox.plan(&[], &command)["trainer"]["name"],
+            "command",
+            "{own:?}"
+        );
     }
     // Its launcher gets what it does not know, and refuses it.
     sandbox
-        .launch(&["--nproc-per-node", "2"], &["axolotl", "train", "a.yml", "--micro_batch_size", "4"])
+        .launch(
+            &["--nproc-per-node", "2"],
+            &["axolotl", "train", "a.yml", "--micro_batch_size", "4"],
+        )
         .refused(&["`--micro_batch_size`", "`--micro-batch-size`"]);
 
-    sandbox.file("t.yaml", "env:\n  LANG: de\nper_device_train_batch_size: 3\ngradient_accumulation_steps: 2\n");
+    sandbox.file(
+        "t.yaml",
+        "env:\n  LANG: de\nper_device_train_batch_size: 3\ngradient_accumulation_steps: 2\n",
+    );
     let plan = sandbox.plan(
         &["--nproc-per-node", "2", "--deepspeed", "zero3"],
-        &["trl", "sft", "--config", "t.yaml", "--gradient_accumulation_steps", "5"],
+        &[
+            "trl",
+            "sft",
+            "--config",
+            "t.yaml",
+            "--gradient_accumulation_steps",
+            "5",
+        ],
     );
     assert!(
-        line(&sandbox, &plan)
-            .ends_with("-m trl.scripts.sft --config t.yaml --gradient_accumulation_steps 5 --deepspeed CONFIG"),
+        line(&sandbox, &plan).ends_with(
+            "-m trl.scripts.sft --config t.yaml --gradient_accumulation_steps 5 --deepspeed CONFIG"
+        ),
         "{}",
         line(&sandbox, &plan)
     );
-    assert_eq!((&plan["config"]["train_batch_size"], &plan["env"]["set"]["LANG"]), (&30.into(), &"de".into()));
+    assert_eq!(
+        (
+            &plan["config"]["train_batch_size"],
+            &plan["env"]["set"]["LANG"]
+        ),
+        (&30.into(), &"de".into())
+    );
     let plan = sandbox.plan(&[], &["trl", "sft", "--accelerate_config", "zero3"]);
     assert_eq!(plan["trainer"]["name"], "command");
 }
@@ -460,7 +809,15 @@ fn accelerate_launch_is_torchrun_and_variables_where_its_flags_alone_decide() {
     sandbox.var("PYTHONPATH", "/p");
     let plan = sandbox.plan(
         &["--deepspeed", "zero3"],
-        &["accelerate", "launch", "--num_processes", "2", "s.py", "--per_device_train_batch_size", "2"],
+        &[
+            "accelerate",
+            "launch",
+            "--num_processes",
+            "2",
+            "s.py",
+            "--per_device_train_batch_size",
+            "2",
+        ],
     );
     assert_eq!(
         line(&sandbox, &plan),
@@ -469,32 +826,67 @@ fn accelerate_launch_is_torchrun_and_variables_where_its_flags_alone_decide() {
     let set = &plan["env"]["set"];
     assert_eq!(set["ACCELERATE_DEEPSPEED_CONFIG_FILE"], plan["config_path"]);
     assert_eq!(set["PYTHONPATH"], format!("/p:{}", sandbox.cwd().display()));
-    let names = ["ACCELERATE_USE_DEEPSPEED", "ACCELERATE_MIXED_PRECISION", "ACCELERATE_CONFIG_DS_FIELDS"];
+    let names = [
+        "ACCELERATE_USE_DEEPSPEED",
+        "ACCELERATE_MIXED_PRECISION",
+        "ACCELERATE_CONFIG_DS_FIELDS",
+    ];
     assert_eq!(names.map(|name| &set[name]), ["true", "no", ""]);
     assert_eq!(
-        (&plan["config"]["zero_optimization"]["stage"], &plan["config"]["train_micro_batch_size_per_gpu"]),
+        (
+            &plan["config"]["zero_optimization"]["stage"],
+            &plan["config"]["train_micro_batch_size_per_gpu"]
+        ),
         (&3.into(), &"auto".into())
     );
     let head = "accelerate launch --use_deepspeed --deepspeed_config_file zero2 --num_processes=4";
     let launch = |more: &str| {
-        let words: Vec<&str> = head.split(' ').chain(more.split(' ')).chain(["-m", "pkg.train", "--a"]).collect();
+        let words: Vec<&str> = head
+            .split(' ')
+            .chain(more.split(' '))
+            .chain(["-m", "pkg.train", "--a"])
+            .collect();
         sandbox.plan(&[], &words)
     };
-    let plan = launch("--main_process_port 0 --mixed_precision bf16 --gradient_clipping 1 --zero3_init_flag True");
-    let expected = "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 4 --standalone -m pkg.train --a";
+    let plan = launch(
+        "--main_process_port 0 --mixed_precision bf16 --gradient_clipping 1 --zero3_init_flag True",
+    );
+    let expected =
+        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 4 --standalone -m pkg.train --a";
     assert_eq!(line(&sandbox, &plan), expected);
-    let names = ["ACCELERATE_MIXED_PRECISION", "ACCELERATE_GRADIENT_CLIPPING", "ACCELERATE_DEEPSPEED_ZERO3_INIT"];
-    assert_eq!(names.map(|name| &plan["env"]["set"][name]), ["bf16", "1.0", "true"]);
-    let machines = "--num_machines 2 --machine_rank 1 --main_process_ip h0 --main_process_port 29600";
-    let plan = launch(&format!("{machines} --deepspeed_multinode_launcher standard"));
+    let names = [
+        "ACCELERATE_MIXED_PRECISION",
+        "ACCELERATE_GRADIENT_CLIPPING",
+        "ACCELERATE_DEEPSPEED_ZERO3_INIT",
+    ];
+    assert_eq!(
+        names.map(|name| &plan["env"]["set"][name]),
+        ["bf16", "1.0", "true"]
+    );
+    let machines =
+        "--num_machines 2 --machine_rank 1 --main_process_ip h0 --main_process_port 29600";
+    let plan = launch(&format!(
+        "{machines} --deepspeed_multinode_launcher standard"
+    ));
     let expected = "--nnodes 2 --nproc_per_node 2 --node_rank 1 --master_addr h0 --master_port 29600 -m pkg.train --a";
-    assert_eq!(line(&sandbox, &plan), format!("-P -m torch.distributed.run {expected}"));
+    assert_eq!(
+        line(&sandbox, &plan),
+        format!("-P -m torch.distributed.run {expected}")
+    );
     // pdsh and a hostfile, a flag nobody looked at, and its run file are accelerate's own.
     sandbox.file("none.yaml", "num_processes: 4\n");
-    for kept in [machines, "--gpu_ids 0,1", "--mixed_precision fp8", "--config_file none.yaml"] {
+    for kept in [
+        machines,
+        "--gpu_ids 0,1",
+        "--mixed_precision fp8",
+        "--config_file none.yaml",
+    ] {
         assert_eq!(launch(kept)["launcher"], "accelerate", "{kept}");
     }
-    sandbox.put("home/.cache/huggingface/accelerate/default_config.yaml", "num_processes: 8\n");
+    sandbox.put(
+        "home/.cache/huggingface/accelerate/default_config.yaml",
+        "num_processes: 8\n",
+    );
     assert_eq!(launch("--same_network")["launcher"], "accelerate");
 }
 
@@ -540,8 +932,7 @@ fn accelerate_launch_is_kept_and_its_config_resolved() {
     );
     assert_eq!(plan["topology"]["world_size"], 4);
     // Its own loop has its own rules: nothing of the script's arguments is compared.
-    let concrete =
-        r#"{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4}"#;
+    let concrete = r#"{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4}"#;
     let own_loop = [
         "accelerate",
         "launch",
@@ -553,27 +944,63 @@ fn accelerate_launch_is_kept_and_its_config_resolved() {
         "--bf16",
         "maybe",
     ];
-    assert_eq!(sandbox.plan(&["--deepspeed", concrete], &own_loop)["config"]["gradient_accumulation_steps"], 4);
+    assert_eq!(
+        sandbox.plan(&["--deepspeed", concrete], &own_loop)["config"]["gradient_accumulation_steps"],
+        4
+    );
     sandbox.file(
         "acc.yaml",
         "num_processes: 8\nnum_machines: 2\nmachine_rank: 1\ndeepspeed_config:\n  deepspeed_config_file: zero1\n",
     );
-    let plan = sandbox.plan(&[], &["accelerate", "launch", "--config_file", "acc.yaml", "s.py"]);
-    assert_eq!((&plan["template"]["name"], &plan["topology"]["nproc_per_node"]), (&"zero1".into(), &4.into()));
+    let plan = sandbox.plan(
+        &[],
+        &["accelerate", "launch", "--config_file", "acc.yaml", "s.py"],
+    );
+    assert_eq!(
+        (
+            &plan["template"]["name"],
+            &plan["topology"]["nproc_per_node"]
+        ),
+        (&"zero1".into(), &4.into())
+    );
     // It counts over all machines, however many they are.
-    let many = ["--deepspeed", "zero2", "--nproc-per-node", "100000", "--nnodes", "100000", "--node-rank", "0"];
-    let plan = sandbox.plan(&many, &["accelerate", "launch", "--max_restarts", "1", "s.py"]);
-    assert!(line(&sandbox, &plan).contains("--num_processes 10000000000 "), "{}", line(&sandbox, &plan));
+    let many = [
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "100000",
+        "--nnodes",
+        "100000",
+        "--node-rank",
+        "0",
+    ];
+    let plan = sandbox.plan(
+        &many,
+        &["accelerate", "launch", "--max_restarts", "1", "s.py"],
+    );
+    assert!(
+        line(&sandbox, &plan).contains("--num_processes 10000000000 "),
+        "{}",
+        line(&sandbox, &plan)
+    );
 }
 
 #[test]
 fn megatron_is_passed_through_with_the_topology() {
     let sandbox = Sandbox::new();
-    let plan = sandbox.plan(&["--nproc-per-node", "4"], &["megatron", "sft", "--load", "x"]);
-    assert_eq!((&plan["launcher"], &plan["env"]["set"]["NPROC_PER_NODE"]), (&"direct".into(), &"4".into()));
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "4"],
+        &["megatron", "sft", "--load", "x"],
+    );
+    assert_eq!(
+        (&plan["launcher"], &plan["env"]["set"]["NPROC_PER_NODE"]),
+        (&"direct".into(), &"4".into())
+    );
     assert_eq!(plan["diagnostics"], serde_json::json!([]));
     assert_eq!(argv(&plan)[1..], ["sft", "--load", "x"]);
-    sandbox.launch(&["--deepspeed", "zero2"], &["megatron", "sft"]).refused(&["`megatron sft`"]);
+    sandbox
+        .launch(&["--deepspeed", "zero2"], &["megatron", "sft"])
+        .refused(&["`megatron sft`"]);
 }
 
 #[test]
@@ -581,34 +1008,81 @@ fn options_swift_does_not_know_are_refused_where_its_list_is_known() {
     let sandbox = Sandbox::new();
     let options = ["--nproc-per-node", "2"];
     sandbox
-        .launch(&options, &["swift", "sft", "--train_type", "full", "--learning_rat=1e-5"])
+        .launch(
+            &options,
+            &[
+                "swift",
+                "sft",
+                "--train_type",
+                "full",
+                "--learning_rat=1e-5",
+            ],
+        )
         .refused(&["`--train_type`", "did you mean `--tuner_type`"]);
     sandbox
-        .launch(&options, &["swift", "sft", "--per_device_train_batchsize", "2", "--gradient-accumulation-step5", "1"])
-        .refused(&["did you mean `--per_device_train_batch_size`", "did you mean `--gradient_accumulation_steps`"]);
+        .launch(
+            &options,
+            &[
+                "swift",
+                "sft",
+                "--per_device_train_batchsize",
+                "2",
+                "--gradient-accumulation-step5",
+                "1",
+            ],
+        )
+        .refused(&[
+            "did you mean `--per_device_train_batch_size`",
+            "did you mean `--gradient_accumulation_steps`",
+        ]);
     assert_eq!(
-        sandbox.launch(&options, &["swift", "sft", "--whatever", "--ignore_args_error", "true"]).status,
+        sandbox
+            .launch(
+                &options,
+                &["swift", "sft", "--whatever", "--ignore_args_error", "true"]
+            )
+            .status,
         Some(0)
     );
     sandbox.installed("ms_swift", "3.10.0");
-    sandbox.launch(&options, &["swift", "sft", "--train_type", "full"]).succeeded();
+    sandbox
+        .launch(&options, &["swift", "sft", "--train_type", "full"])
+        .succeeded();
     sandbox.file("old.yaml", "train_type: full\nmax_grad_norm: 0.5\n");
     let plan = sandbox.plan(
         &["--nproc-per-node", "2", "--deepspeed", "zero2"],
-        &["swift", "sft", "--config", "old.yaml", "--max_grad_norm", "1"],
+        &[
+            "swift",
+            "sft",
+            "--config",
+            "old.yaml",
+            "--max_grad_norm",
+            "1",
+        ],
     );
-    assert_eq!(plan["config"]["gradient_clipping"], 0.5, "the file's words came last");
+    assert_eq!(
+        plan["config"]["gradient_clipping"], 0.5,
+        "the file's words came last"
+    );
 }
 
 #[test]
 fn a_file_of_arguments_beside_the_script_is_read_first() {
     let sandbox = Sandbox::new();
     sandbox.file("train.py", "");
-    sandbox.file("train.args", "--per_device_train_batch_size 2\n--max_grad_norm 0.5\n");
-    let plan = sandbox
-        .plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["python", "train.py", "--max_grad_norm", "1"]);
+    sandbox.file(
+        "train.args",
+        "--per_device_train_batch_size 2\n--max_grad_norm 0.5\n",
+    );
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "zero2"],
+        &["python", "train.py", "--max_grad_norm", "1"],
+    );
     assert_eq!(
-        (&plan["config"]["train_micro_batch_size_per_gpu"], &plan["config"]["gradient_clipping"]),
+        (
+            &plan["config"]["train_micro_batch_size_per_gpu"],
+            &plan["config"]["gradient_clipping"]
+        ),
         (&2.into(), &1.0.into())
     );
     assert!(line(&sandbox, &plan).ends_with("train.py --max_grad_norm 1 --deepspeed CONFIG"));
@@ -632,19 +1106,35 @@ fn commands_that_start_ranks_themselves_are_not_launched_by_torchrun() {
             (&"direct".into(), &"ranks-without-effect".into()),
             "{command:?}"
         );
-        sandbox.launch(&["--nproc-per-node", "2", "--launcher", "torchrun"], command).refused(&["starts ranks itself"]);
+        sandbox
+            .launch(
+                &["--nproc-per-node", "2", "--launcher", "torchrun"],
+                command,
+            )
+            .refused(&["starts ranks itself"]);
     }
     sandbox.var("USE_RAY", "1");
-    assert_eq!(sandbox.plan(&[], &["llamafactory-cli", "train", "a.yml"])["launcher"], "direct");
+    assert_eq!(
+        sandbox.plan(&[], &["llamafactory-cli", "train", "a.yml"])["launcher"],
+        "direct"
+    );
 }
 
 #[test]
 fn dotted_overrides_reach_into_the_config() {
     let sandbox = Sandbox::new();
-    sandbox.file("l.yaml", "deepspeed:\n  train_batch_size: auto\n  zero_optimization:\n    stage: 2\n");
+    sandbox.file(
+        "l.yaml",
+        "deepspeed:\n  train_batch_size: auto\n  zero_optimization:\n    stage: 2\n",
+    );
     let plan = sandbox.plan(
         &["--nproc-per-node", "2"],
-        &["llamafactory-cli", "train", "l.yaml", "deepspeed.zero_optimization.stage=3"],
+        &[
+            "llamafactory-cli",
+            "train",
+            "l.yaml",
+            "deepspeed.zero_optimization.stage=3",
+        ],
     );
     assert_eq!(plan["config"]["zero_optimization"]["stage"], 3);
     assert!(line(&sandbox, &plan).ends_with("llamafactory.launcher l.yaml deepspeed=CONFIG"));
@@ -657,40 +1147,88 @@ fn rules_follow_the_versions_that_are_installed() {
     sandbox.file("m/config.json", r#"{"hidden_size": 64}"#);
     sandbox.file("v/config.json", r#"{"text_config": {"hidden_size": 64}}"#);
     let bucket = |sandbox: &Sandbox, model: &str| {
-        let plan = sandbox.plan(&[], &["python", "x.py", "--deepspeed", "zero3", "--model_name_or_path", model]);
+        let plan = sandbox.plan(
+            &[],
+            &[
+                "python",
+                "x.py",
+                "--deepspeed",
+                "zero3",
+                "--model_name_or_path",
+                model,
+            ],
+        );
         plan["config"]["zero_optimization"]["stage3_prefetch_bucket_size"].clone()
     };
     // python3 -c 'print(int(0.9*64*64), 0.9*64*64)'
-    assert_eq!((bucket(&sandbox, "m"), bucket(&sandbox, "v")), (json!(3686), json!(3686)));
+    assert_eq!(
+        (bucket(&sandbox, "m"), bucket(&sandbox, "v")),
+        (json!(3686), json!(3686))
+    );
     sandbox.installed("transformers", "4.45.2");
-    assert_eq!((bucket(&sandbox, "m"), bucket(&sandbox, "v")), (json!(3686), json!("auto")));
+    assert_eq!(
+        (bucket(&sandbox, "m"), bucket(&sandbox, "v")),
+        (json!(3686), json!("auto"))
+    );
     sandbox.installed("transformers", "4.44.2");
-    sandbox.launch(&[], &["python", "x.py", "--deepspeed", "zero3", "--model_name_or_path", "m"]).refused(&["3686.4"]);
+    sandbox
+        .launch(
+            &[],
+            &[
+                "python",
+                "x.py",
+                "--deepspeed",
+                "zero3",
+                "--model_name_or_path",
+                "m",
+            ],
+        )
+        .refused(&["3686.4"]);
     // That was fine with the DeepSpeed of its time.
     sandbox.installed("deepspeed", "0.14.5");
-    assert_eq!((bucket(&sandbox, "m"), bucket(&sandbox, "v")), (json!(3686.4), json!("auto")));
+    assert_eq!(
+        (bucket(&sandbox, "m"), bucket(&sandbox, "v")),
+        (json!(3686.4), json!("auto"))
+    );
 
     let amp = [
         "--deepspeed",
         r#"{"amp": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
     ];
-    assert_eq!(sandbox.plan(&amp, &["python", "x.py"])["config"]["amp"]["enabled"], "auto");
+    assert_eq!(
+        sandbox.plan(&amp, &["python", "x.py"])["config"]["amp"]["enabled"],
+        "auto"
+    );
     sandbox.installed("transformers", "5.0.0");
-    sandbox.launch(&amp, &["python", "x.py"]).refused(&["amp.enabled", "neither zlaunch nor the trainer fills"]);
+    sandbox
+        .launch(&amp, &["python", "x.py"])
+        .refused(&["amp.enabled", "neither zlaunch nor the trainer fills"]);
 
     let rank = ["llamafactory-cli", "train", "x.yaml"];
     sandbox.file("x.yaml", "model_name_or_path: m\ndeepspeed: zero2\n");
-    sandbox.var("NNODES", "2").var("RANK", "1").var("MASTER_ADDR", "h0").var("MASTER_PORT", "2950");
-    for (version, machine, allocator) in [("0.9.0", 1, false), ("0.9.1", 0, false), ("0.9.5", 0, true)] {
+    sandbox
+        .var("NNODES", "2")
+        .var("RANK", "1")
+        .var("MASTER_ADDR", "h0")
+        .var("MASTER_PORT", "2950");
+    for (version, machine, allocator) in
+        [("0.9.0", 1, false), ("0.9.1", 0, false), ("0.9.5", 0, true)]
+    {
         sandbox.installed("llamafactory", version);
         if machine == 0 {
             // Later versions do not read RANK, and every machine would be the first.
-            sandbox.launch(&[], &rank).refused(&["which of the 2 machines this is"]);
+            sandbox
+                .launch(&[], &rank)
+                .refused(&["which of the 2 machines this is"]);
             sandbox.var("NODE_RANK", "0");
         }
         let plan = sandbox.plan(&[], &rank);
         assert_eq!(plan["topology"]["node_rank"], machine, "{version}");
-        assert_eq!(plan["env"]["set"].get("PYTORCH_CUDA_ALLOC_CONF").is_some(), allocator, "{version}");
+        assert_eq!(
+            plan["env"]["set"].get("PYTORCH_CUDA_ALLOC_CONF").is_some(),
+            allocator,
+            "{version}"
+        );
         sandbox.unset("NODE_RANK");
     }
 }
@@ -699,7 +1237,10 @@ fn rules_follow_the_versions_that_are_installed() {
 fn swifts_options_and_files_by_version() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1").var("A", "mine");
-    sandbox.file("x.yaml", "model: m\ndeepspeed: zero2\nENV:\n  A: 1\n  NPROC_PER_NODE: 1\n");
+    sandbox.file(
+        "x.yaml",
+        "model: m\ndeepspeed: zero2\nENV:\n  A: 1\n  NPROC_PER_NODE: 1\n",
+    );
     let sft = |option: &'static str| ["swift", "sft", option, "full", "--deepspeed", "zero2"];
     for (version, wrong, right) in [
         ("3.9.1", "--tuner_type", "--train_type"),
@@ -707,30 +1248,55 @@ fn swifts_options_and_files_by_version() {
         ("4.6.0", "--train_type", "--tuner_type"),
     ] {
         sandbox.installed("ms_swift", version);
-        sandbox.launch(&[], &sft(wrong)).refused(&[wrong, right, version]);
-        assert_eq!(sandbox.launch(&[], &sft(right)).status, Some(0), "{version}");
+        sandbox
+            .launch(&[], &sft(wrong))
+            .refused(&[wrong, right, version]);
+        assert_eq!(
+            sandbox.launch(&[], &sft(right)).status,
+            Some(0),
+            "{version}"
+        );
     }
     sandbox.installed("ms_swift", "4.0.4");
-    assert_eq!(sandbox.launch(&[], &sft("--train_type")).status, Some(0), "4.0 knew both");
+    assert_eq!(
+        sandbox.launch(&[], &sft("--train_type")).status,
+        Some(0),
+        "4.0 knew both"
+    );
     // The ENV block: since 4.2.2 it yields and counts for the processes, before it won and came too late for them.
     for (version, a, nproc) in [("4.6.0", None, 1), ("4.2.1", Some("1"), 2)] {
         sandbox.installed("ms_swift", version);
         let plan = sandbox.plan(&[], &["swift", "sft", "x.yaml"]);
-        assert_eq!(plan["env"]["set"].get("A").and_then(|it| it.as_str()), a, "{version}");
+        assert_eq!(
+            plan["env"]["set"].get("A").and_then(|it| it.as_str()),
+            a,
+            "{version}"
+        );
         assert_eq!(plan["topology"]["nproc_per_node"], nproc, "{version}");
     }
     sandbox.installed("ms_swift", "4.0.4");
-    assert!(sandbox.plan(&[], &["swift", "sft", "x.yaml"])["config"].is_null(), "no file before 4.1");
+    assert!(
+        sandbox.plan(&[], &["swift", "sft", "x.yaml"])["config"].is_null(),
+        "no file before 4.1"
+    );
 }
 
 #[test]
 fn a_version_that_was_not_recorded_is_judged_by_the_nearest_with_warnings() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1").installed("ms_swift", "2.6.1");
-    let plan = sandbox.plan(&["--deepspeed", "zero2"], &["swift", "sft", "--batch_size", "4"]);
+    sandbox
+        .var("CUDA_VISIBLE_DEVICES", "0,1")
+        .installed("ms_swift", "2.6.1");
+    let plan = sandbox.plan(
+        &["--deepspeed", "zero2"],
+        &["swift", "sft", "--batch_size", "4"],
+    );
     assert_eq!(plan["config"]["train_micro_batch_size_per_gpu"], "auto");
     let said = &plan["diagnostics"][0];
-    assert_eq!((&said["severity"], &said["rule"]), (&json!("warning"), &json!("argument")));
+    assert_eq!(
+        (&said["severity"], &said["rule"]),
+        (&json!("warning"), &json!("argument"))
+    );
     let known = "(known for ms-swift 3.0.0 and later; 2.6.1 is installed)";
     assert!(said["message"].as_str().unwrap().ends_with(known), "{said}");
 }
@@ -740,11 +1306,23 @@ fn a_version_that_was_not_recorded_is_judged_by_the_nearest_with_warnings() {
 fn a_launcher_runs_a_file_whatever_its_name() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
-    sandbox.file("train", "from transformers import HfArgumentParser, TrainingArguments\n");
-    for launcher in ["torchrun --nproc_per_node 2", "deepspeed --num_gpus 2", "accelerate launch --num_processes 2"] {
-        let command: Vec<&str> = launcher.split(' ').chain(["train", "--bf16", "true"]).collect();
+    sandbox.file(
+        "train",
+        "from transformers import HfArgumentParser, TrainingArguments\n",
+    );
+    for launcher in [
+        "torchrun --nproc_per_node 2",
+        "deepspeed --num_gpus 2",
+        "accelerate launch --num_processes 2",
+    ] {
+        let command: Vec<&str> = launcher
+            .split(' ')
+            .chain(["train", "--bf16", "true"])
+            .collect();
         let plan = sandbox.plan(&["--deepspeed", "zero2"], &command);
         assert_eq!(plan["trainer"]["name"], "hf", "{launcher}");
     }
-    sandbox.launch(&[], &["torchrun", "--nproc_per_node", "2", "trian"]).refused(&["trian", "does not exist"]);
+    sandbox
+        .launch(&[], &["torchrun", "--nproc_per_node", "2", "trian"])
+        .refused(&["trian", "does not exist"]);
 }

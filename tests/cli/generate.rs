@@ -16,8 +16,16 @@ fn generate(sandbox: &Sandbox, words: &[&str]) -> Value {
 
 fn known_keys(prefix: &str, value: &Value) {
     for (key, value) in value.as_object().unwrap() {
-        let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        assert!(KEYS.lines().any(|known| known.split('\t').next() == Some(key.as_str())), "{key}");
+        let key = if prefix.is_empty() {
+            key.clone()
+        } else {
+            format!("{prefix}.{key}")
+        };
+        assert!(
+            KEYS.lines()
+                .any(|known| known.split('\t').next() == Some(key.as_str())),
+            "{key}"
+        );
         if value.is_object() {
             known_keys(&key, value);
         }
@@ -27,7 +35,18 @@ fn known_keys(prefix: &str, value: &Value) {
 #[test]
 fn the_global_batch_is_the_product_of_the_numbers_given() {
     let sandbox = Sandbox::new();
-    let config = generate(&sandbox, &["--micro-batch", "2", "--grad-accum", "32", "--world-size", "4", "--offload"]);
+    let config = generate(
+        &sandbox,
+        &[
+            "--micro-batch",
+            "2",
+            "--grad-accum",
+            "32",
+            "--world-size",
+            "4",
+            "--offload",
+        ],
+    );
     assert_eq!(
         (
             &config["train_batch_size"],
@@ -38,11 +57,29 @@ fn the_global_batch_is_the_product_of_the_numbers_given() {
     );
     let cpu = serde_json::json!({"device": "cpu", "pin_memory": true});
     let zero = &config["zero_optimization"];
-    assert_eq!((&zero["stage"], &zero["offload_param"], &zero["offload_optimizer"]), (&3.into(), &cpu, &cpu));
-    assert_eq!((&zero["overlap_comm"], &zero["contiguous_gradients"]), (&true.into(), &true.into()));
-    assert_eq!((&config["bf16"]["enabled"], &config["fp16"]["enabled"]), (&true.into(), &false.into()));
-    assert_eq!((&config["steps_per_print"], &config["gradient_clipping"]), (&50.into(), &1.0.into()));
-    assert!(zero["stage3_max_live_parameters"].is_u64() && zero["stage3_prefetch_bucket_size"].is_u64());
+    assert_eq!(
+        (
+            &zero["stage"],
+            &zero["offload_param"],
+            &zero["offload_optimizer"]
+        ),
+        (&3.into(), &cpu, &cpu)
+    );
+    assert_eq!(
+        (&zero["overlap_comm"], &zero["contiguous_gradients"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(
+        (&config["bf16"]["enabled"], &config["fp16"]["enabled"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!(
+        (&config["steps_per_print"], &config["gradient_clipping"]),
+        (&50.into(), &1.0.into())
+    );
+    assert!(
+        zero["stage3_max_live_parameters"].is_u64() && zero["stage3_prefetch_bucket_size"].is_u64()
+    );
 }
 
 #[test]
@@ -63,8 +100,17 @@ fn every_stage_holds_known_keys_and_nothing_auto() {
         }
     }
     let half = generate(&sandbox, &["--fp16"]);
-    assert_eq!((&half["fp16"]["enabled"], &half["bf16"]["enabled"]), (&true.into(), &false.into()));
-    assert_eq!((&half["fp16"]["loss_scale"], &half["fp16"]["initial_scale_power"]), (&0.into(), &12.into()));
+    assert_eq!(
+        (&half["fp16"]["enabled"], &half["bf16"]["enabled"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!(
+        (
+            &half["fp16"]["loss_scale"],
+            &half["fp16"]["initial_scale_power"]
+        ),
+        (&0.into(), &12.into())
+    );
 }
 
 #[test]
@@ -72,21 +118,45 @@ fn a_file_is_never_overwritten_unless_asked() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(["generate", "--world-size", "8", "-o", "new/ds.json"]);
     assert_eq!((run.status, run.stdout.as_str()), (Some(0), ""), "{run:?}");
-    assert!(run.stderr.contains("train_batch_size 8 = 1 × 1 × 8 GPUs"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("train_batch_size 8 = 1 × 1 × 8 GPUs"),
+        "{}",
+        run.stderr
+    );
     let path = sandbox.cwd().join("new/ds.json");
     let before = fs::read(&path).unwrap();
     assert_eq!(rights(&path) & 0o400, 0o400);
-    sandbox.run(["generate", "-o", "new/ds.json"]).refused(&["new/ds.json", "--force"]);
+    sandbox
+        .run(["generate", "-o", "new/ds.json"])
+        .refused(&["new/ds.json", "--force"]);
     assert_eq!(fs::read(&path).unwrap(), before);
-    sandbox.run(["generate", "-o", "new/ds.json", "--force"]).succeeded();
+    sandbox
+        .run(["generate", "-o", "new/ds.json", "--force"])
+        .succeeded();
     assert_ne!(fs::read(&path).unwrap(), before);
-    assert_eq!(sandbox.files("cwd/new").len(), 1, "{:?}", sandbox.files("cwd"));
+    assert_eq!(
+        sandbox.files("cwd/new").len(),
+        1,
+        "{:?}",
+        sandbox.files("cwd")
+    );
 }
 
 #[test]
 fn three_tiers_with_one_global_batch() {
     let sandbox = Sandbox::new();
-    let words = ["generate", "--micro-batch", "2", "--grad-accum", "32", "--world-size", "8", "--tiers", "-o", "tiers"];
+    let words = [
+        "generate",
+        "--micro-batch",
+        "2",
+        "--grad-accum",
+        "32",
+        "--world-size",
+        "8",
+        "--tiers",
+        "-o",
+        "tiers",
+    ];
     sandbox.run(words).succeeded();
     let mut seen = Vec::new();
     for name in ["small", "medium", "large"] {
@@ -100,23 +170,59 @@ fn three_tiers_with_one_global_batch() {
             zero.get("offload_param").is_some(),
         ));
     }
-    assert_eq!(seen, [(1.into(), 3.into(), true), (2.into(), 3.into(), false), (4.into(), 2.into(), false)]);
+    assert_eq!(
+        seen,
+        [
+            (1.into(), 3.into(), true),
+            (2.into(), 3.into(), false),
+            (4.into(), 2.into(), false)
+        ]
+    );
     sandbox.run(words).refused(&["tiers/small.json", "--force"]);
 }
 
 #[test]
 fn a_template_with_its_autos_replaced() {
     let sandbox = Sandbox::new();
-    let config = generate(&sandbox, &["--from", "zero3_offload", "--micro-batch", "4", "--world-size", "2"]);
+    let config = generate(
+        &sandbox,
+        &[
+            "--from",
+            "zero3_offload",
+            "--micro-batch",
+            "4",
+            "--world-size",
+            "2",
+        ],
+    );
     known_keys("", &config);
     assert!(!config.to_string().contains("auto"), "{config}");
-    assert_eq!((&config["train_batch_size"], &config["bf16"]["enabled"]), (&8.into(), &true.into()));
-    assert_eq!(config["zero_optimization"]["offload_param"]["device"], "cpu");
+    assert_eq!(
+        (&config["train_batch_size"], &config["bf16"]["enabled"]),
+        (&8.into(), &true.into())
+    );
+    assert_eq!(
+        config["zero_optimization"]["offload_param"]["device"],
+        "cpu"
+    );
     let run = sandbox.run(["generate", "--from", "hf_zero3"]);
-    assert!(run.stderr.contains("still \"auto\", for transformers to fill: optimizer.params.lr"), "{run:?}");
-    assert!(sandbox.run(["generate", "--from", "zero3_lowmem"]).stderr.contains("CUDA_AUTO_BOOST"));
-    sandbox.run(["generate", "--from", "zero3_nvme"]).refused(&["nvme_path"]);
-    sandbox.run(["generate", "--from", "zero33"]).refused(&["did you mean `zero3`"]);
+    assert!(
+        run.stderr
+            .contains("still \"auto\", for transformers to fill: optimizer.params.lr"),
+        "{run:?}"
+    );
+    assert!(
+        sandbox
+            .run(["generate", "--from", "zero3_lowmem"])
+            .stderr
+            .contains("CUDA_AUTO_BOOST")
+    );
+    sandbox
+        .run(["generate", "--from", "zero3_nvme"])
+        .refused(&["nvme_path"]);
+    sandbox
+        .run(["generate", "--from", "zero33"])
+        .refused(&["did you mean `zero3`"]);
 }
 
 #[test]
@@ -127,13 +233,18 @@ fn contradicting_options_are_refused() {
         (&["--stage", "0", "--offload"], "--stage 2 --offload"),
         (&["--stage", "4"], "one of 0, 1, 2, 3"),
         (&["--tiers"], "--tiers -o configs"),
-        (&["--tiers", "-o", "x", "--stage", "2"], "cannot be used with"),
+        (
+            &["--tiers", "-o", "x", "--stage", "2"],
+            "cannot be used with",
+        ),
         (&["--from", "zero2", "--offload"], "zero3_offload"),
         (&["--micro-batch", "0"], "from 1 to"),
         (&["--world-size", "4294967295"], "from 1 to 1048576"),
         (&["--micro_bach", "1"], "--micro"),
     ] {
-        sandbox.run(["generate"].iter().chain(words)).refused(&[told]);
+        sandbox
+            .run(["generate"].iter().chain(words))
+            .refused(&[told]);
     }
 }
 
@@ -141,12 +252,32 @@ fn contradicting_options_are_refused() {
 #[test]
 fn what_is_generated_launches() {
     let sandbox = Sandbox::new();
-    sandbox.run(["generate", "--micro-batch", "1", "--grad-accum", "16", "--world-size", "2", "-o", "ds.json"]);
+    sandbox.run([
+        "generate",
+        "--micro-batch",
+        "1",
+        "--grad-accum",
+        "16",
+        "--world-size",
+        "2",
+        "-o",
+        "ds.json",
+    ]);
     let plan = sandbox.plan(
         &["--nproc-per-node", "2", "--deepspeed", "ds.json"],
-        &[SWIFT, &["--max_grad_norm", "1.0", "--torch_dtype", "bfloat16"]].concat(),
+        &[
+            SWIFT,
+            &["--max_grad_norm", "1.0", "--torch_dtype", "bfloat16"],
+        ]
+        .concat(),
     );
-    assert_eq!((&plan["config"]["train_batch_size"], plan["fills"].as_array().unwrap().len()), (&32.into(), 0));
+    assert_eq!(
+        (
+            &plan["config"]["train_batch_size"],
+            plan["fills"].as_array().unwrap().len()
+        ),
+        (&32.into(), 0)
+    );
 }
 
 /// What is written passes our own rules, also where only a warning would be said.
@@ -160,11 +291,23 @@ fn what_is_generated_passes_check() {
         &["--stage", "3", "--offload"],
         &["--stage", "1", "--micro-batch", "4", "--grad-accum", "8"],
     ] {
-        let words: Vec<&str> =
-            ["generate", "--world-size", "4", "--force", "-o", "c.json"].iter().chain(words).copied().collect();
+        let words: Vec<&str> = ["generate", "--world-size", "4", "--force", "-o", "c.json"]
+            .iter()
+            .chain(words)
+            .copied()
+            .collect();
         sandbox.run(&words).succeeded();
-        let check =
-            ["check", "--strict", "--nproc-per-node", "4", "--", "python", "plain.py", "--deepspeed_config", "c.json"];
+        let check = [
+            "check",
+            "--strict",
+            "--nproc-per-node",
+            "4",
+            "--",
+            "python",
+            "plain.py",
+            "--deepspeed_config",
+            "c.json",
+        ];
         let run = sandbox.run(check);
         assert_eq!(run.status, Some(0), "{words:?}: {run:?}");
     }
@@ -175,17 +318,32 @@ fn what_is_generated_passes_check() {
 fn an_error_names_the_file_that_cannot_be_written() {
     let mut sandbox = Sandbox::new();
     let run = sandbox.run(["generate", "-o", "/proc/nope/x.json"]);
-    run.refused(&["the generated config cannot be written", "/proc/nope/x.json", "-o FILE"]);
+    run.refused(&[
+        "the generated config cannot be written",
+        "/proc/nope/x.json",
+        "-o FILE",
+    ]);
     assert!(!run.stderr.contains("--config-out"), "{run:?}");
-    sandbox.file("run.yaml", "model_name_or_path: x\nper_device_train_batch_size: 1\ndeepspeed: zero2\n");
+    sandbox.file(
+        "run.yaml",
+        "model_name_or_path: x\nper_device_train_batch_size: 1\ndeepspeed: zero2\n",
+    );
     sandbox.file("train.py", "from transformers import Trainer\n");
     sandbox.unset("HOME").var("TMPDIR", "/dev/null/x");
     let options = ["--nproc-per-node", "2", "--config-out", "out.json"];
     let run = sandbox.launch(&options, &["python", "train.py", "run.yaml"]);
-    run.refused(&["the run file that names the config cannot be written", "XDG_CACHE_HOME"]);
-    sandbox.launch(&["--nproc-per-node", "2", "--record", "/proc/nope"], &["python", "train.py"]).refused(&[
-        "the launch record cannot be written",
-        "/proc/nope",
-        "--record DIR",
+    run.refused(&[
+        "the run file that names the config cannot be written",
+        "XDG_CACHE_HOME",
     ]);
+    sandbox
+        .launch(
+            &["--nproc-per-node", "2", "--record", "/proc/nope"],
+            &["python", "train.py"],
+        )
+        .refused(&[
+            "the launch record cannot be written",
+            "/proc/nope",
+            "--record DIR",
+        ]);
 }

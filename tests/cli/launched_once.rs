@@ -6,9 +6,18 @@ const TAIL: &str = "--per_device_train_batch_size 2 --gradient_accumulation_step
 
 /// How many programs that start ranks a plan has.
 fn launchers(plan: &serde_json::Value) -> usize {
-    let starts =
-        ["torch.distributed", "torch/distributed", "bin/torchrun", "bin/deepspeed", "deepspeed.launcher", "accelerate"];
-    argv(plan).iter().filter(|word| starts.iter().any(|name| word.contains(name))).count()
+    let starts = [
+        "torch.distributed",
+        "torch/distributed",
+        "bin/torchrun",
+        "bin/deepspeed",
+        "deepspeed.launcher",
+        "accelerate",
+    ];
+    argv(plan)
+        .iter()
+        .filter(|word| starts.iter().any(|name| word.contains(name)))
+        .count()
 }
 
 #[test]
@@ -29,10 +38,15 @@ fn by_an_interpreter_in_front_of_its_console_script_or_by_its_module() {
         "python -m accelerate.commands.launch --num_processes 2".to_string(),
     ] {
         let command = format!("{launcher} x.py {TAIL}");
-        let plan = sandbox.plan(&["--deepspeed", "zero2"], &command.split(' ').collect::<Vec<_>>());
+        let plan = sandbox.plan(
+            &["--deepspeed", "zero2"],
+            &command.split(' ').collect::<Vec<_>>(),
+        );
         assert_eq!(launchers(&plan), 1, "{command}: {:?}", argv(&plan));
         assert_eq!(
-            plan["topology"]["world_size"]["value"].as_u64().or(plan["topology"]["world_size"].as_u64()),
+            plan["topology"]["world_size"]["value"]
+                .as_u64()
+                .or(plan["topology"]["world_size"].as_u64()),
             Some(2),
             "{command}"
         );
@@ -47,23 +61,55 @@ fn by_the_module_behind_a_trainers_console_script() {
     let bin = bin.display();
     for (command, trainer) in [
         (format!("python {bin}/swift sft --model m"), "swift"),
-        ("python -m swift.cli.main sft --model m".to_string(), "swift"),
-        (format!("python {bin}/llamafactory-cli train run.yaml"), "llamafactory"),
-        ("python -m llamafactory.cli train run.yaml".to_string(), "llamafactory"),
-        (format!("python {bin}/trl sft --model_name_or_path m"), "trl"),
-        ("python -m trl.cli sft --model_name_or_path m".to_string(), "trl"),
-        ("python -m trl.cli.main sft --model_name_or_path m".to_string(), "trl"),
-        ("python -m trl.commands.cli sft --model_name_or_path m".to_string(), "trl"),
+        (
+            "python -m swift.cli.main sft --model m".to_string(),
+            "swift",
+        ),
+        (
+            format!("python {bin}/llamafactory-cli train run.yaml"),
+            "llamafactory",
+        ),
+        (
+            "python -m llamafactory.cli train run.yaml".to_string(),
+            "llamafactory",
+        ),
+        (
+            format!("python {bin}/trl sft --model_name_or_path m"),
+            "trl",
+        ),
+        (
+            "python -m trl.cli sft --model_name_or_path m".to_string(),
+            "trl",
+        ),
+        (
+            "python -m trl.cli.main sft --model_name_or_path m".to_string(),
+            "trl",
+        ),
+        (
+            "python -m trl.commands.cli sft --model_name_or_path m".to_string(),
+            "trl",
+        ),
         (format!("python {bin}/axolotl train run.yaml"), "axolotl"),
-        ("python -m axolotl.cli.main train run.yaml".to_string(), "axolotl"),
+        (
+            "python -m axolotl.cli.main train run.yaml".to_string(),
+            "axolotl",
+        ),
         (format!("python {bin}/xtuner train config.py"), "xtuner"),
     ] {
-        let plan = sandbox.plan(&["--nproc-per-node", "2"], &command.split(' ').collect::<Vec<_>>());
+        let plan = sandbox.plan(
+            &["--nproc-per-node", "2"],
+            &command.split(' ').collect::<Vec<_>>(),
+        );
         assert_eq!(plan["trainer"]["name"], trainer, "{command}");
         let words = argv(&plan).join(" ");
-        assert!(!words.contains("bin/") || words.matches("bin/").count() == 1, "{command}: {words}");
         assert!(
-            !words.contains("cli.main") && !words.contains("-m trl.c") && !words.contains("llamafactory.cli"),
+            !words.contains("bin/") || words.matches("bin/").count() == 1,
+            "{command}: {words}"
+        );
+        assert!(
+            !words.contains("cli.main")
+                && !words.contains("-m trl.c")
+                && !words.contains("llamafactory.cli"),
             "{words}"
         );
     }
@@ -100,15 +146,33 @@ fn the_interpreter_that_the_command_names_counts() {
     let sandbox = Sandbox::new();
     sandbox.executable("other/bin/swift", "#!/proc/nowhere/python\n");
     let swift = sandbox.path("other/bin/swift");
-    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", swift.to_str().unwrap(), "sft", "--model", "m"]);
-    assert_eq!(argv(&plan)[0], sandbox.bin().join("python").to_str().unwrap());
-    assert!(argv(&plan).iter().any(|word| word.ends_with("site-packages/swift/cli/sft.py")), "{:?}", argv(&plan));
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2"],
+        &["python", swift.to_str().unwrap(), "sft", "--model", "m"],
+    );
+    assert_eq!(
+        argv(&plan)[0],
+        sandbox.bin().join("python").to_str().unwrap()
+    );
+    assert!(
+        argv(&plan)
+            .iter()
+            .any(|word| word.ends_with("site-packages/swift/cli/sft.py")),
+        "{:?}",
+        argv(&plan)
+    );
 }
 
 #[test]
 fn zlaunch_is_put_behind_the_program_not_behind_its_interpreter() {
     let sandbox = Sandbox::new();
     let swift = sandbox.bin().join("swift");
-    let run = sandbox.launch(&["--deepspeed", "zero2"], &["python", swift.to_str().unwrap(), "export"]);
-    run.refused(&["takes a DeepSpeed config", "put zlaunch before the training command"]);
+    let run = sandbox.launch(
+        &["--deepspeed", "zero2"],
+        &["python", swift.to_str().unwrap(), "export"],
+    );
+    run.refused(&[
+        "takes a DeepSpeed config",
+        "put zlaunch before the training command",
+    ]);
 }

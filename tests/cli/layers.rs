@@ -5,8 +5,14 @@ use crate::sandbox::{SWIFT, Sandbox};
 #[test]
 fn layers_apply_in_order() {
     let sandbox = Sandbox::new();
-    sandbox.file("ops.json", r#"[{"op": "add", "path": "/comms_logger", "value": {"enabled": true}}]"#);
-    sandbox.file("merge.json", r#"{"comms_logger": {"verbose": true}, "wall_clock_breakdown": null}"#);
+    sandbox.file(
+        "ops.json",
+        r#"[{"op": "add", "path": "/comms_logger", "value": {"enabled": true}}]"#,
+    );
+    sandbox.file(
+        "merge.json",
+        r#"{"comms_logger": {"verbose": true}, "wall_clock_breakdown": null}"#,
+    );
     let options = [
         "--deepspeed",
         "zero2",
@@ -24,9 +30,18 @@ fn layers_apply_in_order() {
         "zero_optimization.overlap_comm=true",
     ];
     let config = sandbox.config(&options, SWIFT);
-    assert_eq!(config["comms_logger"], serde_json::json!({"enabled": true, "verbose": true}));
+    assert_eq!(
+        config["comms_logger"],
+        serde_json::json!({"enabled": true, "verbose": true})
+    );
     assert!(config.get("wall_clock_breakdown").is_none());
-    assert_eq!((&config["steps_per_print"], &config["zero_optimization"]["overlap_comm"]), (&6.into(), &true.into()));
+    assert_eq!(
+        (
+            &config["steps_per_print"],
+            &config["zero_optimization"]["overlap_comm"]
+        ),
+        (&6.into(), &true.into())
+    );
 }
 
 #[test]
@@ -54,8 +69,12 @@ fn key_order_is_kept_and_integral_numbers_are_integers() {
         .iter()
         .chain(SWIFT),
     );
-    let written: String =
-        plan.stdout.lines().skip_while(|line| *line != "{").take_while(|line| *line != "END_OF_CONFIG").collect();
+    let written: String = plan
+        .stdout
+        .lines()
+        .skip_while(|line| *line != "{")
+        .take_while(|line| *line != "END_OF_CONFIG")
+        .collect();
     let dense: String = written.split_whitespace().collect();
     assert_eq!(
         dense,
@@ -67,7 +86,18 @@ fn key_order_is_kept_and_integral_numbers_are_integers() {
 fn values_are_json_else_strings() {
     let sandbox = Sandbox::new();
     let set = |assignment: &str| {
-        sandbox.config(&["--allow", "ignored-key", "--deepspeed", "zero2", "--set", assignment], SWIFT)["x"].clone()
+        sandbox.config(
+            &[
+                "--allow",
+                "ignored-key",
+                "--deepspeed",
+                "zero2",
+                "--set",
+                assignment,
+            ],
+            SWIFT,
+        )["x"]
+            .clone()
     };
     assert_eq!(set("x=true"), true);
     assert_eq!(set("x=[1, 2e0]"), serde_json::json!([1, 2]));
@@ -81,8 +111,14 @@ fn values_are_json_else_strings() {
 fn mistakes_are_all_reported_at_once() {
     let sandbox = Sandbox::new();
     let options = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
-    let broken =
-        ["--unset", "zero_optimization.overlap_com", "--set", "zero_optimization.stage.x=1", "--patch", "none.json"];
+    let broken = [
+        "--unset",
+        "zero_optimization.overlap_com",
+        "--set",
+        "zero_optimization.stage.x=1",
+        "--patch",
+        "none.json",
+    ];
     let run = sandbox.launch(&[&options[..], &broken[..]].concat(), SWIFT);
     run.refused(&[
         "did you mean `zero_optimization.overlap_comm`",
@@ -116,29 +152,61 @@ fn mistakes_are_all_reported_at_once() {
         "`0` is not a number of ranks",
         "did you mean `torchrun`",
     ]);
-    let unknown = ["--foo", "--launcher-arg", "--bar", "--baz=1", "--nproc-per-node", "x"];
+    let unknown = [
+        "--foo",
+        "--launcher-arg",
+        "--bar",
+        "--baz=1",
+        "--nproc-per-node",
+        "x",
+    ];
     let run = sandbox.launch(&unknown, SWIFT);
     run.refused(&["`--foo`", "`--baz`", "`x` is not a number of ranks"]);
-    assert!(!run.stderr.contains("`--bar`"), "it is the launcher's: {}", run.stderr);
+    assert!(
+        !run.stderr.contains("`--bar`"),
+        "it is the launcher's: {}",
+        run.stderr
+    );
     assert!(!sandbox.executed());
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "");
-    sandbox.launch(&["--deepspeed", "zero2", "--unset", "nothing", "--patch", "none.json"], SWIFT).refused(&[
-        "hides every GPU",
-        "`nothing`",
-        "none.json",
-    ]);
+    sandbox
+        .launch(
+            &[
+                "--deepspeed",
+                "zero2",
+                "--unset",
+                "nothing",
+                "--patch",
+                "none.json",
+            ],
+            SWIFT,
+        )
+        .refused(&["hides every GPU", "`nothing`", "none.json"]);
 }
 
 #[test]
 fn layers_without_a_config_are_a_mistake() {
     let sandbox = Sandbox::new();
     sandbox
-        .launch(&["--nproc-per-node", "2", "--set", "steps_per_print=1"], SWIFT)
+        .launch(
+            &["--nproc-per-node", "2", "--set", "steps_per_print=1"],
+            SWIFT,
+        )
         .refused(&["no DeepSpeed config to change", "--deepspeed"]);
     sandbox.file("p.json", "3");
     sandbox
-        .launch(&["--deepspeed", "zero2", "--nproc-per-node", "2", "--patch", "p.json"], SWIFT)
+        .launch(
+            &[
+                "--deepspeed",
+                "zero2",
+                "--nproc-per-node",
+                "2",
+                "--patch",
+                "p.json",
+            ],
+            SWIFT,
+        )
         .refused(&["neither a list nor an object"]);
 }
 
@@ -149,24 +217,53 @@ fn every_option_has_a_variable_and_a_flag_beats_it() {
         .var("ZLAUNCH_DEEPSPEED", "zero1")
         .var("ZLAUNCH_NPROC_PER_NODE", "3")
         .var("ZLAUNCH_SET", "steps_per_print=1\nx=1");
-    sandbox.var("ZLAUNCH_DRY_RUN", "yes").var("ZLAUNCH_FORMAT", "json");
+    sandbox
+        .var("ZLAUNCH_DRY_RUN", "yes")
+        .var("ZLAUNCH_FORMAT", "json");
     let plan: serde_json::Value = serde_json::from_str(&sandbox.run(SWIFT).stdout).unwrap();
     assert_eq!(
-        (&plan["config"]["zero_optimization"]["stage"], &plan["topology"]["nproc_per_node"]),
+        (
+            &plan["config"]["zero_optimization"]["stage"],
+            &plan["topology"]["nproc_per_node"]
+        ),
         (&1.into(), &3.into())
     );
-    assert_eq!((&plan["config"]["steps_per_print"], &plan["config"]["x"]), (&1.into(), &1.into()));
-    assert_eq!(plan["topology"]["from"]["nproc_per_node"], "ZLAUNCH_NPROC_PER_NODE");
-    let plan = sandbox.plan(&["--deepspeed", "zero2", "--nproc_per_node", "5", "--set", "steps_per_print=2"], SWIFT);
     assert_eq!(
-        (&plan["config"]["zero_optimization"]["stage"], &plan["topology"]["nproc_per_node"]),
+        (&plan["config"]["steps_per_print"], &plan["config"]["x"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        plan["topology"]["from"]["nproc_per_node"],
+        "ZLAUNCH_NPROC_PER_NODE"
+    );
+    let plan = sandbox.plan(
+        &[
+            "--deepspeed",
+            "zero2",
+            "--nproc_per_node",
+            "5",
+            "--set",
+            "steps_per_print=2",
+        ],
+        SWIFT,
+    );
+    assert_eq!(
+        (
+            &plan["config"]["zero_optimization"]["stage"],
+            &plan["topology"]["nproc_per_node"]
+        ),
         (&2.into(), &5.into())
     );
     assert_eq!(plan["config"]["steps_per_print"], 2);
     sandbox.var("ZLAUNCH_STRICT", "maybe");
     sandbox.run(SWIFT).refused(&["ZLAUNCH_STRICT=maybe"]);
     sandbox.unset("ZLAUNCH_STRICT").var("ZLAUNCH_DEEPSEED", "x");
-    assert!(sandbox.run(SWIFT).stderr.contains("did you mean `ZLAUNCH_DEEPSPEED`"));
+    assert!(
+        sandbox
+            .run(SWIFT)
+            .stderr
+            .contains("did you mean `ZLAUNCH_DEEPSPEED`")
+    );
 }
 
 #[test]
@@ -175,28 +272,52 @@ fn no_layer_makes_the_config_something_else() {
     let options = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
     let with = |more: &[&str]| sandbox.launch(&[&options[..], more].concat(), SWIFT);
     with(&["--set", "$zlaunch.env.PATH=/x"]).refused(&["`$zlaunch`"]);
-    sandbox.file("root.json", r#"[{"op": "replace", "path": "", "value": [1]}]"#);
+    sandbox.file(
+        "root.json",
+        r#"[{"op": "replace", "path": "", "value": [1]}]"#,
+    );
     with(&["--patch", "root.json"]).refused(&["not a JSON object"]);
     let deep = format!("{}=1", vec!["a"; 60_000].join("."));
     with(&["--set", &deep]).refused(&["is not KEY=VALUE"]);
-    let bomb: Vec<String> = (0..40).map(|n| format!(r#"{{"op": "copy", "from": "", "path": "/a{n}"}}"#)).collect();
+    let bomb: Vec<String> = (0..40)
+        .map(|n| format!(r#"{{"op": "copy", "from": "", "path": "/a{n}"}}"#))
+        .collect();
     sandbox.file("bomb.json", format!("[{}]", bomb.join(",")));
     with(&["--patch", "bomb.json"]).refused(&["too large"]);
     sandbox.file("p.json", r#"{"gradient_clipping": 3}"#);
-    let run =
-        sandbox.launch(&[&options[..], &["--patch", "p.json"]].concat(), &["swift", "sft", "--max_grad_norm", "1"]);
+    let run = sandbox.launch(
+        &[&options[..], &["--patch", "p.json"]].concat(),
+        &["swift", "sft", "--max_grad_norm", "1"],
+    );
     run.refused(&["p.json:1:2"]);
 }
 
 #[test]
 fn warnings_have_names_and_survive_errors() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("ZLAUNCH_NPROC_PER_NOD", "8").var("CUDA_VISIBLE_DEVICES", "");
+    sandbox
+        .var("ZLAUNCH_NPROC_PER_NOD", "8")
+        .var("CUDA_VISIBLE_DEVICES", "");
     let run = sandbox.launch(&["--deepspeed", "zero2"], SWIFT);
     run.refused(&["warning[unknown-variable]: zlaunch does not read `ZLAUNCH_NPROC_PER_NOD`"]);
     sandbox
-        .launch(&["--deepspeed", "zero2", "--allow", "unknown-variabel"], SWIFT)
+        .launch(
+            &["--deepspeed", "zero2", "--allow", "unknown-variabel"],
+            SWIFT,
+        )
         .refused(&["did you mean `unknown-variable`"]);
-    let quiet = sandbox.run(["-q", "-n", "--deepspeed", "z2", "--nproc-per-node", "2", "--"].iter().chain(SWIFT));
+    let quiet = sandbox.run(
+        [
+            "-q",
+            "-n",
+            "--deepspeed",
+            "z2",
+            "--nproc-per-node",
+            "2",
+            "--",
+        ]
+        .iter()
+        .chain(SWIFT),
+    );
     quiet.succeeded_silently();
 }

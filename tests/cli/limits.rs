@@ -7,7 +7,9 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, Share, ZLAUNCH, output, pipe, plant, read_json, side_by_side};
+use crate::sandbox::{
+    Run, SWIFT, Sandbox, Share, ZLAUNCH, output, pipe, plant, read_json, side_by_side,
+};
 
 /// Ends what hangs, with status 124.
 const GUARDED: &str = "exec timeout 60 \"$0\" \"$@\"";
@@ -17,23 +19,46 @@ fn endless(sandbox: &Sandbox) -> Vec<String> {
     let (fifo, socket) = (sandbox.path("endless.fifo"), sandbox.path("endless.socket"));
     pipe(&fifo);
     drop(UnixListener::bind(&socket).unwrap());
-    let devices = ["/proc/kmsg", "/dev/zero", "/dev/tty", "/dev/full", "/proc/self/fd/0"].map(str::to_string);
-    devices.into_iter().chain([fifo, socket].map(|path| path.display().to_string())).collect()
+    let devices = [
+        "/proc/kmsg",
+        "/dev/zero",
+        "/dev/tty",
+        "/dev/full",
+        "/proc/self/fd/0",
+    ]
+    .map(str::to_string);
+    devices
+        .into_iter()
+        .chain([fifo, socket].map(|path| path.display().to_string()))
+        .collect()
 }
 
 #[test]
 fn a_small_stack_is_enough() {
     let sandbox = Sandbox::new();
     let script = "ulimit -s 64; exec \"$0\" -n --deepspeed zero3 --nproc-per-node 2 -- python x.py";
-    let run = Run::of(sandbox.inside(Path::new("/bin/bash")).args(["-c", script, ZLAUNCH]));
-    assert!(run.status == Some(0) && run.stdout.contains("zero3"), "{run:?}");
+    let run = Run::of(
+        sandbox
+            .inside(Path::new("/bin/bash"))
+            .args(["-c", script, ZLAUNCH]),
+    );
+    assert!(
+        run.status == Some(0) && run.stdout.contains("zero3"),
+        "{run:?}"
+    );
 }
 
 #[test]
 fn a_file_without_an_end_is_refused_wherever_it_is_named() {
     let sandbox = Sandbox::new();
     for file in endless(&sandbox) {
-        let swift = |more: &[&str]| [more, &["--"], SWIFT].concat().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let swift = |more: &[&str]| {
+            [more, &["--"], SWIFT]
+                .concat()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        };
         let link = |name: &str| {
             let _ = fs::remove_file(sandbox.path(name));
             plant(&sandbox.path(name), "");
@@ -46,30 +71,61 @@ fn a_file_without_an_end_is_refused_wherever_it_is_named() {
             swift(&["--deepspeed", &file]),
             swift(&["--deepspeed", "zero2", "--patch", &file]),
             swift(&["--deepspeed", "zero2", "--hostfile", &file]),
-            swift(&["--deepspeed", "endless", "--template-dir", &sandbox.path("templates").display().to_string()]),
+            swift(&[
+                "--deepspeed",
+                "endless",
+                "--template-dir",
+                &sandbox.path("templates").display().to_string(),
+            ]),
             ["templates", &file].map(str::to_string).to_vec(),
             ["diff", "rec", "zero2"].map(str::to_string).to_vec(),
-            ["--deepspeed", "zero2", "--", "swift", "sft", "--config", &file].map(str::to_string).to_vec(),
+            [
+                "--deepspeed",
+                "zero2",
+                "--",
+                "swift",
+                "sft",
+                "--config",
+                &file,
+            ]
+            .map(str::to_string)
+            .to_vec(),
         ] {
             let run = sandbox.shell(GUARDED, &words);
             assert_eq!(run.status, Some(125), "{words:?}: {run:?}");
         }
         // What is only looked at need not be there.
-        for name in ["config.json", "model.safetensors", "model.safetensors.index.json"] {
+        for name in [
+            "config.json",
+            "model.safetensors",
+            "model.safetensors.index.json",
+        ] {
             let _ = fs::remove_dir_all(sandbox.path("cwd/model"));
             link(&format!("cwd/model/{name}"));
             let run = sandbox.shell(GUARDED, ["fit", "--", "swift", "sft", "--model", "model"]);
-            assert!(run.status != Some(124) && run.signal.is_none(), "{name}, {file}: {run:?}");
+            assert!(
+                run.status != Some(124) && run.signal.is_none(),
+                "{name}, {file}: {run:?}"
+            );
         }
-        let run = sandbox.shell(GUARDED, ["check", "--deepspeed", "zero2", "--", "python", &file]);
-        assert!(run.status != Some(124) && run.signal.is_none(), "{file}: {run:?}");
+        let run = sandbox.shell(
+            GUARDED,
+            ["check", "--deepspeed", "zero2", "--", "python", &file],
+        );
+        assert!(
+            run.status != Some(124) && run.signal.is_none(),
+            "{file}: {run:?}"
+        );
     }
 }
 
 /// All files below a folder, hidden ones too, and empty folders.
 fn everything(below: &Path) -> Vec<String> {
     let find = output(std::process::Command::new("find").arg(below));
-    let mut found: Vec<String> = String::from_utf8_lossy(&find.stdout).lines().map(str::to_string).collect();
+    let mut found: Vec<String> = String::from_utf8_lossy(&find.stdout)
+        .lines()
+        .map(str::to_string)
+        .collect();
     found.sort();
     found
 }
@@ -77,7 +133,15 @@ fn everything(below: &Path) -> Vec<String> {
 #[test]
 fn a_record_that_cannot_be_finished_leaves_nothing() {
     let sandbox = Sandbox::new();
-    let options = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--record", "out/rec", "--"];
+    let options = [
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--record",
+        "out/rec",
+        "--",
+    ];
     let large = format!("--system={}", "x".repeat(8000));
     let words: Vec<&str> = options.iter().chain(SWIFT).copied().collect();
     // The config fits, the record does not.
@@ -87,13 +151,25 @@ fn a_record_that_cannot_be_finished_leaves_nothing() {
     assert!(!sandbox.cwd().join("out").exists() && !sandbox.executed());
     // One that is there stays as it is.
     sandbox.run(&words).succeeded();
-    let before = (everything(&sandbox.cwd()), fs::read(sandbox.cwd().join("out/rec/launch.json")).unwrap());
+    let before = (
+        everything(&sandbox.cwd()),
+        fs::read(sandbox.cwd().join("out/rec/launch.json")).unwrap(),
+    );
     let config = read_json(sandbox.cwd().join("out/rec/config.json"));
     limited(&too_large).refused(&["cannot be written"]);
-    assert_eq!(before, (everything(&sandbox.cwd()), fs::read(sandbox.cwd().join("out/rec/launch.json")).unwrap()));
+    assert_eq!(
+        before,
+        (
+            everything(&sandbox.cwd()),
+            fs::read(sandbox.cwd().join("out/rec/launch.json")).unwrap()
+        )
+    );
     assert_eq!(config, read_json(sandbox.cwd().join("out/rec/config.json")));
     // So is everything else that is written where the user wants it.
-    sandbox.shell("ulimit -f 0; exec \"$0\" \"$@\"", ["generate", "--stage", "2", "-o", "new/x.json"]);
+    sandbox.shell(
+        "ulimit -f 0; exec \"$0\" \"$@\"",
+        ["generate", "--stage", "2", "-o", "new/x.json"],
+    );
     assert!(!sandbox.cwd().join("new").exists());
 }
 
@@ -125,7 +201,10 @@ fn harmless(what: &str, run: &Run) {
 /// A machine where names, values and files hold such a character.
 fn deceived(bad: char, name: &str) -> Sandbox {
     let mut sandbox = Sandbox::new();
-    sandbox.var("OMP_NUM_THREADS", name).var("CUDA_DEVICE_MAX_CONNECTIONS", name).var("NCCL_DEBUG", name);
+    sandbox
+        .var("OMP_NUM_THREADS", name)
+        .var("CUDA_DEVICE_MAX_CONNECTIONS", name)
+        .var("NCCL_DEBUG", name);
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
     sandbox.installed("deepspeed", &format!("0.19.8+{bad}"));
     let header = serde_json::json!({"$zlaunch": {"about": name, "env": {"NCCL_DEBUG": name}, "x": name},
@@ -136,10 +215,15 @@ fn deceived(bad: char, name: &str) -> Sandbox {
     sandbox.put("templates/mine.json", about.to_string());
     sandbox.put(&format!("templates/{name}.json"), about.to_string());
     sandbox.file("hosts", format!("{name} slots=2\nh1 slots={name}\n"));
-    sandbox.file("run.json", serde_json::json!({"model": name, name: name}).to_string());
+    sandbox.file(
+        "run.json",
+        serde_json::json!({"model": name, name: name}).to_string(),
+    );
     sandbox.file(&format!("{name}.json"), about.to_string());
-    sandbox
-        .file(&format!("dir{name}/config.json"), serde_json::json!({"model_type": name, "hidden_size": 8}).to_string());
+    sandbox.file(
+        &format!("dir{name}/config.json"),
+        serde_json::json!({"model_type": name, "hidden_size": 8}).to_string(),
+    );
     sandbox
 }
 
@@ -174,13 +258,26 @@ fn nothing_that_is_printed_deceives_a_terminal(share: &Share) {
             &["--deepspeed", "zero2", "--set", &format!("{name}={name}")],
             &["--deepspeed", "zero2", "--hostfile", "hosts"],
             &["--deepspeed", "zero2", "--patch", &name],
-            &["--deepspeed", "zero2", "--env", &format!("X={name}"), "--unset", &name],
+            &[
+                "--deepspeed",
+                "zero2",
+                "--env",
+                &format!("X={name}"),
+                "--unset",
+                &name,
+            ],
         ];
         // Everything for the first of them; of the others each config once, in another format every time, and a quarter of the rest.
         for (at, format) in formats.iter().enumerate() {
             for (shift, config) in configs.iter().enumerate() {
                 if number == 0 || (number + shift) % formats.len() == at {
-                    run(&[*format, &["--template-dir", &templates][..], *config, &swift].concat());
+                    run(&[
+                        *format,
+                        &["--template-dir", &templates][..],
+                        *config,
+                        &swift,
+                    ]
+                    .concat());
                 }
             }
         }
@@ -208,7 +305,13 @@ fn nothing_that_is_printed_deceives_a_terminal(share: &Share) {
                 &folder,
             ],
             &["generate", "--stage", &name],
-            &["generate", "--stage", "2", "-o", &format!("no/{name}\0").replace('\0', "")],
+            &[
+                "generate",
+                "--stage",
+                "2",
+                "-o",
+                &format!("no/{name}\0").replace('\0', ""),
+            ],
             &["shims", "list", &name],
             &["shims", "install", &name],
             &["shims", "list", &name],
@@ -217,7 +320,9 @@ fn nothing_that_is_printed_deceives_a_terminal(share: &Share) {
             &["completions", &name],
             &[&name],
             &["--deepspeed", "zero2", "--", &name, &name],
-            &["-n", "--", "swift", "sft", "run.json", "--config", "run.json"],
+            &[
+                "-n", "--", "swift", "sft", "run.json", "--config", "run.json",
+            ],
             &["-n", "--", "python", &format!("{name}.py")],
             &["--nproc-per-node", &name, "--", "true"],
             &[&format!("--{name}"), "--", "true"],
@@ -228,16 +333,48 @@ fn nothing_that_is_printed_deceives_a_terminal(share: &Share) {
             }
         }
         // What is shown as JSON means the same, and the printed script does the same.
-        let plan =
-            run(&[&["-n", "--format", "json", "--template-dir", &templates, "--deepspeed", "mine"][..], &swift]
-                .concat());
-        assert_eq!(plan.json()["config"]["tensorboard"]["job_name"], name.as_str());
-        let script =
-            run(&[&["-n", "--format", "shell", "--template-dir", &templates, "--deepspeed", "mine"][..], &swift]
-                .concat());
+        let plan = run(&[
+            &[
+                "-n",
+                "--format",
+                "json",
+                "--template-dir",
+                &templates,
+                "--deepspeed",
+                "mine",
+            ][..],
+            &swift,
+        ]
+        .concat());
+        assert_eq!(
+            plan.json()["config"]["tensorboard"]["job_name"],
+            name.as_str()
+        );
+        let script = run(&[
+            &[
+                "-n",
+                "--format",
+                "shell",
+                "--template-dir",
+                &templates,
+                "--deepspeed",
+                "mine",
+            ][..],
+            &swift,
+        ]
+        .concat());
         let ran = Run::of(sandbox.inside("/bin/sh").args(["-c", &script.stdout]));
         ran.succeeded();
-        assert!(sandbox.recorded().iter().any(|word| word == OsStr::new(&name)), "{script:?}");
-        assert_eq!(read_json(sandbox.cached_config())["tensorboard"]["job_name"], name.as_str());
+        assert!(
+            sandbox
+                .recorded()
+                .iter()
+                .any(|word| word == OsStr::new(&name)),
+            "{script:?}"
+        );
+        assert_eq!(
+            read_json(sandbox.cached_config())["tensorboard"]["job_name"],
+            name.as_str()
+        );
     }
 }

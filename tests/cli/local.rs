@@ -33,7 +33,13 @@ kill -KILL $child; exit 0
 fn words(sandbox: &Sandbox, count: u32, options: &[&str], script: &str) -> Vec<String> {
     sandbox.file("rank.sh", script);
     let count = count.to_string();
-    let words = [LOCAL, &["--nproc-per-node", &count], options, &["--", "sh", "rank.sh"]].concat();
+    let words = [
+        LOCAL,
+        &["--nproc-per-node", &count],
+        options,
+        &["--", "sh", "rank.sh"],
+    ]
+    .concat();
     words.into_iter().map(str::to_string).collect()
 }
 
@@ -58,8 +64,12 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
 /// The processes that run in the sandbox's current folder. That no other process does, and that a process that has ended
 /// has no folder, is why they are not told by their pids, which others may get afterwards.
 fn processes(sandbox: &Sandbox) -> Vec<Pid> {
-    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-    let runs_here = |pid: &i32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|folder| folder == sandbox.cwd());
+    let pids = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let runs_here = |pid: &i32| {
+        fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|folder| folder == sandbox.cwd())
+    };
     pids.filter(runs_here).map(Pid::from_raw).collect()
 }
 
@@ -69,13 +79,17 @@ pub(crate) fn none_is_left(sandbox: &Sandbox) {
 
 fn is_stopped(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, state)| state.starts_with('T'))
 }
 
 /// Of those that run the tests in the background of a script, SIGINT is.
 pub(crate) fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal as i32 - 1) & 1 == 1
 }
 
@@ -127,14 +141,21 @@ fn exist(sandbox: &Sandbox, name: &str, ranks: u32) -> bool {
 fn environment_of(sandbox: &Sandbox, rank: u32) -> BTreeMap<String, String> {
     let bytes = fs::read(sandbox.cwd().join(format!("env.{rank}"))).unwrap();
     let text = String::from_utf8(bytes).unwrap();
-    text.split('\0').filter_map(|line| line.split_once('=')).map(|(k, v)| (k.to_string(), v.to_string())).collect()
+    text.split('\0')
+        .filter_map(|line| line.split_once('='))
+        .map(|(k, v)| (k.to_string(), v.to_string()))
+        .collect()
 }
 
 #[test]
 fn the_environment_is_torchruns() {
     let mut sandbox = Sandbox::new();
     // A flag insists on ranks of its own, whatever is left over here.
-    sandbox.var("RANK", "7").var("LOCAL_RANK", "7").var("WORLD_SIZE", "8").var("TORCHELASTIC_USE_AGENT_STORE", "True");
+    sandbox
+        .var("RANK", "7")
+        .var("LOCAL_RANK", "7")
+        .var("WORLD_SIZE", "8")
+        .var("TORCHELASTIC_USE_AGENT_STORE", "True");
     let run = run(&sandbox, 3, &[], "env -0 > env.$RANK");
     run.succeeded();
     let all: Vec<_> = (0..3).map(|rank| environment_of(&sandbox, rank)).collect();
@@ -145,12 +166,18 @@ fn the_environment_is_torchruns() {
         for name in ["WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE"] {
             assert_eq!(env[name], "3", "{name}");
         }
-        let others = ["GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_NAME", "MASTER_ADDR"].map(|name| env[name].as_str());
+        let others = ["GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_NAME", "MASTER_ADDR"]
+            .map(|name| env[name].as_str());
         assert_eq!(others, ["0", "1", "default", "127.0.0.1"]);
         assert_eq!(env["MASTER_PORT"], all[0]["MASTER_PORT"]);
-        assert!(env["MASTER_PORT"].parse::<u16>().unwrap() > 0 && env.contains_key("OMP_NUM_THREADS"));
+        assert!(
+            env["MASTER_PORT"].parse::<u16>().unwrap() > 0 && env.contains_key("OMP_NUM_THREADS")
+        );
         let agent = ["USE_AGENT_STORE", "RESTART_COUNT", "MAX_RESTARTS", "RUN_ID"];
-        assert_eq!(agent.map(|name| env[&format!("TORCHELASTIC_{name}")].as_str()), ["False", "0", "0", "none"]);
+        assert_eq!(
+            agent.map(|name| env[&format!("TORCHELASTIC_{name}")].as_str()),
+            ["False", "0", "0", "none"]
+        );
         assert_eq!(env["TORCH_NCCL_ASYNC_ERROR_HANDLING"], "1");
     }
     // What the user says holds; before torch 2.2 torchrun's variable had another name.
@@ -158,7 +185,10 @@ fn the_environment_is_torchruns() {
     sandbox.installed("torch", "2.1.2");
     self::run(&sandbox, 1, &[], "env -0 > env.$RANK").succeeded();
     let env = environment_of(&sandbox, 0);
-    assert_eq!(["TORCH_NCCL", "NCCL"].map(|name| env[&format!("{name}_ASYNC_ERROR_HANDLING")].as_str()), ["3", "1"]);
+    assert_eq!(
+        ["TORCH_NCCL", "NCCL"].map(|name| env[&format!("{name}_ASYNC_ERROR_HANDLING")].as_str()),
+        ["3", "1"]
+    );
 }
 
 #[test]
@@ -175,19 +205,32 @@ fn output_from_the_background_does_not_stop_a_rank() {
 fn master_addr_and_master_port_can_be_given() {
     let sandbox = Sandbox::new();
     let (port, _kept) = free_port();
-    let run = run(&sandbox, 2, &["--master-addr", "here", "--master-port", &port], "env -0 > env.$RANK");
+    let run = run(
+        &sandbox,
+        2,
+        &["--master-addr", "here", "--master-port", &port],
+        "env -0 > env.$RANK",
+    );
     run.succeeded();
     let env = environment_of(&sandbox, 1);
-    assert_eq!((env["MASTER_ADDR"].as_str(), env["MASTER_PORT"].as_str()), ("here", port.as_str()));
+    assert_eq!(
+        (env["MASTER_ADDR"].as_str(), env["MASTER_PORT"].as_str()),
+        ("here", port.as_str())
+    );
 }
 
 #[test]
 fn python_runs_unbuffered_and_any_program_as_it_is() {
     let sandbox = Sandbox::new();
     let tool = sandbox.program("tool").display().to_string();
-    let argv = |command: &[&str]| argv(&sandbox.plan(&["--launcher", "local", "--nproc-per-node", "2"], command));
+    let argv = |command: &[&str]| {
+        argv(&sandbox.plan(&["--launcher", "local", "--nproc-per-node", "2"], command))
+    };
     assert_eq!(argv(&["python", "x.py", "--a"])[1..], ["-u", "x.py", "--a"]);
-    assert_eq!(argv(&["python", "-u", "-X", "dev", "-m", "pkg"])[1..], ["-u", "-X", "dev", "-m", "pkg"]);
+    assert_eq!(
+        argv(&["python", "-u", "-X", "dev", "-m", "pkg"])[1..],
+        ["-u", "-X", "dev", "-m", "pkg"]
+    );
     assert_eq!(argv(&["tool", "-c", ":"]), [&tool, "-c", ":"]);
     assert!(argv(SWIFT)[2].ends_with("swift/cli/sft.py"));
 }
@@ -195,10 +238,16 @@ fn python_runs_unbuffered_and_any_program_as_it_is() {
 #[test]
 fn a_rank_that_fails_stops_the_others() {
     let sandbox = Sandbox::new();
-    let script = "[ $RANK = 1 ] && { while [ ! -e pid.0 ]; do sleep 0.01; done; exit 7; }\n".to_string() + &waits("");
+    let script = "[ $RANK = 1 ] && { while [ ! -e pid.0 ]; do sleep 0.01; done; exit 7; }\n"
+        .to_string()
+        + &waits("");
     let run = run(&sandbox, 3, &[], &script);
     assert_eq!(run.status, Some(7), "{run:?}");
-    assert!(run.stderr.contains("rank 1 exited with status 7; the others were stopped"), "{run:?}");
+    assert!(
+        run.stderr
+            .contains("rank 1 exited with status 7; the others were stopped"),
+        "{run:?}"
+    );
     none_is_left(&sandbox);
 }
 
@@ -206,9 +255,18 @@ fn a_rank_that_fails_stops_the_others() {
 fn a_signal_that_ends_a_rank_becomes_128_plus_its_number() {
     let sandbox = Sandbox::new();
     for (signal, status) in [(9, 137), (10, 138), (15, 143), (40, 168)] {
-        let run = run(&sandbox, 2, &[], &format!("[ $RANK = 1 ] && kill -{signal} $$\nexec sleep 1000"));
+        let run = run(
+            &sandbox,
+            2,
+            &[],
+            &format!("[ $RANK = 1 ] && kill -{signal} $$\nexec sleep 1000"),
+        );
         assert_eq!(run.status, Some(status), "{run:?}");
-        assert!(run.stderr.contains(&format!("rank 1 was killed by signal {signal}")), "{run:?}");
+        assert!(
+            run.stderr
+                .contains(&format!("rank 1 was killed by signal {signal}")),
+            "{run:?}"
+        );
     }
 }
 
@@ -225,16 +283,22 @@ trap 'exit 1' TERM; : > ready; while :; do sleep 0.01; done";
 
 #[test]
 fn stop_signals_reach_every_rank_and_no_process_is_left() {
-    for (signal, status) in
-        [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129), (Signal::SIGQUIT, 131)]
-    {
+    for (signal, status) in [
+        (Signal::SIGTERM, 143),
+        (Signal::SIGINT, 130),
+        (Signal::SIGHUP, 129),
+        (Signal::SIGQUIT, 131),
+    ] {
         // A shell makes what it starts in the background ignore INT and QUIT, this test too.
         if is_ignored(signal) {
             continue;
         }
         let sandbox = Sandbox::new();
         let name = signal.as_str().strip_prefix("SIG").unwrap();
-        let mut started = Started::waiting(&sandbox, &format!("trap 'echo {name} > got.$RANK; exit 3' {name}"));
+        let mut started = Started::waiting(
+            &sandbox,
+            &format!("trap 'echo {name} > got.$RANK; exit 3' {name}"),
+        );
         started.send(signal);
         assert_eq!(started.wait(), Some(status), "{signal}");
         for rank in 0..2 {
@@ -288,15 +352,22 @@ fn sigtstp_stops_and_sigcont_resumes_all_ranks() {
     // Without children: a shell whose child is stopped on its way to exec waits for it and cannot be stopped itself.
     let script = "echo $$ > pid.$RANK.new; mv pid.$RANK.new pid.$RANK; exec sleep 1000";
     let mut started = Started::new(&sandbox, command(&sandbox, 2, &[], script), 2);
-    let pid =
-        |rank: u32| fs::read_to_string(sandbox.cwd().join(format!("pid.{rank}"))).unwrap().trim().parse().unwrap();
+    let pid = |rank: u32| {
+        fs::read_to_string(sandbox.cwd().join(format!("pid.{rank}")))
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
+    };
     let all = [started.pid(), Pid::from_raw(pid(0)), Pid::from_raw(pid(1))];
     started.send(Signal::SIGTSTP);
     until("all stopped", || all.iter().all(|pid| is_stopped(*pid)));
     started.send(Signal::SIGCONT);
     until("all resumed", || !all.iter().any(|pid| is_stopped(*pid)));
     started.send(Signal::SIGTSTP);
-    until("all stopped again", || all.iter().all(|pid| is_stopped(*pid)));
+    until("all stopped again", || {
+        all.iter().all(|pid| is_stopped(*pid))
+    });
     started.send(Signal::SIGCONT);
     started.send(Signal::SIGTERM);
     assert_eq!(started.wait(), Some(143));
@@ -355,7 +426,12 @@ fn children_that_ranks_leave_behind_go_with_them() {
     let mut sandbox = Sandbox::new();
     sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0.1");
     for stubborn in ["", "trap '' TERM;"] {
-        let run = run(&sandbox, 2, &[], &format!("{stubborn} sleep 1000 > /dev/null 2>&1 &"));
+        let run = run(
+            &sandbox,
+            2,
+            &[],
+            &format!("{stubborn} sleep 1000 > /dev/null 2>&1 &"),
+        );
         run.succeeded();
         assert_eq!(processes(&sandbox), [], "{stubborn}");
     }
@@ -372,7 +448,11 @@ fn a_daemon_of_a_rank_goes_with_the_ranks() {
 while [ ! -s daemon.$RANK ]; do sleep 0.01; done; echo done"
         );
         let run = run(&sandbox, 2, &[], &script);
-        assert_eq!((run.status, run.stdout.matches("done\n").count()), (Some(0), 2), "{stubborn}");
+        assert_eq!(
+            (run.status, run.stdout.matches("done\n").count()),
+            (Some(0), 2),
+            "{stubborn}"
+        );
         assert_eq!(processes(&sandbox), [], "{stubborn}");
     }
 }
@@ -381,10 +461,16 @@ while [ ! -s daemon.$RANK ]; do sleep 0.01; done; echo done"
 fn what_ran_before_zlaunch_is_left_alone() {
     let sandbox = Sandbox::new();
     let words = words(&sandbox, 2, &[], "setsid sleep 1000 & echo done");
-    let run = sandbox
-        .shell("setsid sleep 999 > /dev/null 2>&1 & echo $! > before; exec \"$0\" \"$@\" > /dev/null 2>&1", words);
+    let run = sandbox.shell(
+        "setsid sleep 999 > /dev/null 2>&1 & echo $! > before; exec \"$0\" \"$@\" > /dev/null 2>&1",
+        words,
+    );
     run.succeeded();
-    let before: i32 = fs::read_to_string(sandbox.cwd().join("before")).unwrap().trim().parse().unwrap();
+    let before: i32 = fs::read_to_string(sandbox.cwd().join("before"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
     let left = processes(&sandbox);
     for pid in &left {
         kill(*pid, Signal::SIGKILL).unwrap();
@@ -408,25 +494,52 @@ fn a_rank_inherits_the_callers_signals_and_descriptors() {
     let sandbox = Sandbox::new();
     let script = "cat /proc/self/status > status.$RANK; ls /proc/self/fd > fds.$RANK";
     run(&sandbox, 1, &[], script).succeeded();
-    sandbox.script(&script.replace("$RANK", "outside")).succeeded();
+    sandbox
+        .script(&script.replace("$RANK", "outside"))
+        .succeeded();
     let read = |name: &str| fs::read_to_string(sandbox.cwd().join(name)).unwrap();
-    let line = |name: &str, line: &str| read(name).lines().find(|it| it.starts_with(line)).unwrap().to_string();
+    let line = |name: &str, line: &str| {
+        read(name)
+            .lines()
+            .find(|it| it.starts_with(line))
+            .unwrap()
+            .to_string()
+    };
     for name in ["SigBlk", "SigIgn"] {
         assert_eq!(line("status.0", name), line("status.outside", name));
     }
     // The shell keeps the script itself open.
-    assert!(read("fds.0").lines().count() <= read("fds.outside").lines().count() + 1, "{}", read("fds.0"));
+    assert!(
+        read("fds.0").lines().count() <= read("fds.outside").lines().count() + 1,
+        "{}",
+        read("fds.0")
+    );
 }
 
 #[test]
 fn a_program_that_cannot_start_is_reported_once() {
     let sandbox = Sandbox::new();
     sandbox.executable("cwd/bad-shebang", "#!/proc/nowhere/interpreter\n");
-    let run = |program: &str| sandbox.launch(&["--launcher", "local", "--nproc-per-node", "3"], &[program]);
+    let run = |program: &str| {
+        sandbox.launch(
+            &["--launcher", "local", "--nproc-per-node", "3"],
+            &[program],
+        )
+    };
     let missing = run("./bad-shebang");
-    assert_eq!((missing.status, missing.stderr.matches("was not found").count()), (Some(127), 1), "{missing:?}");
+    assert_eq!(
+        (
+            missing.status,
+            missing.stderr.matches("was not found").count()
+        ),
+        (Some(127), 1),
+        "{missing:?}"
+    );
     let no_program = sandbox.file("no-program", "");
-    sandbox.executable("cwd/not-executable", &format!("#!{}\n", no_program.display()));
+    sandbox.executable(
+        "cwd/not-executable",
+        &format!("#!{}\n", no_program.display()),
+    );
     assert_eq!(run("./not-executable").status, Some(126));
     assert_eq!(run("./missing").status, Some(127));
 }
@@ -436,11 +549,13 @@ fn several_machines_need_torchrun() {
     let sandbox = Sandbox::new();
     let several = "--nproc-per-node 2 --nnodes 2 --node-rank 0 --master-addr h --master-port 1";
     let several: Vec<&str> = several.split(' ').collect();
-    sandbox.launch(&[LOCAL, &several].concat(), &["python", "x.py"]).refused(&[
-        "2 machines need torchrun",
-        "--nnodes 2",
-        "--launcher torchrun",
-    ]);
+    sandbox
+        .launch(&[LOCAL, &several].concat(), &["python", "x.py"])
+        .refused(&[
+            "2 machines need torchrun",
+            "--nnodes 2",
+            "--launcher torchrun",
+        ]);
 }
 
 #[test]
@@ -451,39 +566,83 @@ fn the_plan_shows_what_each_rank_runs() {
     let plan = sandbox.plan(&options, &["python", "x.py"]);
     assert_eq!(plan["launcher"], "local");
     let set = &plan["env"]["set"];
-    assert_eq!((&set["WORLD_SIZE"], &set["LOCAL_WORLD_SIZE"]), (&"2".into(), &"2".into()));
-    assert_eq!((&set["MASTER_ADDR"], &set["MASTER_PORT"]), (&"127.0.0.1".into(), &"0".into()));
-    assert_eq!((&plan["local"]["ranks"], &plan["local"]["grace_seconds"]), (&2.into(), &120.0.into()));
-    let text = sandbox.run(["-n"].iter().chain(&options).chain(&["--", "python", "x.py"]));
-    let per_rank = text.stdout.lines().find(|line| line.starts_with("  RANK, LOCAL_RANK, ROLE_RANK ")).unwrap();
-    assert!(per_rank.ends_with(" the number of the rank: 0 to 1"), "{}", text.stdout);
+    assert_eq!(
+        (&set["WORLD_SIZE"], &set["LOCAL_WORLD_SIZE"]),
+        (&"2".into(), &"2".into())
+    );
+    assert_eq!(
+        (&set["MASTER_ADDR"], &set["MASTER_PORT"]),
+        (&"127.0.0.1".into(), &"0".into())
+    );
+    assert_eq!(
+        (&plan["local"]["ranks"], &plan["local"]["grace_seconds"]),
+        (&2.into(), &120.0.into())
+    );
+    let text = sandbox.run(
+        ["-n"]
+            .iter()
+            .chain(&options)
+            .chain(&["--", "python", "x.py"]),
+    );
+    let per_rank = text
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("  RANK, LOCAL_RANK, ROLE_RANK "))
+        .unwrap();
+    assert!(
+        per_rank.ends_with(" the number of the rank: 0 to 1"),
+        "{}",
+        text.stdout
+    );
     assert!(text.stdout.contains("each rank runs"), "{}", text.stdout);
 }
 
 #[test]
 fn logs_and_prefixes_are_torchruns() {
     let mut sandbox = Sandbox::new();
-    let asked =
-        |more: &[&str]| sandbox.launch(&[LOCAL, &["--nproc-per-node", "2"], more].concat(), &["python", "x.py"]);
+    let asked = |more: &[&str]| {
+        sandbox.launch(
+            &[LOCAL, &["--nproc-per-node", "2"], more].concat(),
+            &["python", "x.py"],
+        )
+    };
     for flags in [&["--log-dir", "logs"][..], &["--prefix"]] {
-        asked(flags).refused(&["log folders and prefixes need torchrun", flags[0], "--launcher torchrun"]);
+        asked(flags).refused(&[
+            "log folders and prefixes need torchrun",
+            flags[0],
+            "--launcher torchrun",
+        ]);
     }
     // One process needs no launcher, unless its output is asked for. A variable for a whole site does not ask.
-    let launcher = |sandbox: &Sandbox, options: &[&str]| sandbox.plan(options, &["python", "x.py"])["launcher"].clone();
+    let launcher = |sandbox: &Sandbox, options: &[&str]| {
+        sandbox.plan(options, &["python", "x.py"])["launcher"].clone()
+    };
     assert_eq!(launcher(&sandbox, &["--nproc-per-node", "1"]), "direct");
-    assert_eq!(launcher(&sandbox, &["--nproc-per-node", "1", "--prefix"]), "torchrun");
-    sandbox.var("ZLAUNCH_LOG_DIR", "logs").var("ZLAUNCH_LAUNCHER", "local");
+    assert_eq!(
+        launcher(&sandbox, &["--nproc-per-node", "1", "--prefix"]),
+        "torchrun"
+    );
+    sandbox
+        .var("ZLAUNCH_LOG_DIR", "logs")
+        .var("ZLAUNCH_LAUNCHER", "local");
     assert_eq!(launcher(&sandbox, &["--nproc-per-node", "2"]), "local");
-    assert_eq!(launcher(&sandbox, &["--nproc-per-node", "2", "--prefix"]), "torchrun");
+    assert_eq!(
+        launcher(&sandbox, &["--nproc-per-node", "2", "--prefix"]),
+        "torchrun"
+    );
     fs::remove_dir_all(sandbox.site().join("torch")).unwrap();
     let options = ["--nproc-per-node", "2", "--log-dir", "logs"];
-    sandbox.launch(&options, &["python", "x.py"]).refused(&["log folders and prefixes need torchrun", "--log-dir"]);
+    sandbox
+        .launch(&options, &["python", "x.py"])
+        .refused(&["log folders and prefixes need torchrun", "--log-dir"]);
 }
 
 #[test]
 fn the_script_of_a_plan_starts_the_same_ranks() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("ZLAUNCH_DEEPSPEED", "zero2").var("STUB_EXIT", "5");
+    sandbox
+        .var("ZLAUNCH_DEEPSPEED", "zero2")
+        .var("STUB_EXIT", "5");
     // One rank, because the stub has one place to record.
     let options = ["--launcher", "local", "--nproc-per-node", "1"];
     assert_eq!(sandbox.launch(&options, SWIFT).status, Some(5));
@@ -494,7 +653,16 @@ fn the_script_of_a_plan_starts_the_same_ranks() {
     assert_eq!(run.status, Some(5), "{}\n{run:?}", script.stdout);
     assert_eq!(sandbox.recorded(), argv);
     assert!(Path::new(argv.last().unwrap()).exists());
-    let differs = ["_", "PWD", "SHLVL", "OLDPWD", "RANK", "LOCAL_RANK", "ROLE_RANK", "MASTER_PORT"];
+    let differs = [
+        "_",
+        "PWD",
+        "SHLVL",
+        "OLDPWD",
+        "RANK",
+        "LOCAL_RANK",
+        "ROLE_RANK",
+        "MASTER_PORT",
+    ];
     let ours = sandbox.recorded_env();
     assert!(ours["MASTER_PORT"].parse::<u16>().unwrap() > 0);
     let kept = |name: &str| !differs.contains(&name) && !name.starts_with("ZLAUNCH_");
@@ -507,13 +675,25 @@ fn the_script_of_a_plan_starts_the_same_ranks() {
 fn zlaunch_starts_the_ranks_where_there_is_no_torchrun() {
     let mut sandbox = Sandbox::new();
     let launcher = |sandbox: &Sandbox, nproc: &str| {
-        sandbox.plan(&["--nproc-per-node", nproc], &["python", "x.py"])["launcher"].as_str().unwrap().to_string()
+        sandbox.plan(&["--nproc-per-node", nproc], &["python", "x.py"])["launcher"]
+            .as_str()
+            .unwrap()
+            .to_string()
     };
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     fs::remove_dir_all(sandbox.site().join("torch")).unwrap();
-    assert_eq!((launcher(&sandbox, "2").as_str(), launcher(&sandbox, "1").as_str()), ("local", "direct"));
+    assert_eq!(
+        (
+            launcher(&sandbox, "2").as_str(),
+            launcher(&sandbox, "1").as_str()
+        ),
+        ("local", "direct")
+    );
     // Only where it is sure: torch may be in other places, too.
-    let of_user = sandbox.put("home/.local/lib/python3.11/site-packages/torch/distributed/run.py", "");
+    let of_user = sandbox.put(
+        "home/.local/lib/python3.11/site-packages/torch/distributed/run.py",
+        "",
+    );
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     fs::remove_file(of_user).unwrap();
     sandbox.file("mine/torch/distributed/run.py", "");
@@ -521,9 +701,15 @@ fn zlaunch_starts_the_ranks_where_there_is_no_torchrun() {
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     sandbox.unset("PYTHONPATH");
     let base = sandbox.path("base/bin");
-    let text = format!("home = {}\ninclude-system-site-packages = true\n", base.display());
+    let text = format!(
+        "home = {}\ninclude-system-site-packages = true\n",
+        base.display()
+    );
     let settings = sandbox.put("env/pyvenv.cfg", text);
-    sandbox.put("base/lib/python3.11/site-packages/torch/distributed/run.py", "");
+    sandbox.put(
+        "base/lib/python3.11/site-packages/torch/distributed/run.py",
+        "",
+    );
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     fs::remove_file(settings).unwrap();
     fs::create_dir(sandbox.site().join("torch-2.15.0.dist-info")).unwrap();
@@ -534,19 +720,36 @@ fn zlaunch_starts_the_ranks_where_there_is_no_torchrun() {
 fn options_for_the_output_of_ranks_become_those_of_torchrun() {
     let mut sandbox = Sandbox::new();
     let argv = |sandbox: &Sandbox, options: &[&str]| {
-        let plan = sandbox.plan(&[&["--nproc-per-node", "2"], options].concat(), &["python", "x.py"]);
+        let plan = sandbox.plan(
+            &[&["--nproc-per-node", "2"], options].concat(),
+            &["python", "x.py"],
+        );
         assert_eq!(plan["diagnostics"], serde_json::json!([]));
-        let words = plan["argv"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
-        words.skip_while(|word| *word != "--standalone").skip(1).collect::<Vec<_>>().join(" ")
+        let words = plan["argv"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|word| word.as_str().unwrap());
+        words
+            .skip_while(|word| *word != "--standalone")
+            .skip(1)
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let folder = sandbox.cwd().join("x");
-    assert_eq!(argv(&sandbox, &["--log-dir", "x"]), format!("--log_dir {} --redirects 3 x.py", folder.display()));
+    assert_eq!(
+        argv(&sandbox, &["--log-dir", "x"]),
+        format!("--log_dir {} --redirects 3 x.py", folder.display())
+    );
     let both = format!("--log_dir {} --tee 3 x.py", folder.display());
     assert_eq!(argv(&sandbox, &["--log-dir", "x", "--prefix"]), both);
     sandbox.var("ZLAUNCH_PREFIX", "1");
     assert_eq!(argv(&sandbox, &[]), "--tee 3 x.py");
     // A launcher in the command has its own.
-    let plan = sandbox.plan(&["--prefix", "--log-dir", "x"], &["torchrun", "--nproc_per_node", "2", "x.py"]);
+    let plan = sandbox.plan(
+        &["--prefix", "--log-dir", "x"],
+        &["torchrun", "--nproc_per_node", "2", "x.py"],
+    );
     for at in 0..2 {
         assert_eq!(plan["diagnostics"][at]["rule"], "output-without-effect");
     }

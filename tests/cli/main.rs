@@ -6,6 +6,7 @@
     clippy::disallowed_methods,
     reason = "a test that cannot go on fails"
 )]
+#![allow(clippy::too_many_lines, reason = "a table of cases is long")]
 
 mod arguments;
 mod auto;

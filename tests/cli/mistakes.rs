@@ -5,48 +5,111 @@ use crate::sandbox::{Run, SWIFT, Sandbox};
 /// The words, and what the help is or begins with.
 const MISTAKES: &[(&str, &str)] = &[
     // Options of torchrun, deepspeed and accelerate.
-    ("--num_processes 2 -- swift sft", "did you mean `--nproc-per-node 2`?"),
-    ("--nproc=2 -- swift sft", "did you mean `--nproc-per-node 2`?"),
-    ("--num-machines 2 -- swift sft", "did you mean `--nnodes 2`?"),
-    ("--main_process_port 1 -- swift sft", "did you mean `--master-port 1`?"),
-    ("--rdzv-endpoint=node1:29400 -- swift sft", "did you mean `--master-addr node1 --master-port 29400`?"),
+    (
+        "--num_processes 2 -- swift sft",
+        "did you mean `--nproc-per-node 2`?",
+    ),
+    (
+        "--nproc=2 -- swift sft",
+        "did you mean `--nproc-per-node 2`?",
+    ),
+    (
+        "--num-machines 2 -- swift sft",
+        "did you mean `--nnodes 2`?",
+    ),
+    (
+        "--main_process_port 1 -- swift sft",
+        "did you mean `--master-port 1`?",
+    ),
+    (
+        "--rdzv-endpoint=node1:29400 -- swift sft",
+        "did you mean `--master-addr node1 --master-port 29400`?",
+    ),
     ("--standalone -- swift sft", "drop --standalone"),
     ("--rdzv_backend c10d -- swift sft", "drop --rdzv_backend"),
-    ("--max_restarts 3 -- swift sft", "did you mean `--launcher-arg --max_restarts=3`?"),
-    ("--bind_cores_to_rank -- swift sft", "did you mean `--launcher deepspeed --launcher-arg --bind_cores_to_rank`?"),
+    (
+        "--max_restarts 3 -- swift sft",
+        "did you mean `--launcher-arg --max_restarts=3`?",
+    ),
+    (
+        "--bind_cores_to_rank -- swift sft",
+        "did you mean `--launcher deepspeed --launcher-arg --bind_cores_to_rank`?",
+    ),
     ("--use_deepspeed -- swift sft", "drop --use_deepspeed"),
-    ("--mixed_precision bf16 -- swift sft", "zlaunch -- swift sft --bf16 true"),
-    ("--gpu_ids 0,1 -- swift sft", "did you mean `--env CUDA_VISIBLE_DEVICES=0,1`?"),
+    (
+        "--mixed_precision bf16 -- swift sft",
+        "zlaunch -- swift sft --bf16 true",
+    ),
+    (
+        "--gpu_ids 0,1 -- swift sft",
+        "did you mean `--env CUDA_VISIBLE_DEVICES=0,1`?",
+    ),
     (
         "--offload_optimizer_device cpu -- swift sft",
         "did you mean `--set zero_optimization.offload_optimizer.device=cpu`?",
     ),
-    ("-e NCCL_DEBUG=INFO -- swift sft", "did you mean `--env NCCL_DEBUG=INFO`?"),
-    ("--deepspeed auto --gpu H100x8 -- swift sft", "did you mean `--gpu-memory 81559MiB --nproc-per-node 8`?"),
+    (
+        "-e NCCL_DEBUG=INFO -- swift sft",
+        "did you mean `--env NCCL_DEBUG=INFO`?",
+    ),
+    (
+        "--deepspeed auto --gpu H100x8 -- swift sft",
+        "did you mean `--gpu-memory 81559MiB --nproc-per-node 8`?",
+    ),
     ("--gpu 8 -- swift sft", "did you mean `--nproc-per-node 8`?"),
-    ("-m swift.cli.sft --model x", "did you mean `-- python -m swift.cli.sft`?"),
+    (
+        "-m swift.cli.sft --model x",
+        "did you mean `-- python -m swift.cli.sft`?",
+    ),
     ("--nnodes 1:2 -- swift sft", "--nnodes 2"),
     // Stages and templates.
     ("--zero2 -- swift sft", "did you mean `--deepspeed zero2`?"),
-    ("--stage 3 -- swift sft", "did you mean `--deepspeed zero3`?"),
-    ("--offload -- swift sft", "did you mean `--deepspeed zero3_offload`?"),
+    (
+        "--stage 3 -- swift sft",
+        "did you mean `--deepspeed zero3`?",
+    ),
+    (
+        "--offload -- swift sft",
+        "did you mean `--deepspeed zero3_offload`?",
+    ),
     ("--deepspeed zero4 -- swift sft", "did you mean `zero3`?"),
     ("--deepspeed stage3 -- swift sft", "did you mean `zero3`?"),
     ("--deepspeed 2 -- swift sft", "did you mean `zero2`?"),
-    ("--deepspeed ZeRO-7-offload -- swift sft", "did you mean `zero3_offload`?"),
-    ("zero3 --nproc-per-node 2 -- swift sft", "zlaunch --nproc-per-node 2 --deepspeed zero3 -- swift sft"),
-    ("zero3 --nproc-per-node 2 -n swift sft", "zlaunch --nproc-per-node 2 -n --deepspeed zero3 -- swift sft"),
+    (
+        "--deepspeed ZeRO-7-offload -- swift sft",
+        "did you mean `zero3_offload`?",
+    ),
+    (
+        "zero3 --nproc-per-node 2 -- swift sft",
+        "zlaunch --nproc-per-node 2 --deepspeed zero3 -- swift sft",
+    ),
+    (
+        "zero3 --nproc-per-node 2 -n swift sft",
+        "zlaunch --nproc-per-node 2 -n --deepspeed zero3 -- swift sft",
+    ),
     // Misspelt, misplaced, with a wrong value.
-    ("--deepsped zero2 -- swift sft", "did you mean `--deepspeed zero2`?"),
+    (
+        "--deepsped zero2 -- swift sft",
+        "did you mean `--deepspeed zero2`?",
+    ),
     ("--versoin", "did you mean `--version`?"),
     ("chekc ds.json", "zlaunch check ds.json"),
     ("swfit sft", "did you mean `swift`?"),
     ("sft --model x", "zlaunch -- swift sft --model x"),
     ("init", "zlaunch generate"),
-    ("shims list --format json", "`zlaunch shims --help` lists the options"),
-    ("--seed 42 --model x -- swift sft", "zlaunch -- swift sft --seed 42 --model x"),
+    (
+        "shims list --format json",
+        "`zlaunch shims --help` lists the options",
+    ),
+    (
+        "--seed 42 --model x -- swift sft",
+        "zlaunch -- swift sft --seed 42 --model x",
+    ),
     ("--seed=42 swift sft", "zlaunch swift sft --seed=42"),
-    ("check --model x -- swift sft", "zlaunch check -- swift sft --model x"),
+    (
+        "check --model x -- swift sft",
+        "zlaunch check -- swift sft --model x",
+    ),
     ("check", "zlaunch check ds_config.json, or "),
     ("--dry-run=true -- swift sft", "--dry-run"),
     ("--dry-run=json -- swift sft", "--dry-run --format json"),
@@ -54,10 +117,19 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--nproc-per-node -1 -- swift sft", "--nproc-per-node N"),
     ("--nproc-per-node 8gpus -- swift sft", "--nproc-per-node 8"),
     ("--nproc-per-node all -- swift sft", "--nproc-per-node gpu"),
-    ("--deepspeed zero2 --set zero_optimization.stage 3 -- swift sft", "--set zero_optimization.stage=3"),
+    (
+        "--deepspeed zero2 --set zero_optimization.stage 3 -- swift sft",
+        "--set zero_optimization.stage=3",
+    ),
     ("--env NCCL_DEBUG -- swift sft", "--env NCCL_DEBUG=VALUE"),
-    ("--launcher-arg --x 3 -- swift sft", "zlaunch --launcher-arg --x -- swift sft"),
-    ("--nproc-per-node 2 -- -n swift sft", "zlaunch --nproc-per-node 2 -n -- swift sft"),
+    (
+        "--launcher-arg --x 3 -- swift sft",
+        "zlaunch --launcher-arg --x -- swift sft",
+    ),
+    (
+        "--nproc-per-node 2 -- -n swift sft",
+        "zlaunch --nproc-per-node 2 -n -- swift sft",
+    ),
     ("--allow mismach -- swift sft", "drop --allow mismatch"),
     ("--deepspeed $DS -- swift sft", "--deepspeed zero3"),
     ("--launcher slurm -- swift sft", "did you mean `srun`?"),
@@ -65,79 +137,199 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--launcher mpirun -- swift sft", "one of auto, "),
     ("--trainer huggingface -- swift sft", "did you mean `hf`?"),
     ("--trainer ms-swift -- swift sft", "did you mean `swift`?"),
-    ("swift sft --nproc-per-node 2 --model x", "zlaunch --nproc-per-node 2 -- swift sft --model x"),
-    ("-deepspeed zero3 -- swift sft", "did you mean `--deepspeed zero3`?"),
-    ("-host-memory 100GB -- swift sft", "did you mean `--host-memory 100GB`?"),
-    ("-nproc 2 -- swift sft", "did you mean `--nproc-per-node 2`?"),
+    (
+        "swift sft --nproc-per-node 2 --model x",
+        "zlaunch --nproc-per-node 2 -- swift sft --model x",
+    ),
+    (
+        "-deepspeed zero3 -- swift sft",
+        "did you mean `--deepspeed zero3`?",
+    ),
+    (
+        "-host-memory 100GB -- swift sft",
+        "did you mean `--host-memory 100GB`?",
+    ),
+    (
+        "-nproc 2 -- swift sft",
+        "did you mean `--nproc-per-node 2`?",
+    ),
     ("-dryrun -- swift sft", "did you mean `--dry-run`?"),
     ("--node 2 -- swift sft", "did you mean `--nnodes 2`?"),
     ("--json -- swift sft", "did you mean `--format json`?"),
-    ("--deepspeed zero3", "zlaunch --deepspeed zero3 -- swift sft "),
-    ("--nproc-per-node 2 --deepspeed= -- swift sft", "--deepspeed zero3; "),
-    ("--nproc-per-node 2 --deepspeed zero3 -- swift stf", "did you mean `swift sft`?"),
-    ("--nproc-per-node 2 --deepspeed zero3 -- python", "name the script: python train.py"),
-    ("--deepspeed zero2 --set zero_optimization.stage:3 -- swift sft", "--set zero_optimization.stage=3"),
-    ("--deepspeed zero2 --set {\"zero_optimization.stage\":3} -- swift sft", "--set zero_optimization.stage=3"),
-    ("--deepspeed zero2 --set {\"a\":{\"b\":3}} -- swift sft", "--set KEY=VALUE"),
+    (
+        "--deepspeed zero3",
+        "zlaunch --deepspeed zero3 -- swift sft ",
+    ),
+    (
+        "--nproc-per-node 2 --deepspeed= -- swift sft",
+        "--deepspeed zero3; ",
+    ),
+    (
+        "--nproc-per-node 2 --deepspeed zero3 -- swift stf",
+        "did you mean `swift sft`?",
+    ),
+    (
+        "--nproc-per-node 2 --deepspeed zero3 -- python",
+        "name the script: python train.py",
+    ),
+    (
+        "--deepspeed zero2 --set zero_optimization.stage:3 -- swift sft",
+        "--set zero_optimization.stage=3",
+    ),
+    (
+        "--deepspeed zero2 --set {\"zero_optimization.stage\":3} -- swift sft",
+        "--set zero_optimization.stage=3",
+    ),
+    (
+        "--deepspeed zero2 --set {\"a\":{\"b\":3}} -- swift sft",
+        "--set KEY=VALUE",
+    ),
     ("--env HF_HOME:/tmp -- swift sft", "--env HF_HOME=/tmp"),
     ("--template-dir nowhere -- swift sft", "check the path"),
-    ("swift sft --max_grad_norm x --deepspeed zero2", "--max_grad_norm 1.0"),
-    ("swift sft --max_grad_norm = 1 --deepspeed zero2", "--max_grad_norm VALUE (without the `=`)"),
-    ("--deepspeed zero2 - swift sft", "zlaunch --deepspeed zero2 -- swift sft"),
+    (
+        "swift sft --max_grad_norm x --deepspeed zero2",
+        "--max_grad_norm 1.0",
+    ),
+    (
+        "swift sft --max_grad_norm = 1 --deepspeed zero2",
+        "--max_grad_norm VALUE (without the `=`)",
+    ),
+    (
+        "--deepspeed zero2 - swift sft",
+        "zlaunch --deepspeed zero2 -- swift sft",
+    ),
     ("--deepspeed zero2 --- swift sft", "did you mean `--`?"),
-    ("--deepspeed zero2 — swift sft", "zlaunch --deepspeed zero2 -- swift sft"),
-    ("--set a=1 b=2 --deepspeed zero2 -- swift sft", "zlaunch --set a=1 --deepspeed zero2 --set b=2 -- swift sft"),
-    ("--env A=1 B=2 --deepspeed zero2 -- swift sft", "zlaunch --env A=1 --deepspeed zero2 --env B=2 -- swift sft"),
-    ("--deepspeed zero2 --set zero_optimization.stage = 3 -- swift sft", "--set zero_optimization.stage=3"),
-    ("--deepspeed zero2 --patch zero_optimization.stage=3 -- swift sft", "--set zero_optimization.stage=3"),
-    ("--deepspeed zero2 --patch {\"a\":1} -- swift sft", "--patch takes a file: "),
-    ("--nnodes 2 --node-rank 0 --master-addr n1:29400 -- swift sft", "--master-addr n1 --master-port 29400"),
-    ("--nnodes 2 --node-rank 0 --master-addr tcp://n1 -- swift sft", "--master-addr n1 --master-port 29500"),
-    ("--include 0,1 --deepspeed zero2 -- swift sft", "--include localhost:0,1"),
-    ("--nproc-per-node 2 --deepspeed {stage:2} -- swift sft", "put single quotes around it: "),
-    ("--nproc-per-node 2 --deepspeed=~/ds.json -- swift sft", "--deepspeed ~/ds.json (the shell"),
+    (
+        "--deepspeed zero2 — swift sft",
+        "zlaunch --deepspeed zero2 -- swift sft",
+    ),
+    (
+        "--set a=1 b=2 --deepspeed zero2 -- swift sft",
+        "zlaunch --set a=1 --deepspeed zero2 --set b=2 -- swift sft",
+    ),
+    (
+        "--env A=1 B=2 --deepspeed zero2 -- swift sft",
+        "zlaunch --env A=1 --deepspeed zero2 --env B=2 -- swift sft",
+    ),
+    (
+        "--deepspeed zero2 --set zero_optimization.stage = 3 -- swift sft",
+        "--set zero_optimization.stage=3",
+    ),
+    (
+        "--deepspeed zero2 --patch zero_optimization.stage=3 -- swift sft",
+        "--set zero_optimization.stage=3",
+    ),
+    (
+        "--deepspeed zero2 --patch {\"a\":1} -- swift sft",
+        "--patch takes a file: ",
+    ),
+    (
+        "--nnodes 2 --node-rank 0 --master-addr n1:29400 -- swift sft",
+        "--master-addr n1 --master-port 29400",
+    ),
+    (
+        "--nnodes 2 --node-rank 0 --master-addr tcp://n1 -- swift sft",
+        "--master-addr n1 --master-port 29500",
+    ),
+    (
+        "--include 0,1 --deepspeed zero2 -- swift sft",
+        "--include localhost:0,1",
+    ),
+    (
+        "--nproc-per-node 2 --deepspeed {stage:2} -- swift sft",
+        "put single quotes around it: ",
+    ),
+    (
+        "--nproc-per-node 2 --deepspeed=~/ds.json -- swift sft",
+        "--deepspeed ~/ds.json (the shell",
+    ),
     // Sub-commands.
     ("zero3", "zlaunch templates zero3"),
     ("version", "zlaunch --version"),
     ("fit H100x8 8B", "zlaunch fit --gpu H100x8 --params 8B"),
-    ("fit 8B --gpu H100x8", "zlaunch fit --gpu H100x8 --params 8B"),
+    (
+        "fit 8B --gpu H100x8",
+        "zlaunch fit --gpu H100x8 --params 8B",
+    ),
     ("run swift sft", "zlaunch -- swift sft"),
     ("-- -- swift sft", "zlaunch -- swift sft"),
-    ("rehearse --nnodes 2 ds.json swift sft", "zlaunch rehearse --nnodes 2 --deepspeed ds.json -- swift sft"),
+    (
+        "rehearse --nnodes 2 ds.json swift sft",
+        "zlaunch rehearse --nnodes 2 --deepspeed ds.json -- swift sft",
+    ),
     ("fit", "zlaunch fit --params 8B --gpu H100x8, or "),
     ("fit --params 8 --gpus 8", "--params 8B"),
-    ("fit --params 8B --gpus 8 --memory 80GB", "did you mean `--gpu-memory 80GB`?"),
-    ("fit --params 8B --gpus 8 --batch-size 4", "did you mean `--micro-batch 4`?"),
-    ("fit --params 8B --gpus 8 --max_length 4096", "did you mean `--seq-len 4096`?"),
-    ("fit --params 8B --gpus 8 --lora", "did you mean `--tuner lora`?"),
+    (
+        "fit --params 8B --gpus 8 --memory 80GB",
+        "did you mean `--gpu-memory 80GB`?",
+    ),
+    (
+        "fit --params 8B --gpus 8 --batch-size 4",
+        "did you mean `--micro-batch 4`?",
+    ),
+    (
+        "fit --params 8B --gpus 8 --max_length 4096",
+        "did you mean `--seq-len 4096`?",
+    ),
+    (
+        "fit --params 8B --gpus 8 --lora",
+        "did you mean `--tuner lora`?",
+    ),
     ("fit --gpu 8 --params 8B", "did you mean `--gpus`?"),
-    ("fit zero3 --params 8B --gpu H100x8", "zlaunch fit --params 8B --gpu H100x8 --deepspeed zero3"),
-    ("fit Qwen/Qwen3-8B --gpu H100x8", "zlaunch fit --gpu H100x8 --model Qwen/Qwen3-8B"),
+    (
+        "fit zero3 --params 8B --gpu H100x8",
+        "zlaunch fit --params 8B --gpu H100x8 --deepspeed zero3",
+    ),
+    (
+        "fit Qwen/Qwen3-8B --gpu H100x8",
+        "zlaunch fit --gpu H100x8 --model Qwen/Qwen3-8B",
+    ),
     ("generate --micro 2", "did you mean `--micro-batch 2`?"),
     ("generate --batch 2", "did you mean `--micro-batch 2`?"),
     ("generate --params 8B", "drop --params"),
     ("fit --params 8B --gpus 8x", "--gpus 8"),
     ("schema -o x.json", "drop -o"),
     ("generate --micro-batch 2 zero3", "--from zero3"),
-    ("generate ds.json", "-o ds.json writes it, --from ds.json starts from it"),
+    (
+        "generate ds.json",
+        "-o ds.json writes it, --from ds.json starts from it",
+    ),
     ("fit --params 8B --gpu H100 --seq-len 4k", "--seq-len 4096"),
     ("templates --list", "drop --list"),
     ("shims install --dir x", "did you mean `x`?"),
-    ("diff zero2 zero3.json", "zero3 (the template of that name; or check the path)"),
-    ("schema --version 0.16.9", "did you mean `--deepspeed-version 0.16.9`?"),
+    (
+        "diff zero2 zero3.json",
+        "zero3 (the template of that name; or check the path)",
+    ),
+    (
+        "schema --version 0.16.9",
+        "did you mean `--deepspeed-version 0.16.9`?",
+    ),
     ("shims uninstall", "did you mean `remove`?"),
     ("completions powershell", "one of bash, zsh, fish\n"),
-    ("diff zero1 zero2 -- swift sft", "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]..."),
+    (
+        "diff zero1 zero2 -- swift sft",
+        "zlaunch diff [OPTIONS] A B|A -- COMMAND [ARGS]...",
+    ),
     ("diff zero1 zero2 zero3", "zlaunch diff [OPTIONS] A B"),
     ("help chekc", "did you mean `check`? zlaunch help check"),
     ("help info", "did you mean `doctor`? zlaunch help doctor"),
     ("help env", "did you mean `doctor`? zlaunch help doctor"),
-    ("help ls", "did you mean `templates`? zlaunch help templates"),
-    ("help show", "did you mean `templates`? zlaunch help templates"),
+    (
+        "help ls",
+        "did you mean `templates`? zlaunch help templates",
+    ),
+    (
+        "help show",
+        "did you mean `templates`? zlaunch help templates",
+    ),
     ("help estimate", "did you mean `fit`? zlaunch help fit"),
     ("help memory", "did you mean `fit`? zlaunch help fit"),
     ("help verify", "did you mean `check`? zlaunch help check"),
-    ("help create", "did you mean `generate`? zlaunch help generate"),
+    (
+        "help create",
+        "did you mean `generate`? zlaunch help generate",
+    ),
     ("help new", "did you mean `generate`? zlaunch help generate"),
     ("help compare", "did you mean `diff`? zlaunch help diff"),
     ("help why", "did you mean `explain`? zlaunch help explain"),
@@ -149,9 +341,33 @@ const MISTAKES: &[(&str, &str)] = &[
 #[test]
 fn an_option_with_two_values_is_told() {
     let sandbox = Sandbox::new();
-    let run = sandbox.launch(&["-n", "--deepspeed", "zero2", "--nproc-per-node", "2", "--deepspeed=zero3"], SWIFT);
-    assert!(run.stderr.contains("warning[given-twice]: `--deepspeed` is set twice; `zero3` is used"), "{run:?}");
-    let twice = sandbox.launch(&["-n", "--deepspeed", "zero3", "--nproc-per-node", "2", "--deepspeed=zero3"], SWIFT);
+    let run = sandbox.launch(
+        &[
+            "-n",
+            "--deepspeed",
+            "zero2",
+            "--nproc-per-node",
+            "2",
+            "--deepspeed=zero3",
+        ],
+        SWIFT,
+    );
+    assert!(
+        run.stderr
+            .contains("warning[given-twice]: `--deepspeed` is set twice; `zero3` is used"),
+        "{run:?}"
+    );
+    let twice = sandbox.launch(
+        &[
+            "-n",
+            "--deepspeed",
+            "zero3",
+            "--nproc-per-node",
+            "2",
+            "--deepspeed=zero3",
+        ],
+        SWIFT,
+    );
     assert!(!twice.stderr.contains("given-twice"), "{twice:?}");
 }
 
@@ -161,7 +377,11 @@ fn what_was_meant_is_said() {
     for (words, help) in MISTAKES {
         let run = sandbox.run(words.split(' '));
         assert!(matches!(run.status, Some(125 | 127)), "{words}: {run:?}");
-        assert!(run.stderr.contains(&format!("  help: {help}")), "{words}: {}", run.stderr);
+        assert!(
+            run.stderr.contains(&format!("  help: {help}")),
+            "{words}: {}",
+            run.stderr
+        );
     }
 }
 
@@ -170,7 +390,9 @@ fn what_was_meant_is_said() {
 fn what_was_meant_can_be_pasted() {
     let sandbox = Sandbox::new();
     for (words, help) in MISTAKES {
-        let whole = help.strip_prefix("zlaunch ").filter(|line| !line.contains(['[', ',']));
+        let whole = help
+            .strip_prefix("zlaunch ")
+            .filter(|line| !line.contains(['[', ',']));
         if let Some(line) = whole {
             let run = sandbox.run(line.split(' '));
             assert!(
@@ -186,17 +408,37 @@ fn what_was_meant_can_be_pasted() {
 fn words_with_spaces_are_not_what_was_meant() {
     let sandbox = Sandbox::new();
     let quoted = sandbox.run(["-n", "--deepspeed zero3", "--", "swift", "sft"]);
-    quoted.refused(&["drop the quotes", "  help: zlaunch -n --deepspeed zero3 -- swift sft\n"]);
-    sandbox.run(["-n", "--deepspeed", "zero3", " "]).refused(&["remove the space after the last `\\`"]);
+    quoted.refused(&[
+        "drop the quotes",
+        "  help: zlaunch -n --deepspeed zero3 -- swift sft\n",
+    ]);
+    sandbox
+        .run(["-n", "--deepspeed", "zero3", " "])
+        .refused(&["remove the space after the last `\\`"]);
 }
 
 #[test]
 fn files_that_are_almost_right() {
     let sandbox = Sandbox::new();
     for (name, text, words, help) in [
-        ("hosts", "n1:8\n", "--hostfile hosts --deepspeed zero2 -- swift sft", "n1 slots=8"),
-        ("hosts", "n1 slot=4\n", "--hostfile hosts --deepspeed zero2 -- swift sft", "n1 slots=4"),
-        ("hosts", "n1\n", "--hostfile hosts --deepspeed zero2 -- swift sft", "n1 slots=N"),
+        (
+            "hosts",
+            "n1:8\n",
+            "--hostfile hosts --deepspeed zero2 -- swift sft",
+            "n1 slots=8",
+        ),
+        (
+            "hosts",
+            "n1 slot=4\n",
+            "--hostfile hosts --deepspeed zero2 -- swift sft",
+            "n1 slots=4",
+        ),
+        (
+            "hosts",
+            "n1\n",
+            "--hostfile hosts --deepspeed zero2 -- swift sft",
+            "n1 slots=N",
+        ),
         (
             "ours.json",
             r#"{"$zlaunch": {"extends": "zero2.json"}}"#,
@@ -209,27 +451,51 @@ fn files_that_are_almost_right() {
             "--deepspeed ours.json -- swift sft",
             "write \"$zlaunch\"",
         ),
-        ("ours.json", r#""zero_optimization": {"stage": 2}"#, "--deepspeed ours.json -- swift sft", "add { before it"),
+        (
+            "ours.json",
+            r#""zero_optimization": {"stage": 2}"#,
+            "--deepspeed ours.json -- swift sft",
+            "add { before it",
+        ),
     ] {
         sandbox.file(name, text);
-        sandbox.run(words.split(' ')).refused(&[&format!("  help: {help}")]);
+        sandbox
+            .run(words.split(' '))
+            .refused(&[&format!("  help: {help}")]);
     }
-    sandbox.run(["check", "ours.jsn"]).refused(&["  help: zlaunch check ours.json\n"]);
+    sandbox
+        .run(["check", "ours.jsn"])
+        .refused(&["  help: zlaunch check ours.json\n"]);
     sandbox.file("team/a.json", "{}");
-    sandbox.run(["check", "--strict", "team/"]).refused(&["a folder", "  help: zlaunch check --strict team/*.json\n"]);
+    sandbox
+        .run(["check", "--strict", "team/"])
+        .refused(&["a folder", "  help: zlaunch check --strict team/*.json\n"]);
     sandbox.file("ds.yaml", "zero_optimization:\n  stage: 2\n");
-    sandbox.run(["ds.yaml"]).refused(&["a config in YAML, and DeepSpeed reads JSON", " ds.yaml ds.json\n"]);
+    sandbox.run(["ds.yaml"]).refused(&[
+        "a config in YAML, and DeepSpeed reads JSON",
+        " ds.yaml ds.json\n",
+    ]);
     sandbox.file("run.yaml", "model: a/b\n");
-    sandbox.run(["run.yaml"]).refused(&["a run file, which goes after the trainer"]);
+    sandbox
+        .run(["run.yaml"])
+        .refused(&["a run file, which goes after the trainer"]);
     sandbox.file("job.sh", "");
-    sandbox.run(["-n", "job.sh"]).refused(&["a script that cannot be executed", "  help: zlaunch -n -- bash job.sh\n"]);
+    sandbox.run(["-n", "job.sh"]).refused(&[
+        "a script that cannot be executed",
+        "  help: zlaunch -n -- bash job.sh\n",
+    ]);
 }
 
 #[test]
 fn help_is_asked_for_in_any_order() {
     let sandbox = Sandbox::new();
     let page = sandbox.run(["fit", "--help"]).stdout;
-    for words in [["--help", "fit"], ["-h", "fit"], ["help", "fit"], ["fit", "-h"]] {
+    for words in [
+        ["--help", "fit"],
+        ["-h", "fit"],
+        ["help", "fit"],
+        ["fit", "-h"],
+    ] {
         assert_eq!(sandbox.run(words).stdout, page, "{words:?}");
     }
 }
@@ -247,13 +513,33 @@ fn all_mistakes_are_told_at_once() {
         for check in ["", "check "] {
             let line = format!("{check}{options} --deepspeed zer3 -- swift sft --max_grad_norm x");
             let run = sandbox.run(line.split(' '));
-            run.refused(&[what, "no DeepSpeed template is named `zer3`", "refuses `--max_grad_norm x`"]);
+            run.refused(&[
+                what,
+                "no DeepSpeed template is named `zer3`",
+                "refuses `--max_grad_norm x`",
+            ]);
         }
     }
     // But nothing that may follow from it.
-    let run = sandbox.run(["--template-dir", "nowhere", "--deepspeed", "ours", "--", "swift", "sft"]);
+    let run = sandbox.run([
+        "--template-dir",
+        "nowhere",
+        "--deepspeed",
+        "ours",
+        "--",
+        "swift",
+        "sft",
+    ]);
     assert_eq!(run.stderr.matches("error").count(), 1, "{run:?}");
-    let run = sandbox.run(["--nproc-per-node", "x", "--deepspeed", "zero2", "--", "swift", "sft"]);
+    let run = sandbox.run([
+        "--nproc-per-node",
+        "x",
+        "--deepspeed",
+        "zero2",
+        "--",
+        "swift",
+        "sft",
+    ]);
     assert_eq!(run.stderr.matches("error").count(), 1, "{run:?}");
 }
 
@@ -261,29 +547,58 @@ fn all_mistakes_are_told_at_once() {
 fn a_key_that_set_wrote_is_not_unset() {
     let sandbox = Sandbox::new();
     let check = |set: &str| -> Run {
-        let words = ["check", "--nproc-per-node", "2", "--deepspeed", "zero2", "--set", set, "--", "swift", "sft"];
+        let words = [
+            "check",
+            "--nproc-per-node",
+            "2",
+            "--deepspeed",
+            "zero2",
+            "--set",
+            set,
+            "--",
+            "swift",
+            "sft",
+        ];
         sandbox.run(words)
     };
     for (set, help) in [
-        ("stage=3", "it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3\n"),
+        (
+            "stage=3",
+            "it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3\n",
+        ),
         (
             "zero_optimization.overlap_com=true",
             "did you mean `overlap_comm`? --set zero_optimization.overlap_comm=true\n",
         ),
-        ("zero_optimization.stage=4", "--set zero_optimization.stage=3\n"),
+        (
+            "zero_optimization.stage=4",
+            "--set zero_optimization.stage=3\n",
+        ),
         ("zero_optimization=2", "--set zero_optimization.stage=2\n"),
         ("fp16=true", "--set fp16.enabled=true\n"),
-        ("zero_optimization.offload_optimizer=cpu", "--set zero_optimization.offload_optimizer.device=cpu\n"),
+        (
+            "zero_optimization.offload_optimizer=cpu",
+            "--set zero_optimization.offload_optimizer.device=cpu\n",
+        ),
         ("nothing=1", "drop --set nothing=1\n"),
         ("nothing.stage=1", "drop --set nothing.stage=1\n"),
         (
             "zero_optimization.reduce_bucket_size=1.5",
             "drop --set zero_optimization.reduce_bucket_size=1.5 (the default is 500000000)\n",
         ),
-        ("zero.stage=3", "did you mean `zero_optimization`? --set zero_optimization.stage=3\n"),
-        ("/zero_optimization/stage=3", "it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3\n"),
+        (
+            "zero.stage=3",
+            "did you mean `zero_optimization`? --set zero_optimization.stage=3\n",
+        ),
+        (
+            "/zero_optimization/stage=3",
+            "it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3\n",
+        ),
         ("bf16=True", "--set bf16.enabled=true\n"),
-        ("zero_optimization.stage=3,bf16.enabled=true", "--set zero_optimization.stage=3 --set bf16.enabled=true\n"),
+        (
+            "zero_optimization.stage=3,bf16.enabled=true",
+            "--set zero_optimization.stage=3 --set bf16.enabled=true\n",
+        ),
         (
             "reduce_bucket_size=200M",
             "it belongs in `zero_optimization.reduce_bucket_size`: --set zero_optimization.reduce_bucket_size=200000000\n",
@@ -294,7 +609,11 @@ fn a_key_that_set_wrote_is_not_unset() {
         ),
     ] {
         let run = check(set);
-        assert!(run.stdout.contains(&format!("  help: {help}")), "{set}: {}", run.stdout);
+        assert!(
+            run.stdout.contains(&format!("  help: {help}")),
+            "{set}: {}",
+            run.stdout
+        );
     }
 }
 
@@ -302,11 +621,25 @@ fn a_key_that_set_wrote_is_not_unset() {
 fn numbers_between_quotes_are_not_guessed_anew() {
     let sandbox = Sandbox::new();
     let two = ["--nproc-per-node", "2", "--deepspeed", "zero2"];
-    for (key, given) in [("train_micro_batch_size_per_gpu", "4"), ("zero_optimization.reduce_bucket_size", "5e8")] {
+    for (key, given) in [
+        ("train_micro_batch_size_per_gpu", "4"),
+        ("zero_optimization.reduce_bucket_size", "5e8"),
+    ] {
         sandbox.file("train.py", "import deepspeed\n");
         let set = format!("{key}=\"{given}\"");
-        let run = sandbox.run([&["check"][..], &two, &["--set", &set, "--", "python", "train.py"]].concat());
-        assert!(!run.stdout.contains(&format!("--set {key}=1")), "{}", run.stdout);
+        let run = sandbox.run(
+            [
+                &["check"][..],
+                &two,
+                &["--set", &set, "--", "python", "train.py"],
+            ]
+            .concat(),
+        );
+        assert!(
+            !run.stdout.contains(&format!("--set {key}=1")),
+            "{}",
+            run.stdout
+        );
     }
     let set = ["--set", "train_micro_batch_size_per_gpu=\"4\""];
     let run = sandbox.launch(&[&two[..], &set].concat(), &["swift", "sft"]);
@@ -325,9 +658,23 @@ fn an_option_behind_the_command_is_pointed_out() {
     let ours = sandbox.launch(&two, &["swift", "sft", "--nnodes", "1"]);
     ours.refused(&["help: zlaunch --deepspeed zero2 --nproc-per-node 2 --nnodes 1 -- swift sft\n"]);
     // That the number of GPUs is unknown follows from the mistake.
-    let unknown = sandbox.run(["swift", "sft", "--deepspeed", "zero2", "--nproc-per-node", "2", "--dry-run"]);
-    assert!(!unknown.stderr.contains("GPUs") && !unknown.stderr.contains("warning"), "{unknown:?}");
+    let unknown = sandbox.run([
+        "swift",
+        "sft",
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--dry-run",
+    ]);
+    assert!(
+        !unknown.stderr.contains("GPUs") && !unknown.stderr.contains("warning"),
+        "{unknown:?}"
+    );
     // A script of one's own may have it.
     sandbox.file("train.py", "import deepspeed\nparser.add_argument('-n')\n");
-    assert_eq!(sandbox.launch(&two, &["python", "train.py", "-n"]).stderr, "");
+    assert_eq!(
+        sandbox.launch(&two, &["python", "train.py", "-n"]).stderr,
+        ""
+    );
 }

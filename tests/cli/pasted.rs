@@ -140,34 +140,76 @@ const ARGUMENTS: &[&str] = &[
 ];
 
 fn misspellings(option: &str) -> Vec<String> {
-    let (name, value) =
-        option.split_once(' ').map_or((option, String::new()), |(name, value)| (name, format!(" {value}")));
+    let (name, value) = option
+        .split_once(' ')
+        .map_or((option, String::new()), |(name, value)| {
+            (name, format!(" {value}"))
+        });
     let bare = &name[2..];
     let (middle, last) = (bare.len() / 2, bare.len() - 1);
     let dropped = format!("--{}{}", &bare[..middle], &bare[middle + 1..]);
     let doubled = format!("--{}{}", &bare[..=last], &bare[last..]);
-    let swapped = format!("--{}{}{}{}", &bare[..1], &bare[2..3], &bare[1..2], &bare[3..]);
-    let wrong = [dropped, doubled, swapped, format!("—{bare}"), format!("–-{bare}"), format!("-{bare}")];
+    let swapped = format!(
+        "--{}{}{}{}",
+        &bare[..1],
+        &bare[2..3],
+        &bare[1..2],
+        &bare[3..]
+    );
+    let wrong = [
+        dropped,
+        doubled,
+        swapped,
+        format!("—{bare}"),
+        format!("–-{bare}"),
+        format!("-{bare}"),
+    ];
     // Two letters that are the same are not swapped.
-    wrong.iter().filter(|it| *it != name).map(|it| format!("{it}{value}")).collect()
+    wrong
+        .iter()
+        .filter(|it| *it != name)
+        .map(|it| format!("{it}{value}"))
+        .collect()
 }
 
 pub(crate) fn lines() -> Vec<String> {
     let mut lines = Vec::new();
     for option in MISSPELT {
-        let config = if option.starts_with("--deepspeed") { "" } else { " --deepspeed zero2" };
-        lines.extend(misspellings(option).iter().map(|wrong| format!("zlaunch {OURS}{config} {wrong} -- {TRAIN}")));
+        let config = if option.starts_with("--deepspeed") {
+            ""
+        } else {
+            " --deepspeed zero2"
+        };
+        lines.extend(
+            misspellings(option)
+                .iter()
+                .map(|wrong| format!("zlaunch {OURS}{config} {wrong} -- {TRAIN}")),
+        );
     }
     for (command, names) in OTHER_NAMES {
         let given = names.split_whitespace().map(|pair| pair.replace('=', " "));
-        lines.extend(given.map(|given| format!("zlaunch {OURS} --deepspeed zero2 -- {command} --{given}")));
+        lines.extend(
+            given.map(|given| format!("zlaunch {OURS} --deepspeed zero2 -- {command} --{given}")),
+        );
     }
-    lines.extend(BEHIND.iter().map(|ours| format!("zlaunch {OURS} --deepspeed zero2 -- {TRAIN} {ours}")));
+    lines.extend(
+        BEHIND
+            .iter()
+            .map(|ours| format!("zlaunch {OURS} --deepspeed zero2 -- {TRAIN} {ours}")),
+    );
     lines.extend(VALUES.iter().map(|wrong| {
-        let config = if wrong.starts_with("--deepspeed") { "" } else { "--deepspeed zero2 " };
+        let config = if wrong.starts_with("--deepspeed") {
+            ""
+        } else {
+            "--deepspeed zero2 "
+        };
         format!("zlaunch {OURS} {config}{wrong} -- {TRAIN}")
     }));
-    lines.extend(ARGUMENTS.iter().map(|wrong| format!("zlaunch {OURS} --deepspeed zero2 -- {TRAIN} {wrong}")));
+    lines.extend(
+        ARGUMENTS
+            .iter()
+            .map(|wrong| format!("zlaunch {OURS} --deepspeed zero2 -- {TRAIN} {wrong}")),
+    );
     for wrong in [
         "zero2",
         "-- --",
@@ -179,17 +221,24 @@ pub(crate) fn lines() -> Vec<String> {
         "swift sft -- --model m/m",
         "zero2 -- swift sft --model m/m",
     ] {
-        lines.push(format!("zlaunch {OURS} {wrong} {}", if wrong.contains("sft") { "" } else { TRAIN }));
+        lines.push(format!(
+            "zlaunch {OURS} {wrong} {}",
+            if wrong.contains("sft") { "" } else { TRAIN }
+        ));
     }
     for wrong in ["chek", "cehck", "checks", "lint", "validate"] {
-        lines.push(format!("zlaunch {wrong} --format json --nproc-per-node 2 --deepspeed zero2 -- {TRAIN}"));
+        lines.push(format!(
+            "zlaunch {wrong} --format json --nproc-per-node 2 --deepspeed zero2 -- {TRAIN}"
+        ));
     }
     lines
 }
 
 /// What a shell makes of a line.
 pub(crate) fn words(sandbox: &Sandbox, line: &str) -> Vec<String> {
-    let words = sandbox.script(&format!("zlaunch() {{ printf '%s\\0' \"$@\"; }}; {line}")).stdout;
+    let words = sandbox
+        .script(&format!("zlaunch() {{ printf '%s\\0' \"$@\"; }}; {line}"))
+        .stdout;
     words.split_terminator('\0').map(str::to_string).collect()
 }
 
@@ -198,8 +247,15 @@ fn paste(sandbox: &Sandbox, line: &str) -> Run {
 }
 
 fn diagnostics(run: &Run) -> Vec<Value> {
-    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}{}", run.stdout, run.stderr));
-    report["diagnostics"].as_array().unwrap().iter().filter(|it| it["severity"] != "note").cloned().collect()
+    let report: Value = serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|_| panic!("{}{}", run.stdout, run.stderr));
+    report["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["severity"] != "note")
+        .cloned()
+        .collect()
 }
 
 /// The line that a help stands for: itself, or what is in its place in the line that was typed.
@@ -208,21 +264,31 @@ fn suggested(line: &str, found: &Value) -> Option<String> {
     if help.starts_with("zlaunch ") {
         return Some(help.split(", or ").next()?.to_string());
     }
-    let guess =
-        help.strip_prefix("did you mean `").and_then(|rest| rest.split_once('`')).map(|(guess, rest)| {
-            match rest.strip_prefix("? ") {
-                Some(rest) if rest.starts_with("--") => rest,
-                _ => guess,
-            }
+    let guess = help
+        .strip_prefix("did you mean `")
+        .and_then(|rest| rest.split_once('`'))
+        .map(|(guess, rest)| match rest.strip_prefix("? ") {
+            Some(rest) if rest.starts_with("--") => rest,
+            _ => guess,
         });
     let options = guess.or_else(|| {
-        help.find("--").map(|at| &help[at..]).filter(|_| help.starts_with("--") || help.starts_with("its place"))
+        help.find("--")
+            .map(|at| &help[at..])
+            .filter(|_| help.starts_with("--") || help.starts_with("its place"))
     });
     let end = |text: &str| {
-        [", or ", "; ", " (", ", for example", ": "].iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len())
+        [", or ", "; ", " (", ", for example", ": "]
+            .iter()
+            .filter_map(|end| text.find(end))
+            .min()
+            .unwrap_or(text.len())
     };
-    let dropped = help.strip_prefix("drop ").or_else(|| help.strip_prefix("leave "));
-    let out = dropped.and_then(|rest| rest.split(';').next()).map(|rest| rest.trim_end_matches(" out"));
+    let dropped = help
+        .strip_prefix("drop ")
+        .or_else(|| help.strip_prefix("leave "));
+    let out = dropped
+        .and_then(|rest| rest.split(';').next())
+        .map(|rest| rest.trim_end_matches(" out"));
     let (old, new) = match (options, out) {
         (Some(new), _) if new.starts_with("zlaunch ") => return Some(new.to_string()),
         (Some(new), _) if new.starts_with('-') => (place, &new[..end(new)]),
@@ -238,9 +304,17 @@ side_by_side!(what_is_suggested_is_right_when_it_is_pasted);
 
 fn what_is_suggested_is_right_when_it_is_pasted(share: &Share) {
     let lines = lines();
-    assert!(lines.iter().collect::<BTreeSet<_>>().len() >= 200, "{}", lines.len());
+    assert!(
+        lines.iter().collect::<BTreeSet<_>>().len() >= 200,
+        "{}",
+        lines.len()
+    );
     let sandbox = Sandbox::new();
-    for (package, version) in [("ms_swift", "4.6.0"), ("transformers", "5.19.0"), ("trl", "1.16.0")] {
+    for (package, version) in [
+        ("ms_swift", "4.6.0"),
+        ("transformers", "5.19.0"),
+        ("trl", "1.16.0"),
+    ] {
         sandbox.installed(package, version);
     }
     let (mut pasted, mut wrong) = (0, Vec::new());
@@ -251,7 +325,9 @@ fn what_is_suggested_is_right_when_it_is_pasted(share: &Share) {
             wrong.push(format!("{line}\n  nothing is said"));
         }
         for it in &found {
-            let Some(better) = suggested(line, it) else { continue };
+            let Some(better) = suggested(line, it) else {
+                continue;
+            };
             pasted += 1;
             if !better.contains(" -n") && !better.contains(" check ")
                 || !better.contains("--nproc-per-node 2")
@@ -262,13 +338,25 @@ fn what_is_suggested_is_right_when_it_is_pasted(share: &Share) {
                 continue;
             }
             let then = paste(&sandbox, &better);
-            let is_told = |other: &Value| other["message"] == it["message"] && other["where"] == it["where"];
+            let is_told =
+                |other: &Value| other["message"] == it["message"] && other["where"] == it["where"];
             if diagnostics(&then).iter().any(is_told) {
-                wrong.push(format!("{line}\n  still wrong: {better}\n  {}", it["message"]));
+                wrong.push(format!(
+                    "{line}\n  still wrong: {better}\n  {}",
+                    it["message"]
+                ));
             }
         }
     }
-    assert!(!sandbox.path("record/argv").exists(), "something was started");
-    assert!(wrong.is_empty(), "{} of {pasted}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        !sandbox.path("record/argv").exists(),
+        "something was started"
+    );
+    assert!(
+        wrong.is_empty(),
+        "{} of {pasted}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(pasted >= 200 / Share::ALL, "only {pasted}");
 }

@@ -10,7 +10,9 @@ use crate::sandbox::{Run, Sandbox, ZLAUNCH};
 fn python(sandbox: &Sandbox, script: &str) -> Option<Run> {
     let head = "import sys, zlaunch; zlaunch.places = lambda: [sys.argv[1]]\n";
     // The sandbox's own one is not real.
-    let program = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|it| Path::new(it).exists());
+    let program = ["/usr/bin/python3", "/usr/local/bin/python3"]
+        .into_iter()
+        .find(|it| Path::new(it).exists());
     let Some(program) = program else {
         eprintln!("skipped: there is no python3 here");
         return None;
@@ -18,7 +20,10 @@ fn python(sandbox: &Sandbox, script: &str) -> Option<Run> {
     let mut command = sandbox.inside(program);
     command.args(["-c", &format!("{head}{script}"), ZLAUNCH]);
     command
-        .env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/python"))
+        .env(
+            "PYTHONPATH",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/python"),
+        )
         .env("PYTHONDONTWRITEBYTECODE", "1");
     Some(Run::of(&mut command))
 }
@@ -30,7 +35,9 @@ fn passes(script: &str) {
         r#"{"$schema": "x", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#,
     );
     sandbox.file("merge.json", r#"{"steps_per_print": 9}"#);
-    let Some(run) = python(&sandbox, script) else { return };
+    let Some(run) = python(&sandbox, script) else {
+        return;
+    };
     run.succeeded_silently();
 }
 

@@ -11,7 +11,12 @@ fn nproc(sandbox: &Sandbox) -> serde_json::Value {
 #[test]
 fn sources_of_the_process_count_in_order() {
     let mut sandbox = Sandbox::new();
-    for (list, count) in [(" 3 , 1 ", 2), ("0,-1,1", 1), ("0,1,2", 3), ("GPU-8c28b4fb,GPU-9d,GPU-1", 3)] {
+    for (list, count) in [
+        (" 3 , 1 ", 2),
+        ("0,-1,1", 1),
+        ("0,1,2", 3),
+        ("GPU-8c28b4fb,GPU-9d,GPU-1", 3),
+    ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);
         assert_eq!(nproc(&sandbox), count, "{list}");
     }
@@ -24,7 +29,9 @@ fn sources_of_the_process_count_in_order() {
     let plan = sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "gpu"], SWIFT);
     assert_eq!(plan["topology"]["nproc_per_node"], 3);
     sandbox.var("NPROC_PER_NODE", "four");
-    sandbox.launch(ZERO2, SWIFT).refused(&["NPROC_PER_NODE=four"]);
+    sandbox
+        .launch(ZERO2, SWIFT)
+        .refused(&["NPROC_PER_NODE=four"]);
 }
 
 #[test]
@@ -32,7 +39,10 @@ fn the_number_of_hidden_gpus_is_asked_for() {
     let mut sandbox = Sandbox::new();
     for hidden in ["", "-1", "NoDevFiles"] {
         sandbox.var("CUDA_VISIBLE_DEVICES", hidden);
-        sandbox.launch(ZERO2, SWIFT).refused(&["`CUDA_VISIBLE_DEVICES` hides every GPU", "--nproc-per-node 1"]);
+        sandbox.launch(ZERO2, SWIFT).refused(&[
+            "`CUDA_VISIBLE_DEVICES` hides every GPU",
+            "--nproc-per-node 1",
+        ]);
     }
 }
 
@@ -48,11 +58,20 @@ fn ranks_that_exist_are_not_launched_again() {
     ]);
     sandbox.launch(ZERO2, SWIFT).succeeded();
     let argv = sandbox.recorded();
-    assert!(argv[1].to_str().unwrap().ends_with("swift/cli/sft.py"), "{argv:?}");
+    assert!(
+        argv[1].to_str().unwrap().ends_with("swift/cli/sft.py"),
+        "{argv:?}"
+    );
     let env = sandbox.recorded_env();
-    assert_eq!((env["RANK"].as_str(), env["MASTER_PORT"].as_str()), ("3", "1234"));
+    assert_eq!(
+        (env["RANK"].as_str(), env["MASTER_PORT"].as_str()),
+        ("3", "1234")
+    );
     let plan = sandbox.plan(ZERO2, SWIFT);
-    assert_eq!((&plan["launcher"], &plan["config"]["train_batch_size"]), (&"direct".into(), &128.into()));
+    assert_eq!(
+        (&plan["launcher"], &plan["config"]["train_batch_size"]),
+        (&"direct".into(), &128.into())
+    );
     sandbox.var("WORLD_SIZE", "many");
     sandbox.launch(ZERO2, SWIFT).refused(&["WORLD_SIZE=many"]);
 }
@@ -60,16 +79,32 @@ fn ranks_that_exist_are_not_launched_again() {
 #[test]
 fn one_process_needs_no_launcher() {
     let sandbox = Sandbox::new();
-    sandbox.launch(&["--deepspeed", "zero2", "--nproc-per-node", "1"], SWIFT).succeeded();
+    sandbox
+        .launch(&["--deepspeed", "zero2", "--nproc-per-node", "1"], SWIFT)
+        .succeeded();
     let (argv, env) = (sandbox.recorded(), sandbox.recorded_env());
-    assert!(argv[1].to_str().unwrap().ends_with("swift/cli/sft.py"), "{argv:?}");
-    let five = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR"].map(|name| env[name].as_str());
+    assert!(
+        argv[1].to_str().unwrap().ends_with("swift/cli/sft.py"),
+        "{argv:?}"
+    );
+    let five = [
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+        "LOCAL_WORLD_SIZE",
+        "MASTER_ADDR",
+    ]
+    .map(|name| env[name].as_str());
     assert_eq!(five, ["0", "0", "1", "1", "127.0.0.1"]);
     // Without a config nothing needs a process group, and the trainer alone would have none.
-    sandbox.launch(&["--nproc-per-node", "1"], SWIFT).succeeded();
+    sandbox
+        .launch(&["--nproc-per-node", "1"], SWIFT)
+        .succeeded();
     assert!(!sandbox.recorded_env().contains_key("RANK"));
     // A script that is launched, by contrast, expects what torchrun would set.
-    sandbox.launch(&["--nproc-per-node", "1"], &["python", "x.py"]).succeeded();
+    sandbox
+        .launch(&["--nproc-per-node", "1"], &["python", "x.py"])
+        .succeeded();
     assert_eq!(sandbox.recorded_env()["WORLD_SIZE"], "1");
 }
 
@@ -79,18 +114,29 @@ fn launchers_on_request() {
     let argv = |sandbox: &Sandbox, options: &[&str]| {
         let plan = sandbox.plan(&[ZERO2, options].concat(), &["python", "-u", "x.py", "--a"]);
         let words = argv(&plan);
-        words[1..].join(" ").split(" --deepspeed").next().unwrap().to_string()
+        words[1..]
+            .join(" ")
+            .split(" --deepspeed")
+            .next()
+            .unwrap()
+            .to_string()
     };
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2"]),
         "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone x.py --a"
     );
     assert_eq!(
-        argv(&sandbox, &["--nproc-per-node", "1", "--launcher", "torchrun"]),
+        argv(
+            &sandbox,
+            &["--nproc-per-node", "1", "--launcher", "torchrun"]
+        ),
         "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 1 --standalone x.py --a"
     );
     assert_eq!(
-        argv(&sandbox, &["--nproc-per-node", "2", "--master-port", "29501"]),
+        argv(
+            &sandbox,
+            &["--nproc-per-node", "2", "--master-port", "29501"]
+        ),
         "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --master_port 29501 x.py --a"
     );
     assert_eq!(
@@ -116,7 +162,10 @@ fn launchers_on_request() {
     // {"machine0":[0,1]} and {"machine0":[5,7]}
     let (zero_one, five_seven) = ("eyJtYWNoaW5lMCI6WzAsMV19", "eyJtYWNoaW5lMCI6WzUsN119");
     assert_eq!(
-        argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
+        argv(
+            &sandbox,
+            &["--nproc-per-node", "2", "--launcher", "deepspeed"]
+        ),
         format!(
             "-u -P -m deepspeed.launcher.launch --world_info={zero_one} --master_addr=127.0.0.1 --no_local_rank x.py --a"
         )
@@ -133,16 +182,29 @@ fn launchers_on_request() {
     for (options, said) in [
         ("--include h0@h2:0", "--include h0@h2:0"),
         ("--exclude h1", "--exclude h1"),
-        ("--exclude h1 --master-addr h0 --master-port 2950", "--exclude h1 --master_addr h0 --master_port 2950"),
+        (
+            "--exclude h1 --master-addr h0 --master-port 2950",
+            "--exclude h1 --master_addr h0 --master_port 2950",
+        ),
     ] {
-        let options: Vec<&str> = ["--hostfile", "hosts"].into_iter().chain(options.split(' ')).collect();
-        let words = crate::sandbox::argv(&sandbox.plan(&options, &["python", "-u", "x.py", "--a"])).join(" ");
-        let told = format!(" --hostfile {} {said} --no_local_rank x.py --a", hosts.display());
+        let options: Vec<&str> = ["--hostfile", "hosts"]
+            .into_iter()
+            .chain(options.split(' '))
+            .collect();
+        let words = crate::sandbox::argv(&sandbox.plan(&options, &["python", "-u", "x.py", "--a"]))
+            .join(" ");
+        let told = format!(
+            " --hostfile {} {said} --no_local_rank x.py --a",
+            hosts.display()
+        );
         assert!(words.ends_with(&told), "{words}");
     }
     sandbox.var("CUDA_VISIBLE_DEVICES", "5,7,1");
     assert_eq!(
-        argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
+        argv(
+            &sandbox,
+            &["--nproc-per-node", "2", "--launcher", "deepspeed"]
+        ),
         format!(
             "-u -P -m deepspeed.launcher.launch --world_info={five_seven} --master_addr=127.0.0.1 --no_local_rank x.py --a"
         )
@@ -150,27 +212,69 @@ fn launchers_on_request() {
     sandbox.var("CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2");
     let by_name = argv(&sandbox, &["--launcher", "deepspeed"]);
     // {"machine0":["GPU-1","GPU-2"]}
-    assert!(by_name.contains("--world_info=eyJtYWNoaW5lMCI6WyJHUFUtMSIsIkdQVS0yIl19"), "{by_name}");
-    sandbox.launch(&["--launcher", "direct"], &["python", "x.py"]).refused(&["one process, not 2"]);
+    assert!(
+        by_name.contains("--world_info=eyJtYWNoaW5lMCI6WyJHUFUtMSIsIkdQVS0yIl19"),
+        "{by_name}"
+    );
+    sandbox
+        .launch(&["--launcher", "direct"], &["python", "x.py"])
+        .refused(&["one process, not 2"]);
 }
 
 #[test]
 fn several_machines_need_an_address_and_a_port() {
     let sandbox = Sandbox::new();
-    let two = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--nnodes", "2"];
-    sandbox.launch(&two, SWIFT).refused(&["2 machines need the address and port", "--master-addr"]);
+    let two = [
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--nnodes",
+        "2",
+    ];
+    sandbox
+        .launch(&two, SWIFT)
+        .refused(&["2 machines need the address and port", "--master-addr"]);
     sandbox
         .launch(
-            &[&two[..], &["--node-rank", "2", "--master-addr", "h", "--master-port", "29500", "--master-port", "1"]]
-                .concat(),
+            &[
+                &two[..],
+                &[
+                    "--node-rank",
+                    "2",
+                    "--master-addr",
+                    "h",
+                    "--master-port",
+                    "29500",
+                    "--master-port",
+                    "1",
+                ],
+            ]
+            .concat(),
             SWIFT,
         )
         .refused(&["machine 2 of 2"]);
     let meet = [&two[..], &["--master-addr", "h", "--master-port", "1234"]].concat();
-    sandbox.launch(&meet, SWIFT).refused(&["which of the 2 machines this is", "--node-rank I (on each of them"]);
+    sandbox.launch(&meet, SWIFT).refused(&[
+        "which of the 2 machines this is",
+        "--node-rank I (on each of them",
+    ]);
     let plan = sandbox.plan(&[&meet[..], &["--node-rank", "0"]].concat(), SWIFT);
-    assert_eq!((&plan["config"]["train_batch_size"], &plan["topology"]["world_size"]), (&64.into(), &4.into()));
-    assert!(plan["fills"][2]["from"].as_str().unwrap().starts_with("2 × 2 × 1 × 16 ("), "{}", plan["fills"]);
+    assert_eq!(
+        (
+            &plan["config"]["train_batch_size"],
+            &plan["topology"]["world_size"]
+        ),
+        (&64.into(), &4.into())
+    );
+    assert!(
+        plan["fills"][2]["from"]
+            .as_str()
+            .unwrap()
+            .starts_with("2 × 2 × 1 × 16 ("),
+        "{}",
+        plan["fills"]
+    );
 }
 
 #[test]
@@ -178,24 +282,52 @@ fn any_command_runs_as_it_is() {
     let sandbox = Sandbox::new();
     sandbox.executable("cwd/job.sh", "#!/bin/sh\nprintf '%s,' \"$@\"; exit 3\n");
     let run = sandbox.run(["./job.sh", "a b", "--deepspeed", "zero2"]);
-    assert_eq!((run.status, run.stdout.as_str()), (Some(3), "a b,--deepspeed,zero2,"));
+    assert_eq!(
+        (run.status, run.stdout.as_str()),
+        (Some(3), "a b,--deepspeed,zero2,")
+    );
     assert!(
-        run.stderr.starts_with("warning[not-understood]: zlaunch does not recognize `job.sh` as a training"),
+        run.stderr.starts_with(
+            "warning[not-understood]: zlaunch does not recognize `job.sh` as a training"
+        ),
         "{run:?}"
     );
-    sandbox.launch(ZERO2, &["./job.sh"]).refused(&["`job.sh` takes a DeepSpeed config", "--trainer hf"]);
-    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["some-tool", "sft", "run.yaml"]);
-    assert_eq!((&plan["launcher"], &plan["diagnostics"][0]["rule"]), (&"direct".into(), &"not-found".into()));
-    let plan =
-        sandbox.plan(&["--nproc-per-node", "2", "--trainer", "hf", "--deepspeed", "zero2"], &["./job.sh", "--bf16"]);
+    sandbox
+        .launch(ZERO2, &["./job.sh"])
+        .refused(&["`job.sh` takes a DeepSpeed config", "--trainer hf"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2"],
+        &["some-tool", "sft", "run.yaml"],
+    );
+    assert_eq!(
+        (&plan["launcher"], &plan["diagnostics"][0]["rule"]),
+        (&"direct".into(), &"not-found".into())
+    );
+    let plan = sandbox.plan(
+        &[
+            "--nproc-per-node",
+            "2",
+            "--trainer",
+            "hf",
+            "--deepspeed",
+            "zero2",
+        ],
+        &["./job.sh", "--bf16"],
+    );
     let words = argv(&plan);
-    assert!(words.contains(&"--no_python".to_string()) && words.contains(&"--deepspeed".to_string()), "{words:?}");
+    assert!(
+        words.contains(&"--no_python".to_string()) && words.contains(&"--deepspeed".to_string()),
+        "{words:?}"
+    );
 }
 
 #[test]
 fn interpreter_options_reach_every_rank() {
     let sandbox = Sandbox::new();
-    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "-X", "dev", "-m", "pkg.train", "--a"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2"],
+        &["python", "-X", "dev", "-m", "pkg.train", "--a"],
+    );
     let words = argv(&plan);
     let python = &words[0];
     assert_eq!(
@@ -230,15 +362,29 @@ fn a_sites_variables_do_not_launch_existing_ranks_again() {
         ("ZLAUNCH_NPROC_PER_NODE", "8"),
     ]);
     let plan = sandbox.plan(ZERO2, SWIFT);
-    assert_eq!((&plan["launcher"], &plan["topology"]["world_size"]), (&"direct".into(), &8.into()));
-    sandbox.launch(&["--launcher", "torchrun"], SWIFT).refused(&["the ranks exist already"]);
+    assert_eq!(
+        (&plan["launcher"], &plan["topology"]["world_size"]),
+        (&"direct".into(), &8.into())
+    );
+    sandbox
+        .launch(&["--launcher", "torchrun"], SWIFT)
+        .refused(&["the ranks exist already"]);
 }
 
 #[test]
 fn launcher_arguments_cannot_change_the_ranks() {
     let sandbox = Sandbox::new();
-    let options = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--launcher-arg", "--nproc_per_node=4"];
-    sandbox.launch(&options, SWIFT).refused(&["--nproc-per-node 4"]);
+    let options = [
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--launcher-arg",
+        "--nproc_per_node=4",
+    ];
+    sandbox
+        .launch(&options, SWIFT)
+        .refused(&["--nproc-per-node 4"]);
     sandbox
         .launch(
             &[
@@ -266,12 +412,32 @@ fn launcher_arguments_cannot_change_the_ranks() {
 fn stray_variables_of_torchrun_are_overruled() {
     let mut sandbox = Sandbox::new();
     sandbox.var("PET_NNODES", "2");
-    let plan = sandbox.plan(&["--deepspeed", "zero2", "--nnodes", "1", "--nproc-per-node", "2"], SWIFT);
+    let plan = sandbox.plan(
+        &[
+            "--deepspeed",
+            "zero2",
+            "--nnodes",
+            "1",
+            "--nproc-per-node",
+            "2",
+        ],
+        SWIFT,
+    );
     let words = argv(&plan);
     assert_eq!(words[4..6], ["--nnodes", "1"]);
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
     sandbox
-        .launch(&["--launcher", "deepspeed", "--nnodes", "1", "--nproc-per-node", "4"], SWIFT)
+        .launch(
+            &[
+                "--launcher",
+                "deepspeed",
+                "--nnodes",
+                "1",
+                "--nproc-per-node",
+                "4",
+            ],
+            SWIFT,
+        )
         .refused(&["2, not 4", "--nproc-per-node 2, or --launcher torchrun"]);
 }
 
@@ -279,14 +445,23 @@ fn stray_variables_of_torchrun_are_overruled() {
 fn passed_through_commands_do_not_care_about_ranks() {
     let mut sandbox = Sandbox::new();
     sandbox.var("NNODES", "2");
-    assert_eq!(sandbox.plan(&[], &["swift", "export"])["launcher"], "direct");
+    assert_eq!(
+        sandbox.plan(&[], &["swift", "export"])["launcher"],
+        "direct"
+    );
 }
 
 #[test]
 fn an_impossible_number_of_slurm_groups_is_refused() {
     let mut sandbox = Sandbox::new();
-    sandbox.vars(&[("SLURM_JOB_ID", "1"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_HET_SIZE", "4000000000")]);
-    sandbox.launch(ZERO2, SWIFT).refused(&["SLURM_HET_SIZE=4000000000"]);
+    sandbox.vars(&[
+        ("SLURM_JOB_ID", "1"),
+        ("SLURM_JOB_NUM_NODES", "2"),
+        ("SLURM_HET_SIZE", "4000000000"),
+    ]);
+    sandbox
+        .launch(ZERO2, SWIFT)
+        .refused(&["SLURM_HET_SIZE=4000000000"]);
 }
 
 #[test]
@@ -300,7 +475,9 @@ fn an_impossible_number_of_ranks_is_refused() {
     ] {
         for launcher in ["torchrun", "deepspeed", "local"] {
             let options = [ZERO2, more, &["--launcher", launcher]].concat();
-            sandbox.launch(&options, SWIFT).refused(&["4000000000", "--nnodes 2 --nproc-per-node 8"]);
+            sandbox
+                .launch(&options, SWIFT)
+                .refused(&["4000000000", "--nnodes 2 --nproc-per-node 8"]);
         }
     }
 }
@@ -318,9 +495,23 @@ fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
         ("SLURM_NODEID", "1"),
         ("SLURM_PROCID", "1"),
     ];
-    let batch = [("SLURM_JOB_ID", "7"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_NODEID", "0")];
-    let pods = [("KUBERNETES_SERVICE_HOST", "k"), ("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "m")];
-    let elastic = [("PET_NNODES", "2"), ("PET_NODE_RANK", "1"), ("PET_MASTER_ADDR", "m"), ("PET_MASTER_PORT", "1")];
+    let batch = [
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_JOB_NUM_NODES", "2"),
+        ("SLURM_NODEID", "0"),
+    ];
+    let pods = [
+        ("KUBERNETES_SERVICE_HOST", "k"),
+        ("RANK", "1"),
+        ("WORLD_SIZE", "2"),
+        ("MASTER_ADDR", "m"),
+    ];
+    let elastic = [
+        ("PET_NNODES", "2"),
+        ("PET_NODE_RANK", "1"),
+        ("PET_MASTER_ADDR", "m"),
+        ("PET_MASTER_PORT", "1"),
+    ];
     let tasks = [
         ("OMPI_COMM_WORLD_RANK", "1"),
         ("OMPI_COMM_WORLD_SIZE", "2"),
@@ -341,11 +532,27 @@ fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
         let mut sandbox = Sandbox::new();
         sandbox.vars(variables);
         for command in unsaid {
-            let run = sandbox.launch(&["--deepspeed", "zero2"], &command.split(' ').collect::<Vec<_>>());
-            run.refused(&["zlaunch --deepspeed zero2 -- ", "python x.py --a", "--nnodes 1"]);
-            assert_eq!(machines > 1, run.stderr.contains("the job has 2 machines"), "{command}: {run:?}");
+            let run = sandbox.launch(
+                &["--deepspeed", "zero2"],
+                &command.split(' ').collect::<Vec<_>>(),
+            );
+            run.refused(&[
+                "zlaunch --deepspeed zero2 -- ",
+                "python x.py --a",
+                "--nnodes 1",
+            ]);
             assert_eq!(
-                sandbox.launch(&["-n", "--nnodes", "1"], &command.split(' ').collect::<Vec<_>>()).status,
+                machines > 1,
+                run.stderr.contains("the job has 2 machines"),
+                "{command}: {run:?}"
+            );
+            assert_eq!(
+                sandbox
+                    .launch(
+                        &["-n", "--nnodes", "1"],
+                        &command.split(' ').collect::<Vec<_>>()
+                    )
+                    .status,
                 Some(0)
             );
         }
@@ -353,8 +560,13 @@ fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
     let mut sandbox = Sandbox::new();
     sandbox.vars(&elastic).file("h", "a slots=2\nb slots=2\n");
     // Alone, torchrun waits at localhost for those that PET_NNODES counts.
-    sandbox.launch(&["-n"], &["torchrun", "--standalone", "x.py"]).refused(&["PET_NNODES=2"]);
-    assert_eq!(sandbox.plan(&[], &["torchrun", "x.py"])["topology"]["nnodes"], 2);
+    sandbox
+        .launch(&["-n"], &["torchrun", "--standalone", "x.py"])
+        .refused(&["PET_NNODES=2"]);
+    assert_eq!(
+        sandbox.plan(&[], &["torchrun", "x.py"])["topology"]["nnodes"],
+        2
+    );
     sandbox.vars(&slurm);
     for said in [
         "torchrun --nnodes 2 --node_rank 1 --master_addr gpu07 x.py",
@@ -369,13 +581,17 @@ fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
         let is_told = run.stderr.contains("contradicts-scheduler");
         assert_eq!(
             (run.status, is_told),
-            (Some(0), !said.starts_with("torchrun --nnodes 2") && !said.contains("c10d")),
+            (
+                Some(0),
+                !said.starts_with("torchrun --nnodes 2") && !said.contains("c10d")
+            ),
             "{run:?}"
         );
     }
     let run = sandbox.launch(&["-n", "--hostfile", "h"], &["python", "x.py"]);
     assert!(
-        run.stderr.contains("says machine 1 of 2: the ranks of a hostfile are started from one machine"),
+        run.stderr
+            .contains("says machine 1 of 2: the ranks of a hostfile are started from one machine"),
         "{run:?}"
     );
     // Beside the number in the command, another one for zlaunch would be refused.
@@ -389,29 +605,60 @@ fn a_launcher_that_is_not_told_of_the_machines_is_refused() {
 #[test]
 fn a_variable_that_a_program_does_not_use_is_no_problem() {
     let mut sandbox = Sandbox::new();
-    sandbox.vars(&[("ZLAUNCH_NNODES", "1"), ("MASTER_PORT", "tcp://10.0.0.1:80")]);
+    sandbox.vars(&[
+        ("ZLAUNCH_NNODES", "1"),
+        ("MASTER_PORT", "tcp://10.0.0.1:80"),
+    ]);
     sandbox.plan(&[], &["ls"]);
-    sandbox.plan(&[], &["deepspeed", "--include", "", "--num_gpus", "2", "train.py"]);
+    sandbox.plan(
+        &[],
+        &["deepspeed", "--include", "", "--num_gpus", "2", "train.py"],
+    );
 }
 
 /// Numbers that are given twice must be the same, however they are written.
 #[test]
 fn zlaunch_and_a_launcher_must_agree() {
     let sandbox = Sandbox::new();
-    let ours = "-n --nnodes 2 --node-rank 1 --master-addr n1 --master-port 29500 --nproc-per-node 2";
+    let ours =
+        "-n --nnodes 2 --node-rank 1 --master-addr n1 --master-port 29500 --nproc-per-node 2";
     for (theirs, differs) in [
-        ("--nnodes 2 --node_rank 1 --master_addr n1 --master_port 29500 --nproc_per_node 2", None),
-        ("--nnodes 2 --node_rank 01 --master_addr n1 --master_port 029500 --nproc_per_node 2", None),
-        ("--nproc_per_node 4", Some(("--nproc-per-node 2", "--nproc_per_node 4"))),
-        ("--nnodes 3 --nproc_per_node 2", Some(("--nnodes 2", "--nnodes 3"))),
-        ("--node_rank 0 --nproc_per_node 2", Some(("--node-rank 1", "--node_rank 0"))),
-        ("--master_addr n2 --nproc_per_node 2", Some(("--master-addr n1", "--master_addr n2"))),
-        ("--master_port 29501 --nproc_per_node 2", Some(("--master-port 29500", "--master_port 29501"))),
+        (
+            "--nnodes 2 --node_rank 1 --master_addr n1 --master_port 29500 --nproc_per_node 2",
+            None,
+        ),
+        (
+            "--nnodes 2 --node_rank 01 --master_addr n1 --master_port 029500 --nproc_per_node 2",
+            None,
+        ),
+        (
+            "--nproc_per_node 4",
+            Some(("--nproc-per-node 2", "--nproc_per_node 4")),
+        ),
+        (
+            "--nnodes 3 --nproc_per_node 2",
+            Some(("--nnodes 2", "--nnodes 3")),
+        ),
+        (
+            "--node_rank 0 --nproc_per_node 2",
+            Some(("--node-rank 1", "--node_rank 0")),
+        ),
+        (
+            "--master_addr n2 --nproc_per_node 2",
+            Some(("--master-addr n1", "--master_addr n2")),
+        ),
+        (
+            "--master_port 29501 --nproc_per_node 2",
+            Some(("--master-port 29500", "--master_port 29501")),
+        ),
     ] {
         let run = sandbox.run(format!("{ours} -- torchrun {theirs} x.py").split(' '));
         match differs {
             None => run.succeeded(),
-            Some((one, two)) => run.refused(&["give different numbers", &format!("--> {one}\n  --> {two}\n")]),
+            Some((one, two)) => run.refused(&[
+                "give different numbers",
+                &format!("--> {one}\n  --> {two}\n"),
+            ]),
         }
     }
 }
@@ -420,11 +667,30 @@ fn zlaunch_and_a_launcher_must_agree() {
 #[test]
 fn an_option_that_the_launcher_does_not_have_is_refused() {
     let sandbox = Sandbox::new();
-    sandbox.put("env/lib/python3.11/site-packages/torch/distributed/run.py", "parser.add_argument(\"--newest\")\n");
-    let run = |option: &str| sandbox.run(["-n", "--", "torchrun", "--nproc_per_node", "2", option, "x.py"]);
+    sandbox.put(
+        "env/lib/python3.11/site-packages/torch/distributed/run.py",
+        "parser.add_argument(\"--newest\")\n",
+    );
+    let run = |option: &str| {
+        sandbox.run([
+            "-n",
+            "--",
+            "torchrun",
+            "--nproc_per_node",
+            "2",
+            option,
+            "x.py",
+        ])
+    };
     run("--newest").succeeded();
-    run("--zzzzzz").refused(&["`torchrun` has no option `--zzzzzz`", "help: drop --zzzzzz\n"]);
-    run("--max_restartz=3").refused(&["`torchrun` has no option `--max_restartz`", "`--max_restarts=3`"]);
+    run("--zzzzzz").refused(&[
+        "`torchrun` has no option `--zzzzzz`",
+        "help: drop --zzzzzz\n",
+    ]);
+    run("--max_restartz=3").refused(&[
+        "`torchrun` has no option `--max_restartz`",
+        "`--max_restarts=3`",
+    ]);
 }
 
 /// With a rendezvous or a hostfile, something else numbers the machines of `accelerate launch`.
@@ -433,7 +699,10 @@ fn accelerate_must_know_which_machine_this_is() {
     let sandbox = Sandbox::new();
     sandbox.file("c10d.yaml", "rdzv_backend: c10d\n");
     sandbox.file("static.yaml", "rdzv_backend: static\n");
-    sandbox.file("hosts.yaml", "deepspeed_config:\n  deepspeed_hostfile: hosts\n");
+    sandbox.file(
+        "hosts.yaml",
+        "deepspeed_config:\n  deepspeed_hostfile: hosts\n",
+    );
     for (flags, is_known) in [
         ("--machine_rank 1", true),
         ("--rdzv_backend c10d", true),
@@ -444,12 +713,19 @@ fn accelerate_must_know_which_machine_this_is() {
         ("--config_file hosts.yaml", true),
         ("--rdzv_backend static --config_file c10d.yaml", false),
     ] {
-        let meet = "--num_machines 2 --num_processes 4 --main_process_ip n1 --main_process_port 29500";
+        let meet =
+            "--num_machines 2 --num_processes 4 --main_process_ip n1 --main_process_port 29500";
         let run = sandbox.run(format!("-n -- accelerate launch {meet} {flags} x.py").split(' '));
         if is_known {
-            assert!(!run.stderr.contains("which of the 2 machines"), "{flags}: {run:?}");
+            assert!(
+                !run.stderr.contains("which of the 2 machines"),
+                "{flags}: {run:?}"
+            );
         } else {
-            run.refused(&["nothing says which of the 2 machines this is", "help: --machine_rank I "]);
+            run.refused(&[
+                "nothing says which of the 2 machines this is",
+                "help: --machine_rank I ",
+            ]);
         }
     }
 }

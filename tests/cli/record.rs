@@ -9,7 +9,14 @@ use serde_json::Value;
 
 use crate::sandbox::{Run, SWIFT, Sandbox, read_json, rights, start};
 
-const OPTIONS: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2", "--record", "rec"];
+const OPTIONS: &[&str] = &[
+    "--deepspeed",
+    "zero2",
+    "--nproc-per-node",
+    "2",
+    "--record",
+    "rec",
+];
 
 fn record(sandbox: &Sandbox) -> Value {
     read_json(sandbox.cwd().join("rec/launch.json"))
@@ -18,25 +25,59 @@ fn record(sandbox: &Sandbox) -> Value {
 #[test]
 fn what_was_launched_is_written_down_without_secrets() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("WANDB_API_KEY", "secret-value").var("HF_TOKEN", "hf_secret").var("OMP_NUM_THREADS", "3");
-    let token = ["--hub_token", "another-secret", "--system", "say hf_secret aloud"];
+    sandbox
+        .var("WANDB_API_KEY", "secret-value")
+        .var("HF_TOKEN", "hf_secret")
+        .var("OMP_NUM_THREADS", "3");
+    let token = [
+        "--hub_token",
+        "another-secret",
+        "--system",
+        "say hf_secret aloud",
+    ];
     let command: Vec<&str> = SWIFT.iter().chain(&token).copied().collect();
-    let options: Vec<&str> = OPTIONS.iter().chain(&["--env", "MY_SECRET=third-secret"]).copied().collect();
+    let options: Vec<&str> = OPTIONS
+        .iter()
+        .chain(&["--env", "MY_SECRET=third-secret"])
+        .copied()
+        .collect();
     sandbox.launch(&options, &command).succeeded();
     // What is executed has them all the same.
-    assert!(sandbox.recorded().iter().any(|word| word == "another-secret"));
+    assert!(
+        sandbox
+            .recorded()
+            .iter()
+            .any(|word| word == "another-secret")
+    );
     let seen = record(&sandbox);
     assert_eq!(seen["plan"]["config"]["train_batch_size"], 32);
     assert_eq!(seen["packages"]["python"], "3.11");
-    assert_eq!((&seen["packages"]["deepspeed"], &seen["packages"]["ms_swift"]), (&"0.19.8".into(), &"4.6.0".into()));
+    assert_eq!(
+        (
+            &seen["packages"]["deepspeed"],
+            &seen["packages"]["ms_swift"]
+        ),
+        (&"0.19.8".into(), &"4.6.0".into())
+    );
     assert_eq!(seen["plan"]["env"]["kept"]["OMP_NUM_THREADS"], "3");
-    assert!(seen["time"].as_str().unwrap().ends_with('Z') && seen["words"].as_array().unwrap().len() > 10);
-    assert_eq!(read_json(sandbox.cwd().join("rec/config.json")), seen["plan"]["config"]);
+    assert!(
+        seen["time"].as_str().unwrap().ends_with('Z')
+            && seen["words"].as_array().unwrap().len() > 10
+    );
+    assert_eq!(
+        read_json(sandbox.cwd().join("rec/config.json")),
+        seen["plan"]["config"]
+    );
     for name in ["launch.json", "config.json", "launch.sh"] {
         let path = sandbox.cwd().join("rec").join(name);
         assert_eq!(rights(&path), 0o600);
         let text = fs::read_to_string(path).unwrap();
-        for secret in ["secret-value", "hf_secret", "another-secret", "third-secret"] {
+        for secret in [
+            "secret-value",
+            "hf_secret",
+            "another-secret",
+            "third-secret",
+        ] {
             assert!(!text.contains(secret), "{secret} in {name}");
         }
     }
@@ -45,13 +86,31 @@ fn what_was_launched_is_written_down_without_secrets() {
 #[test]
 fn record_auto_is_in_the_trainers_output_folder() {
     let sandbox = Sandbox::new();
-    let options = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--record", "auto"];
-    sandbox.launch(&options, SWIFT).refused(&["no `--output_dir`", "--record DIR"]);
-    let command: Vec<&str> = SWIFT.iter().chain(&["--output_dir", "out/x"]).copied().collect();
+    let options = [
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--record",
+        "auto",
+    ];
+    sandbox
+        .launch(&options, SWIFT)
+        .refused(&["no `--output_dir`", "--record DIR"]);
+    let command: Vec<&str> = SWIFT
+        .iter()
+        .chain(&["--output_dir", "out/x"])
+        .copied()
+        .collect();
     sandbox.launch(&options, &command).succeeded();
     assert!(sandbox.cwd().join("out/x/zlaunch/launch.json").is_file());
-    sandbox.launch(&["--dry-run", "--record", "dry"], &["true"]).succeeded();
-    assert!(!sandbox.cwd().join("dry").exists(), "a dry run writes nothing");
+    sandbox
+        .launch(&["--dry-run", "--record", "dry"], &["true"])
+        .succeeded();
+    assert!(
+        !sandbox.cwd().join("dry").exists(),
+        "a dry run writes nothing"
+    );
 }
 
 /// Another launch may be writing the younger ones, and the other names are not ours.
@@ -59,7 +118,14 @@ fn record_auto_is_in_the_trainers_output_folder() {
 fn what_a_killed_launch_left_in_the_record_is_removed_after_an_hour() {
     let sandbox = Sandbox::new();
     let old = SystemTime::now() - Duration::from_secs(2 * 3600);
-    let (removed, young) = ([".launch.json.4711.0", ".config.json.4711.12", ".launch.sh.1.0"], ".launch.json.4712.0");
+    let (removed, young) = (
+        [
+            ".launch.json.4711.0",
+            ".config.json.4711.12",
+            ".launch.sh.1.0",
+        ],
+        ".launch.json.4712.0",
+    );
     let of_the_user = [
         ".notes.4711.0",
         ".config.json.swp",
@@ -75,13 +141,24 @@ fn what_a_killed_launch_left_in_the_record_is_removed_after_an_hour() {
     for name in removed.iter().chain(&of_the_user).chain([&young]) {
         let path = sandbox.file(&format!("rec/{name}"), "");
         if *name != young {
-            fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+            fs::File::options()
+                .write(true)
+                .open(path)
+                .unwrap()
+                .set_modified(old)
+                .unwrap();
         }
     }
     sandbox.launch(OPTIONS, SWIFT).succeeded();
     let is_there = |name: &&str| sandbox.cwd().join("rec").join(name).exists();
     assert_eq!(removed.iter().find(|name| is_there(name)), None);
-    assert_eq!(of_the_user.iter().chain([&young]).find(|name| !is_there(name)), None);
+    assert_eq!(
+        of_the_user
+            .iter()
+            .chain([&young])
+            .find(|name| !is_there(name)),
+        None
+    );
 }
 
 /// A model has a config.json and an editor a launch.json: neither is ours.
@@ -90,41 +167,72 @@ fn files_that_are_no_record_are_not_overwritten() {
     let sandbox = Sandbox::new();
     let model = r#"{"model_type": "qwen3"}"#;
     let file = sandbox.file("rec/config.json", model);
-    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "not part of a launch record", "--record /"]);
+    sandbox.launch(OPTIONS, SWIFT).refused(&[
+        "rec/config.json",
+        "not part of a launch record",
+        "--record /",
+    ]);
     fs::remove_file(&file).unwrap();
-    let editors =
-        sandbox.file("rec/launch.json", "// of an editor\n{\"version\": \"0.2.0\", \"configurations\": []}\n");
-    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/launch.json", "not part of a launch record", "/rec/zlaunch"]);
-    assert!(fs::read_to_string(&editors).unwrap().starts_with("// of an editor"));
+    let editors = sandbox.file(
+        "rec/launch.json",
+        "// of an editor\n{\"version\": \"0.2.0\", \"configurations\": []}\n",
+    );
+    sandbox.launch(OPTIONS, SWIFT).refused(&[
+        "rec/launch.json",
+        "not part of a launch record",
+        "/rec/zlaunch",
+    ]);
+    assert!(
+        fs::read_to_string(&editors)
+            .unwrap()
+            .starts_with("// of an editor")
+    );
     assert!(!sandbox.executed(), "before anything is launched");
     // Beside a record of ours, too, where a trainer saved its model there since.
     fs::remove_file(&editors).unwrap();
     sandbox.launch(OPTIONS, SWIFT).succeeded();
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0), "its own record is replaced");
+    assert_eq!(
+        sandbox.launch(OPTIONS, SWIFT).status,
+        Some(0),
+        "its own record is replaced"
+    );
     fs::write(&file, model).unwrap();
-    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "not part of a launch record"]);
+    sandbox
+        .launch(OPTIONS, SWIFT)
+        .refused(&["rec/config.json", "not part of a launch record"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), model);
     // Many a project has a launch.sh.
     let script = sandbox.file("mine/launch.sh", "#!/bin/sh\n");
     let options: Vec<&str> = OPTIONS[..5].iter().chain(&["mine"]).copied().collect();
-    sandbox.launch(&options, SWIFT).refused(&["mine/launch.sh", "not part of a launch record"]);
+    sandbox
+        .launch(&options, SWIFT)
+        .refused(&["mine/launch.sh", "not part of a launch record"]);
     assert_eq!(fs::read_to_string(&script).unwrap(), "#!/bin/sh\n");
 }
 
 #[test]
 fn an_empty_folder_name_is_refused() {
     let sandbox = Sandbox::new();
-    sandbox.launch(&["--record", ""], &["true"]).refused(&["is empty", "--record ''"]);
-    sandbox.launch(&["--record="], &["true"]).refused(&["is empty"]);
+    sandbox
+        .launch(&["--record", ""], &["true"])
+        .refused(&["is empty", "--record ''"]);
+    sandbox
+        .launch(&["--record="], &["true"])
+        .refused(&["is empty"]);
 }
 
 #[test]
 fn the_config_is_that_of_the_launch() {
     let sandbox = Sandbox::new();
     sandbox.launch(OPTIONS, SWIFT).succeeded();
-    sandbox.launch(&["--nproc-per-node", "2", "--record", "rec"], SWIFT).succeeded();
+    sandbox
+        .launch(&["--nproc-per-node", "2", "--record", "rec"], SWIFT)
+        .succeeded();
     assert_eq!(record(&sandbox)["plan"]["config"], Value::Null);
-    assert!(!sandbox.cwd().join("rec/config.json").exists(), "of the launch before");
+    assert!(
+        !sandbox.cwd().join("rec/config.json").exists(),
+        "of the launch before"
+    );
     for _ in 0..5 {
         let started = (1..=6).map(|number| {
             let set = format!("steps_per_print={number}");
@@ -133,7 +241,10 @@ fn the_config_is_that_of_the_launch() {
         for mut launch in started.collect::<Vec<_>>() {
             assert!(launch.wait().unwrap().success());
         }
-        assert_eq!(read_json(sandbox.cwd().join("rec/config.json")), record(&sandbox)["plan"]["config"]);
+        assert_eq!(
+            read_json(sandbox.cwd().join("rec/config.json")),
+            record(&sandbox)["plan"]["config"]
+        );
     }
 }
 
@@ -142,14 +253,25 @@ fn a_secret_in_a_variable_of_zlaunch_is_not_recorded() {
     let mut sandbox = Sandbox::new();
     sandbox.var("ZLAUNCH_ENV", "NCCL_DEBUG=INFO\nMY_TOKEN=short");
     sandbox.launch(OPTIONS, SWIFT).succeeded();
-    assert_eq!(record(&sandbox)["variables"]["ZLAUNCH_ENV"], "NCCL_DEBUG=INFO\nMY_TOKEN=***");
+    assert_eq!(
+        record(&sandbox)["variables"]["ZLAUNCH_ENV"],
+        "NCCL_DEBUG=INFO\nMY_TOKEN=***"
+    );
 }
 
 #[test]
 fn words_that_are_not_utf8_cannot_be_recorded() {
     let mut sandbox = Sandbox::new();
     let odd = OsStr::from_bytes(b"caf\xe9");
-    let words = ["--record", "rec", "--nproc-per-node=2", "--", "python", "train.py"].map(OsString::from);
+    let words = [
+        "--record",
+        "rec",
+        "--nproc-per-node=2",
+        "--",
+        "python",
+        "train.py",
+    ]
+    .map(OsString::from);
     let words: Vec<OsString> = words.into_iter().chain([odd.to_os_string()]).collect();
     sandbox.run(&words).refused(&["not UTF-8", "drop --record"]);
     sandbox.var("ZLAUNCH_LAUNCHER_ARG", odd);
@@ -161,25 +283,49 @@ fn words_that_are_not_utf8_cannot_be_recorded() {
 fn differs(sandbox: &Sandbox, options: &[&str], command: &[&str]) -> Vec<String> {
     let run = sandbox.run([&["diff", "rec"], options, &["--"], command].concat());
     run.succeeded();
-    run.stdout.lines().filter_map(|line| Some(line.strip_prefix("  ")?.to_string())).collect()
+    run.stdout
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("  ")?.to_string()))
+        .collect()
 }
 
 #[test]
 fn the_script_launches_the_same_again() {
     let mut sandbox = Sandbox::new();
-    let command: Vec<&str> = SWIFT.iter().chain(&["--system", "it's *** $HOME\n"]).copied().collect();
-    sandbox.var("ZLAUNCH_SET", "steps_per_print=3\nwall_clock_breakdown=true");
-    sandbox.launch(&[OPTIONS, &["--env", "NCCL_ALGO=Tree", "--env", "MY_TOKEN=short"]].concat(), &command).succeeded();
+    let command: Vec<&str> = SWIFT
+        .iter()
+        .chain(&["--system", "it's *** $HOME\n"])
+        .copied()
+        .collect();
+    sandbox.var(
+        "ZLAUNCH_SET",
+        "steps_per_print=3\nwall_clock_breakdown=true",
+    );
+    sandbox
+        .launch(
+            &[
+                OPTIONS,
+                &["--env", "NCCL_ALGO=Tree", "--env", "MY_TOKEN=short"],
+            ]
+            .concat(),
+            &command,
+        )
+        .succeeded();
     let first = (sandbox.recorded(), sandbox.recorded_env());
     sandbox.forget_execution();
     sandbox.unset("ZLAUNCH_SET");
     let script = || {
         let mut shell = sandbox.inside("sh");
-        shell.current_dir("/").arg(sandbox.cwd().join("rec/launch.sh"));
+        shell
+            .current_dir("/")
+            .arg(sandbox.cwd().join("rec/launch.sh"));
         shell
     };
     let refused = Run::of(&mut script());
-    assert!(!sandbox.executed() && refused.stderr.contains("MY_TOKEN"), "a secret must be given: {refused:?}");
+    assert!(
+        !sandbox.executed() && refused.stderr.contains("MY_TOKEN"),
+        "a secret must be given: {refused:?}"
+    );
     Run::of(script().env("MY_TOKEN", "short")).succeeded();
     assert_eq!(sandbox.recorded(), first.0);
     let env = sandbox.recorded_env();
@@ -191,19 +337,36 @@ fn the_script_launches_the_same_again() {
 #[test]
 fn what_differs_today_is_said() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("NCCL_IB_DISABLE", "1").var("PYTHONPATH", "/my/fork").var("LD_LIBRARY_PATH", "/cuda");
-    sandbox.var("WANDB_API_KEY", "a-secret-value").var("EDITOR", "vi").var("NCCL_DEBUG", "INFO");
+    sandbox
+        .var("NCCL_IB_DISABLE", "1")
+        .var("PYTHONPATH", "/my/fork")
+        .var("LD_LIBRARY_PATH", "/cuda");
+    sandbox
+        .var("WANDB_API_KEY", "a-secret-value")
+        .var("EDITOR", "vi")
+        .var("NCCL_DEBUG", "INFO");
     sandbox.launch(OPTIONS, SWIFT).succeeded();
     let variables = record(&sandbox)["variables"].take();
-    assert_eq!((&variables["NCCL_IB_DISABLE"], &variables["EDITOR"]), (&"1".into(), &Value::Null));
+    assert_eq!(
+        (&variables["NCCL_IB_DISABLE"], &variables["EDITOR"]),
+        (&"1".into(), &Value::Null)
+    );
     assert_eq!(variables["WANDB_API_KEY"], "***");
-    let same = sandbox.run([&["diff", "rec"], &OPTIONS[..4], &["--"], SWIFT].concat()).stdout;
-    assert!(same.starts_with("rec and zero2 as launched are the same: "), "{same}");
+    let same = sandbox
+        .run([&["diff", "rec"], &OPTIONS[..4], &["--"], SWIFT].concat())
+        .stdout;
+    assert!(
+        same.starts_with("rec and zero2 as launched are the same: "),
+        "{same}"
+    );
     assert!(same.ends_with("nothing else differs\n"), "{same}");
     for name in ["NCCL_IB_DISABLE", "LD_LIBRARY_PATH", "NCCL_DEBUG"] {
         sandbox.unset(name);
     }
-    sandbox.var("PYTHONPATH", "/your/fork").var("HF_ENDPOINT", "https://me:password@mirror").var("EDITOR", "ed");
+    sandbox
+        .var("PYTHONPATH", "/your/fork")
+        .var("HF_ENDPOINT", "https://me:password@mirror")
+        .var("EDITOR", "ed");
     sandbox.installed("deepspeed", "0.20.0");
     let mut lines = differs(&sandbox, &OPTIONS[..4], SWIFT);
     lines.sort();
@@ -218,18 +381,48 @@ fn what_differs_today_is_said() {
     assert_eq!(lines, expected);
     // The config by its keys, and another number of ranks word by word.
     let json = sandbox.run(
-        [&["diff", "rec", "--format", "json", "--nproc-per-node", "3", "--deepspeed", "zero2", "--"], SWIFT].concat(),
+        [
+            &[
+                "diff",
+                "rec",
+                "--format",
+                "json",
+                "--nproc-per-node",
+                "3",
+                "--deepspeed",
+                "zero2",
+                "--",
+            ],
+            SWIFT,
+        ]
+        .concat(),
     );
     let json = json.json();
     let keys = |part: &str| -> Vec<String> {
-        json[part].as_array().unwrap().iter().map(|it| it["key"].as_str().unwrap().to_string()).collect()
+        json[part]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["key"].as_str().unwrap().to_string())
+            .collect()
     };
-    assert!(keys("differences").contains(&"train_batch_size".to_string()), "{json}");
-    assert!(keys("launch").iter().any(|key| key.starts_with("argv[")), "{json}");
+    assert!(
+        keys("differences").contains(&"train_batch_size".to_string()),
+        "{json}"
+    );
+    assert!(
+        keys("launch").iter().any(|key| key.starts_with("argv[")),
+        "{json}"
+    );
     // Without a config, the rest can still be compared.
-    sandbox.launch(&["--nproc-per-node", "2", "--record", "plain"], SWIFT).succeeded();
+    sandbox
+        .launch(&["--nproc-per-node", "2", "--record", "plain"], SWIFT)
+        .succeeded();
     let plain = sandbox.run([&["diff", "plain", "--nproc-per-node", "2", "--"], SWIFT].concat());
-    assert_eq!(plain.stdout, "plain and this launch are the same: 0 keys\nnothing else differs\n");
+    assert_eq!(
+        plain.stdout,
+        "plain and this launch are the same: 0 keys\nnothing else differs\n"
+    );
 }
 
 #[test]
@@ -241,21 +434,52 @@ fn a_changed_input_file_is_reported() {
         ("p.json", "{\"steps_per_print\": 7}"),
         ("t/mine.json", "{\"$zlaunch\": {\"extends\": \"base\"}}"),
         ("t/base.json", "{\"$zlaunch\": {\"extends\": \"zero2\"}}"),
-        ("m/config.json", r#"{"model_type": "qwen3", "hidden_size": 64}"#),
+        (
+            "m/config.json",
+            r#"{"model_type": "qwen3", "hidden_size": 64}"#,
+        ),
     ];
-    let options = ["--template-dir", "t", "--deepspeed", "mine", "--patch", "p.json", "--nproc-per-node", "2"];
+    let options = [
+        "--template-dir",
+        "t",
+        "--deepspeed",
+        "mine",
+        "--patch",
+        "p.json",
+        "--nproc-per-node",
+        "2",
+    ];
     for (name, text) in files {
         sandbox.file(name, text);
     }
     let command = ["llamafactory-cli", "train", "t.yaml"];
-    sandbox.launch(&[&options[..], &["--config-out", "out.json", "--record", "rec"]].concat(), &command).succeeded();
+    sandbox
+        .launch(
+            &[
+                &options[..],
+                &["--config-out", "out.json", "--record", "rec"],
+            ]
+            .concat(),
+            &command,
+        )
+        .succeeded();
     for (name, text) in files {
         // What a front end does not look at, a comment or a space, is a change as well.
         let path = sandbox.file(name, format!("{text}\n"));
         let lines = differs(&sandbox, &options, &command);
         let start = format!("sources.{}: \"", path.display());
-        assert!(lines.iter().any(|line| line.starts_with(&start)), "{lines:?}");
-        assert_eq!(lines.iter().filter(|line| line.starts_with("sources.")).count(), 1, "{lines:?}");
+        assert!(
+            lines.iter().any(|line| line.starts_with(&start)),
+            "{lines:?}"
+        );
+        assert_eq!(
+            lines
+                .iter()
+                .filter(|line| line.starts_with("sources."))
+                .count(),
+            1,
+            "{lines:?}"
+        );
         sandbox.file(name, text);
     }
 }

@@ -12,7 +12,8 @@ const LLAMAFACTORY_OLD: &[(&str, &str)] = &[("transformers", "4.52.4"), ("llamaf
 const TRL: &[(&str, &str)] = &[("transformers", "5.19.0"), ("trl", "0.29.1")];
 const SWIFT: &[(&str, &str)] = &[("transformers", "5.19.0"), ("ms_swift", "4.6.0")];
 
-const RUN: &str = "model_name_or_path: a/b\nstage: sft\ndo_train: true\ndataset: tiny\ntemplate: qwen\n";
+const RUN: &str =
+    "model_name_or_path: a/b\nstage: sft\ndo_train: true\ndataset: tiny\ntemplate: qwen\n";
 
 fn sandbox(packages: &[(&str, &str)]) -> Sandbox {
     let sandbox = Sandbox::new();
@@ -25,29 +26,64 @@ fn sandbox(packages: &[(&str, &str)]) -> Sandbox {
     );
     sandbox.file("data/t.jsonl", "{}\n");
     let models = "env/lib/python3.11/site-packages/transformers/models/auto/configuration_auto.py";
-    sandbox.put(models, "(\"qwen2\", \"Qwen2Config\"), (\"new\", \"NewConfig\")");
+    sandbox.put(
+        models,
+        "(\"qwen2\", \"Qwen2Config\"), (\"new\", \"NewConfig\")",
+    );
     sandbox
 }
 
 /// What `check` says that is no note: severity, rule and message.
 fn said(sandbox: &Sandbox, command: &str, template: &str) -> Vec<String> {
-    let words = ["check", "--format", "json", "--deepspeed", template, "--nproc-per-node", "2", "--"];
-    let found = sandbox.answer(words.into_iter().chain(command.split(' '))).stdout;
-    let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command}: {found}"));
+    let words = [
+        "check",
+        "--format",
+        "json",
+        "--deepspeed",
+        template,
+        "--nproc-per-node",
+        "2",
+        "--",
+    ];
+    let found = sandbox
+        .answer(words.into_iter().chain(command.split(' ')))
+        .stdout;
+    let report: Value =
+        serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command}: {found}"));
     let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
-    let found = report["diagnostics"].as_array().unwrap().iter().filter(|it| it["severity"] != "note");
-    found.map(|it| format!("{}[{}] {}", text(it, "severity"), text(it, "rule"), text(it, "message"))).collect()
+    let found = report["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["severity"] != "note");
+    found
+        .map(|it| {
+            format!(
+                "{}[{}] {}",
+                text(it, "severity"),
+                text(it, "rule"),
+                text(it, "message")
+            )
+        })
+        .collect()
 }
 
 #[track_caller]
 fn one(found: &[String], start: &str, part: &str) {
-    assert!(found.len() == 1 && found[0].starts_with(start) && found[0].contains(part), "{start} {part}: {found:#?}");
+    assert!(
+        found.len() == 1 && found[0].starts_with(start) && found[0].contains(part),
+        "{start} {part}: {found:#?}"
+    );
 }
 
 /// What is said about a run file of LLaMA-Factory with these lines behind the usual ones.
 fn of_file(packages: &[(&str, &str)], lines: &str, template: &str) -> Vec<String> {
     let sandbox = sandbox(packages);
-    let replaced = |line: &&str| !lines.split('\n').any(|it| it.split(':').next() == line.split(':').next());
+    let replaced = |line: &&str| {
+        !lines
+            .split('\n')
+            .any(|it| it.split(':').next() == line.split(':').next())
+    };
     let kept: Vec<&str> = RUN.lines().filter(replaced).collect();
     sandbox.file("run.yaml", format!("{}\n{lines}\n", kept.join("\n")));
     said(&sandbox, "llamafactory-cli train run.yaml", template)
@@ -55,38 +91,111 @@ fn of_file(packages: &[(&str, &str)], lines: &str, template: &str) -> Vec<String
 
 #[test]
 fn numbers_that_yaml_reads_as_texts_are_told() {
-    one(&of_file(LLAMAFACTORY, "learning_rate: '1e-4'", "zero2"), "error[text-for-number]", "`1e-4`");
-    one(&of_file(LLAMAFACTORY, "cutoff_len: long", "zero2"), "warning[text-for-number]", "`cutoff_len`");
-    one(&of_file(LLAMAFACTORY, "plot_loss: maybe", "zero2"), "warning[text-for-number]", "true or false");
+    one(
+        &of_file(LLAMAFACTORY, "learning_rate: '1e-4'", "zero2"),
+        "error[text-for-number]",
+        "`1e-4`",
+    );
+    one(
+        &of_file(LLAMAFACTORY, "cutoff_len: long", "zero2"),
+        "warning[text-for-number]",
+        "`cutoff_len`",
+    );
+    one(
+        &of_file(LLAMAFACTORY, "plot_loss: maybe", "zero2"),
+        "warning[text-for-number]",
+        "true or false",
+    );
     // PyYAML, which reads the files of 0.9.3, wants a dot.
-    one(&of_file(LLAMAFACTORY_OLD, "learning_rate: 1e-4", "zero2"), "error[text-for-number]", "`1e-4`");
-    for (packages, lines) in [(LLAMAFACTORY, "learning_rate: 1e-4"), (LLAMAFACTORY_OLD, "learning_rate: 1.0e-4")] {
-        assert_eq!(of_file(packages, lines, "zero2"), Vec::<String>::new(), "{lines}");
+    one(
+        &of_file(LLAMAFACTORY_OLD, "learning_rate: 1e-4", "zero2"),
+        "error[text-for-number]",
+        "`1e-4`",
+    );
+    for (packages, lines) in [
+        (LLAMAFACTORY, "learning_rate: 1e-4"),
+        (LLAMAFACTORY_OLD, "learning_rate: 1.0e-4"),
+    ] {
+        assert_eq!(
+            of_file(packages, lines, "zero2"),
+            Vec::<String>::new(),
+            "{lines}"
+        );
     }
 }
 
 #[test]
 fn datasets_that_cannot_be_loaded() {
     let says = |lines: &str| of_file(LLAMAFACTORY, lines, "zero2");
-    one(&says("dataset: tinny"), "error[dataset-unreadable]", "has no dataset `tinny`");
-    one(&says("dataset: tiny, other"), "error[dataset-unreadable]", "`other`");
-    one(&says("dataset: lost"), "error[dataset-unreadable]", "no.jsonl");
-    one(&says("dataset_dir: nowhere"), "error[dataset-unreadable]", "nowhere/dataset_info.json");
-    for fine in ["dataset: tiny,far", "dataset: any/thing\ndataset_dir: ONLINE"] {
+    one(
+        &says("dataset: tinny"),
+        "error[dataset-unreadable]",
+        "has no dataset `tinny`",
+    );
+    one(
+        &says("dataset: tiny, other"),
+        "error[dataset-unreadable]",
+        "`other`",
+    );
+    one(
+        &says("dataset: lost"),
+        "error[dataset-unreadable]",
+        "no.jsonl",
+    );
+    one(
+        &says("dataset_dir: nowhere"),
+        "error[dataset-unreadable]",
+        "nowhere/dataset_info.json",
+    );
+    for fine in [
+        "dataset: tiny,far",
+        "dataset: any/thing\ndataset_dir: ONLINE",
+    ] {
         assert_eq!(says(fine), Vec::<String>::new(), "{fine}");
     }
     let sandbox = sandbox(&[TRL[1], SWIFT[0], SWIFT[1]]);
     sandbox.file("some.jsonl", "{\"messages\": []}\n");
     sandbox.file("empty.jsonl", "");
-    let trl = |name: &str| said(&sandbox, &format!("trl sft --model_name_or_path a/b --dataset_name {name}"), "zero2");
+    let trl = |name: &str| {
+        said(
+            &sandbox,
+            &format!("trl sft --model_name_or_path a/b --dataset_name {name}"),
+            "zero2",
+        )
+    };
     one(&trl("some.jsonl"), "error[dataset-unreadable]", "is a file");
-    one(&trl("no.jsonl"), "warning[dataset-unreadable]", "on the hub");
-    one(&trl("no/such/data.jsonl"), "error[path-missing]", "does not exist");
-    assert_eq!([trl("data"), trl("org/data")].concat(), Vec::<String>::new());
-    let swift =
-        |name: &str| said(&sandbox, &format!("swift sft --model a/b --torch_dtype bfloat16 --dataset {name}"), "zero2");
-    one(&swift("empty.jsonl"), "error[dataset-unreadable]", "is empty");
-    for fine in ["some.jsonl", "some.jsonl#5", "org/data:sub/set#5", "hf::org/data"] {
+    one(
+        &trl("no.jsonl"),
+        "warning[dataset-unreadable]",
+        "on the hub",
+    );
+    one(
+        &trl("no/such/data.jsonl"),
+        "error[path-missing]",
+        "does not exist",
+    );
+    assert_eq!(
+        [trl("data"), trl("org/data")].concat(),
+        Vec::<String>::new()
+    );
+    let swift = |name: &str| {
+        said(
+            &sandbox,
+            &format!("swift sft --model a/b --torch_dtype bfloat16 --dataset {name}"),
+            "zero2",
+        )
+    };
+    one(
+        &swift("empty.jsonl"),
+        "error[dataset-unreadable]",
+        "is empty",
+    );
+    for fine in [
+        "some.jsonl",
+        "some.jsonl#5",
+        "org/data:sub/set#5",
+        "hf::org/data",
+    ] {
         assert_eq!(swift(fine), Vec::<String>::new(), "{fine}");
     }
 }
@@ -97,15 +206,27 @@ fn models_that_cannot_be_loaded() {
     sandbox.file("weightless/config.json", r#"{"model_type": "qwen2"}"#);
     sandbox.file("weightless/tokenizer.json", "{}");
     sandbox.file("file.jsonl", "{}\n");
-    for (model, config) in [("new", r#"{"model_type": "new"}"#), ("own", r#"{"model_type": "x", "auto_map": {}}"#)] {
+    for (model, config) in [
+        ("new", r#"{"model_type": "new"}"#),
+        ("own", r#"{"model_type": "x", "auto_map": {}}"#),
+    ] {
         sandbox.file(&format!("{model}/config.json"), config);
         sandbox.file(&format!("{model}/model.safetensors"), "");
     }
-    let trl =
-        |model: &str| said(&sandbox, &format!("trl sft --model_name_or_path {model} --dataset_name c/d"), "zero2");
+    let trl = |model: &str| {
+        said(
+            &sandbox,
+            &format!("trl sft --model_name_or_path {model} --dataset_name c/d"),
+            "zero2",
+        )
+    };
     one(&trl("weightless"), "error[weights-missing]", "no weights");
     one(&trl("file.jsonl"), "error[model-unreadable]", "is a file");
-    one(&trl("no/such/model"), "error[path-missing]", "does not exist");
+    one(
+        &trl("no/such/model"),
+        "error[path-missing]",
+        "does not exist",
+    );
     for fine in ["new", "own", "org/name"] {
         assert_eq!(trl(fine), Vec::<String>::new(), "{fine}");
     }
@@ -116,18 +237,29 @@ pub(crate) struct Row(&'static str);
 
 impl Row {
     fn all() -> impl Iterator<Item = Row> {
-        include_str!("../../src/check/refusals.txt").split("\n= ").skip(1).map(Row)
+        include_str!("../../src/check/refusals.txt")
+            .split("\n= ")
+            .skip(1)
+            .map(Row)
     }
 
     fn lines(&self, word: &str) -> Vec<&'static str> {
-        self.0.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).map(str::trim).collect()
+        self.0
+            .lines()
+            .filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
+            .map(str::trim)
+            .collect()
     }
 
     /// Where its files are installed.
     pub(crate) fn sandbox(&self) -> Sandbox {
         let sandbox = sandbox(&[LLAMAFACTORY[1], TRL[0], TRL[1], SWIFT[1]]);
         sandbox.file("data/trl.yaml", "max_steps: 5\n");
-        for (file, text) in self.lines("file").iter().filter_map(|line| line.split_once(' ')) {
+        for (file, text) in self
+            .lines("file")
+            .iter()
+            .filter_map(|line| line.split_once(' '))
+        {
             plant(&sandbox.site().join(file), text);
         }
         sandbox
@@ -135,7 +267,11 @@ impl Row {
 }
 
 pub(crate) fn examples() -> impl Iterator<Item = (Row, &'static str)> {
-    Row::all().flat_map(|row| row.lines("run").into_iter().map(move |example| (Row(row.0), example)))
+    Row::all().flat_map(|row| {
+        row.lines("run")
+            .into_iter()
+            .map(move |example| (Row(row.0), example))
+    })
 }
 
 /// The words of `CONFIG COMMAND`; braces in the command are the run file, and a version stands behind the program.
@@ -148,22 +284,47 @@ pub(crate) fn words(sandbox: &Sandbox, example: &str) -> Vec<String> {
         }
         None => command.to_string(),
     };
-    let version = command.split(' ').next().and_then(|program| program.split_once('@'));
-    sandbox.installed("ms_swift", version.map_or(SWIFT[1].1, |(_, version)| version));
-    let words_of_command = command.split(' ').map(|word| word.split('@').next().unwrap());
-    let given = if config == "-" { vec![] } else { vec!["--deepspeed", config] };
-    let words = ["check", "--format", "json", "--nproc-per-node", "2"].into_iter().chain(given).chain(["--"]);
+    let version = command
+        .split(' ')
+        .next()
+        .and_then(|program| program.split_once('@'));
+    sandbox.installed(
+        "ms_swift",
+        version.map_or(SWIFT[1].1, |(_, version)| version),
+    );
+    let words_of_command = command
+        .split(' ')
+        .map(|word| word.split('@').next().unwrap());
+    let given = if config == "-" {
+        vec![]
+    } else {
+        vec!["--deepspeed", config]
+    };
+    let words = ["check", "--format", "json", "--nproc-per-node", "2"]
+        .into_iter()
+        .chain(given)
+        .chain(["--"]);
     words.chain(words_of_command).map(str::to_string).collect()
 }
 
 fn said_of_example(sandbox: &Sandbox, example: &str) -> Vec<String> {
     let found = sandbox.answer(words(sandbox, example)).stdout;
-    let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{example}: {found}"));
-    let is_about = |it: &&Value| it["rule"].as_str().is_some_and(|rule| rule.starts_with("argument"));
-    let rows = report["diagnostics"].as_array().unwrap().iter().filter(is_about);
+    let report: Value =
+        serde_json::from_str(&found).unwrap_or_else(|_| panic!("{example}: {found}"));
+    let is_about = |it: &&Value| {
+        it["rule"]
+            .as_str()
+            .is_some_and(|rule| rule.starts_with("argument"))
+    };
+    let rows = report["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(is_about);
     let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
     let line = |it| {
-        let [severity, rule, what, help] = ["severity", "rule", "message", "help"].map(|key| text(it, key));
+        let [severity, rule, what, help] =
+            ["severity", "rule", "message", "help"].map(|key| text(it, key));
         format!("{severity}[{rule}] {what} / {help}")
     };
     rows.map(line).collect()
@@ -174,10 +335,19 @@ side_by_side!(every_row_of_the_table_says_what_its_example_shows);
 fn every_row_of_the_table_says_what_its_example_shows(share: &Share) {
     let mut wrong = Vec::new();
     for row in share.of(Row::all()) {
-        let (run, says, fine, files) = (row.lines("run"), row.lines("says"), row.lines("fine"), row.lines("file"));
+        let (run, says, fine, files) = (
+            row.lines("run"),
+            row.lines("says"),
+            row.lines("fine"),
+            row.lines("file"),
+        );
         assert!(!run.is_empty() && run.len() == says.len(), "{}", row.0);
         // One for each condition but the first; without its files nothing is said.
-        assert!(fine.len() + files.len() >= row.lines("and").len().max(1), "too few that are fine: {}", row.0);
+        assert!(
+            fine.len() + files.len() >= row.lines("and").len().max(1),
+            "too few that are fine: {}",
+            row.0
+        );
         let sandbox = row.sandbox();
         let mut expect = |example: &str, expected: &[&str]| {
             let said = said_of_example(&sandbox, example);
@@ -192,8 +362,14 @@ fn every_row_of_the_table_says_what_its_example_shows(share: &Share) {
             expect(example, &[]);
         }
         // Each module alone is enough.
-        let modules = row.lines("and").into_iter().filter_map(|it| it.strip_prefix("missing "));
-        for module in modules.flat_map(|it| it.split('|')).map(|name| sandbox.site().join(name)) {
+        let modules = row
+            .lines("and")
+            .into_iter()
+            .filter_map(|it| it.strip_prefix("missing "));
+        for module in modules
+            .flat_map(|it| it.split('|'))
+            .map(|name| sandbox.site().join(name))
+        {
             plant(&module.join("__init__.py"), "");
             expect(run[0], &[]);
             fs::remove_dir_all(module).unwrap();
@@ -210,11 +386,19 @@ fn every_row_of_the_table_says_what_its_example_shows(share: &Share) {
 #[test]
 fn a_plan_only_warns_of_what_is_left_out() {
     let sandbox = sandbox(SWIFT);
-    sandbox.put("env/lib/python3.11/site-packages/swift/arguments/sft_args.py", "Please input the training dataset.");
+    sandbox.put(
+        "env/lib/python3.11/site-packages/swift/arguments/sft_args.py",
+        "Please input the training dataset.",
+    );
     let command = ["--", "swift", "sft", "--model", "a/b"];
-    let looked = sandbox.run(["-n", "--deepspeed", "zero2", "--nproc-per-node", "2"].into_iter().chain(command));
+    let looked = sandbox.run(
+        ["-n", "--deepspeed", "zero2", "--nproc-per-node", "2"]
+            .into_iter()
+            .chain(command),
+    );
     assert!(
-        looked.stderr.starts_with("warning[argument-missing]: ") && looked.stdout.contains("\nruns\n"),
+        looked.stderr.starts_with("warning[argument-missing]: ")
+            && looked.stdout.contains("\nruns\n"),
         "{looked:?}"
     );
 }
@@ -223,10 +407,13 @@ fn a_plan_only_warns_of_what_is_left_out() {
 #[test]
 fn a_word_that_is_only_a_space_is_told() {
     let sandbox = sandbox(SWIFT);
-    let words =
-        "check --deepspeed zero2 --nproc-per-node 2 -- swift sft --model a/b --torch_dtype bfloat16 --dataset c/d";
+    let words = "check --deepspeed zero2 --nproc-per-node 2 -- swift sft --model a/b --torch_dtype bfloat16 --dataset c/d";
     let run = sandbox.run(words.split(' ').chain([" "]));
-    assert!(run.stdout.contains("error[argument]: the command ends with a space after a `\\`"), "{run:?}");
+    assert!(
+        run.stdout
+            .contains("error[argument]: the command ends with a space after a `\\`"),
+        "{run:?}"
+    );
 }
 
 /// What is not in the cache cannot be loaded where the hub is not asked.
@@ -240,7 +427,18 @@ fn models_of_the_hub_offline() {
     ] {
         let mut sandbox = sandbox(TRL);
         sandbox.var(variable, value);
-        let found = self::said(&sandbox, "trl sft --model_name_or_path a/b --dataset_name c/d", "zero2");
-        assert_eq!(found.iter().filter(|it| it.starts_with("error[model-unreadable]")).count(), said, "{found:?}");
+        let found = self::said(
+            &sandbox,
+            "trl sft --model_name_or_path a/b --dataset_name c/d",
+            "zero2",
+        );
+        assert_eq!(
+            found
+                .iter()
+                .filter(|it| it.starts_with("error[model-unreadable]"))
+                .count(),
+            said,
+            "{found:?}"
+        );
     }
 }

@@ -50,7 +50,10 @@ fn initialized(config: &str) -> String {
 fn rehearsed(sandbox: &Sandbox, options: &[&str]) -> Run {
     let run = sandbox.run([&["rehearse"], OPTIONS, options, &["--"], SWIFT].concat());
     assert_eq!(sandbox.files("tmp").len(), 0, "nothing is left behind");
-    assert!(!sandbox.path("home/.cache/zlaunch").exists(), "and nothing is written elsewhere");
+    assert!(
+        !sandbox.path("home/.cache/zlaunch").exists(),
+        "and nothing is written elsewhere"
+    );
     run
 }
 
@@ -95,7 +98,13 @@ fn it_arrives_with_the_planned_config() {
     assert_eq!(json["rehearsal"]["verdict"], "arrived");
     assert_eq!(json["rehearsal"]["covered"].as_array().unwrap().len(), 4);
     assert_eq!(json["rehearsal"]["reached"], "step");
-    assert_eq!(json["rehearsal"]["initialize"][0]["differences"].as_array().unwrap().len(), 0);
+    assert_eq!(
+        json["rehearsal"]["initialize"][0]["differences"]
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
     assert_eq!(json["config"]["zero_optimization"]["stage"], 2);
     rehearsed(&sandbox, &["-q"]).succeeded_silently();
 }
@@ -126,8 +135,14 @@ fn a_key_that_arrives_with_another_value_is_shown() {
             "warning[rehearsal]: deepspeed.initialize of Qwen3ForCausalLM gets a different config than planned"
         )
     );
-    assert!(run.stdout.contains("  --> zero_optimization.stage: 2 planned, null arrived\n"), "{}", run.stdout);
-    let reference = initialized("{}").replace("\"trainable\"", "\"compared\": false, \"trainable\"");
+    assert!(
+        run.stdout
+            .contains("  --> zero_optimization.stage: 2 planned, null arrived\n"),
+        "{}",
+        run.stdout
+    );
+    let reference =
+        initialized("{}").replace("\"trainable\"", "\"compared\": false, \"trainable\"");
     let run = rehearsed(&telling(&(reference + ended)), &[]);
     run.succeeded_silently();
     assert!(!run.stdout.contains("planned, "), "{}", run.stdout);
@@ -150,7 +165,12 @@ fn a_refusal_is_shown_with_its_place() {
     }
     let silent = r#"{"event": "refused", "type": "AssertionError", "message": "", "where": []}"#;
     let run = rehearsed(&telling(silent), &[]);
-    assert!(run.stdout.contains("error[rehearsal]: ms-swift rejected this launch: AssertionError\n"), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("error[rehearsal]: ms-swift rejected this launch: AssertionError\n"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -181,26 +201,55 @@ fn what_the_pretence_cannot_do_is_no_refusal() {
             "note[rehearsal]: rehearsed up to the trainer; the rest needs the network: RuntimeError: no\n  help: --online\n",
         ),
     ] {
-        let told = format!(r#"{{"event": "{event}", "type": "RuntimeError", "message": "no", "where": []}}"#);
+        let told = format!(
+            r#"{{"event": "{event}", "type": "RuntimeError", "message": "no", "where": []}}"#
+        );
         let run = rehearsed(&telling(&told), &[]);
-        assert_eq!((run.status, run.stderr.as_str()), (Some(status), ""), "{}", run.stdout);
+        assert_eq!(
+            (run.status, run.stderr.as_str()),
+            (Some(status), ""),
+            "{}",
+            run.stdout
+        );
         assert!(run.stdout.contains(says), "{}", run.stdout);
-        assert!(run.stdout.contains(&format!("\n{verdict}: rank 0 of 2 in ")), "{}", run.stdout);
+        assert!(
+            run.stdout
+                .contains(&format!("\n{verdict}: rank 0 of 2 in ")),
+            "{}",
+            run.stdout
+        );
     }
-    let died = sandbox(&format!("cat <<END\n{STARTED}\nEND\necho a last word >&2\nkill -9 $$"));
+    let died = sandbox(&format!(
+        "cat <<END\n{STARTED}\nEND\necho a last word >&2\nkill -9 $$"
+    ));
     let run = rehearsed(&died, &[]);
     assert_eq!(run.status, Some(3), "{}", run.stdout);
-    assert!(run.stdout.contains("then the process ended: exit status: 137: a last word\n"), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("then the process ended: exit status: 137: a last word\n"),
+        "{}",
+        run.stdout
+    );
     let ended = rehearsed(&telling(r#"{"event": "end", "why": "itself"}"#), &[]);
-    assert!(ended.stdout.contains("ended without calling deepspeed.initialize"), "{}", ended.stdout);
+    assert!(
+        ended
+            .stdout
+            .contains("ended without calling deepspeed.initialize"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]
 fn its_time_is_limited() {
-    let run = rehearsed(&sandbox(&format!("cat <<END\n{STARTED}\nEND\nsleep 1000")), &["--timeout", "1"]);
+    let run = rehearsed(
+        &sandbox(&format!("cat <<END\n{STARTED}\nEND\nsleep 1000")),
+        &["--timeout", "1"],
+    );
     assert_eq!(run.status, Some(3), "{}", run.stdout);
     assert!(
-        run.stdout.contains("note[rehearsal]: rehearsed up to the trainer in 1 s\n  help: --timeout"),
+        run.stdout
+            .contains("note[rehearsal]: rehearsed up to the trainer in 1 s\n  help: --timeout"),
         "{}",
         run.stdout
     );
@@ -209,18 +258,27 @@ fn its_time_is_limited() {
 #[test]
 fn what_check_refuses_is_not_run() {
     let sandbox = sandbox("touch ran");
-    let words = [OPTIONS, &["--set", "zero_optimization.stage=7", "--"], SWIFT].concat();
-    let [check, rehearse] = ["check", "rehearse"].map(|name| sandbox.run([&[name], &words[..]].concat()));
+    let words = [
+        OPTIONS,
+        &["--set", "zero_optimization.stage=7", "--"],
+        SWIFT,
+    ]
+    .concat();
+    let [check, rehearse] =
+        ["check", "rehearse"].map(|name| sandbox.run([&[name], &words[..]].concat()));
     assert_eq!((check.status, &check.stdout), (Some(1), &rehearse.stdout));
     assert_eq!(check.status, rehearse.status);
     assert!(!sandbox.cwd().join("ran").exists());
     sandbox.run(["rehearse"]).refused(&["no command to launch"]);
-    sandbox.run([&["rehearse", "--timeout", "0", "--"], SWIFT].concat()).refused(&["--timeout"]);
+    sandbox
+        .run([&["rehearse", "--timeout", "0", "--"], SWIFT].concat())
+        .refused(&["--timeout"]);
 }
 
 #[test]
 fn what_cannot_be_rehearsed_is_zlaunchs_own_refusal() {
-    let unable = sandbox(r#"echo '{"event": "start"}'; echo '{"event": "unable", "program": "train.sh"}'"#);
+    let unable =
+        sandbox(r#"echo '{"event": "start"}'; echo '{"event": "unable", "program": "train.sh"}'"#);
     rehearsed(&unable, &[]).refused(&["`train.sh` is not a Python program"]);
     let old = sandbox("echo SyntaxError: invalid syntax >&2; exit 1");
     rehearsed(&old, &[]).refused(&["did not start: exit status: 1: SyntaxError: invalid syntax"]);
@@ -229,32 +287,76 @@ fn what_cannot_be_rehearsed_is_zlaunchs_own_refusal() {
 /// The machines need not meet, and what a prefix sets is set.
 #[test]
 fn it_is_rank_0_of_all_machines_behind_a_prefix_too() {
-    let sandbox =
-        sandbox("printf '{\"event\": \"start\", \"A\": \"%s\", \"spec\": %s}' \"$A\" \"$(tr -d '\\n' < \"$2\")\"");
-    let options = ["rehearse", "--nnodes", "3", "--nproc-per-node", "8", "--deepspeed", "zero2", "--timeout", "60"];
-    let run = sandbox.run([&options[..], &["--online", "--format", "json", "--", "env", "A=b"], SWIFT].concat());
+    let sandbox = sandbox(
+        "printf '{\"event\": \"start\", \"A\": \"%s\", \"spec\": %s}' \"$A\" \"$(tr -d '\\n' < \"$2\")\"",
+    );
+    let options = [
+        "rehearse",
+        "--nnodes",
+        "3",
+        "--nproc-per-node",
+        "8",
+        "--deepspeed",
+        "zero2",
+        "--timeout",
+        "60",
+    ];
+    let run = sandbox.run(
+        [
+            &options[..],
+            &["--online", "--format", "json", "--", "env", "A=b"],
+            SWIFT,
+        ]
+        .concat(),
+    );
     assert_eq!(run.status, Some(3), "{run:?}");
     let json: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(json["rehearsal"]["nnodes"], 3);
-    let told = json["rehearsal"]["events"].as_array().unwrap().iter().find(|event| event["event"] == "start").unwrap();
+    let told = json["rehearsal"]["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|event| event["event"] == "start")
+        .unwrap();
     assert_eq!(
-        (&told["A"], &told["spec"]["nnodes"], &told["spec"]["nproc_per_node"]),
+        (
+            &told["A"],
+            &told["spec"]["nnodes"],
+            &told["spec"]["nproc_per_node"]
+        ),
         (&"b".into(), &3.into(), &8.into())
     );
     assert_eq!(told["spec"]["online"], true);
     // What the launch would execute, word for word: the config is found where it says.
-    assert!(told["spec"]["argv"].to_string().contains("swift/cli/sft.py"), "{told}");
+    assert!(
+        told["spec"]["argv"]
+            .to_string()
+            .contains("swift/cli/sft.py"),
+        "{told}"
+    );
     assert_eq!(told["spec"]["argv"], json["argv"]);
 }
 
 #[test]
 fn it_ends_with_zlaunch() {
     let sandbox = sandbox("touch \"$folder/started\"; (setsid sleep 1000 &); sleep 1000");
-    let folders = || fs::read_dir(sandbox.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL].into_iter().filter(|signal| !is_ignored(*signal)) {
+    let folders = || {
+        fs::read_dir(sandbox.path("tmp"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL]
+        .into_iter()
+        .filter(|signal| !is_ignored(*signal))
+    {
         let mut command = sandbox.command([&["rehearse"], OPTIONS, &["--"], SWIFT].concat());
         let mut zlaunch = start(command.stdout(Stdio::null()).stderr(Stdio::null()));
-        until("started", || folders().iter().any(|folder| folder.join("started").exists()));
+        until("started", || {
+            folders()
+                .iter()
+                .any(|folder| folder.join("started").exists())
+        });
         kill(Pid::from_raw(zlaunch.id().cast_signed()), signal).unwrap();
         assert_eq!(zlaunch.wait().unwrap().signal(), Some(signal as i32));
         until("removed", || folders().is_empty());
@@ -264,12 +366,25 @@ fn it_ends_with_zlaunch() {
 /// `tests/real/hostile.py`, with any Python that is here.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn hostile(names: &[&str]) {
-    let python = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|it| Path::new(it).exists());
-    let Some(python) = python else { return eprintln!("skipped: there is no python3 here") };
+    let python = ["/usr/bin/python3", "/usr/local/bin/python3"]
+        .into_iter()
+        .find(|it| Path::new(it).exists());
+    let Some(python) = python else {
+        return eprintln!("skipped: there is no python3 here");
+    };
     let mut command = Command::new(python);
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/hostile.py")).args(["--bin", ZLAUNCH]).args(names);
+    command
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/real/hostile.py"
+        ))
+        .args(["--bin", ZLAUNCH])
+        .args(names);
     let run = Run::of(command.env("PYTHONDONTWRITEBYTECODE", "1"));
-    run.stdout.lines().filter(|line| line.starts_with("skipped")).for_each(|line| eprintln!("{line}"));
+    run.stdout
+        .lines()
+        .filter(|line| line.starts_with("skipped"))
+        .for_each(|line| eprintln!("{line}"));
     assert_eq!(run.status, Some(0), "{run:?}");
 }
 
@@ -280,7 +395,13 @@ fn a_hostile_script_changes_nothing_and_reaches_nobody() {
 
 #[test]
 fn a_hostile_script_leaves_nothing_behind() {
-    hostile(&["sandboxed, timeout", "sandboxed, SIGINT", "sandboxed, SIGTERM", "sandboxed, SIGKILL", "left-overs"]);
+    hostile(&[
+        "sandboxed, timeout",
+        "sandboxed, SIGINT",
+        "sandboxed, SIGTERM",
+        "sandboxed, SIGKILL",
+        "left-overs",
+    ]);
 }
 
 #[test]

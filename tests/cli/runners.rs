@@ -19,10 +19,27 @@ fn several() -> Sandbox {
 #[test]
 fn plain_words_pass_and_what_a_shell_would_change_is_refused() {
     let sandbox = several();
-    let words =
-        ["--a=b", "two words", "{\"a\": 1}", "it's here", "[1,2]", "数据", "a@b:c,d+e", "!x", "^a", "-", "100 (a)"];
-    sandbox.launch(HOSTS, &[SCRIPT, &words].concat()).succeeded();
-    assert!(sandbox.recorded().ends_with(&words.map(OsString::from)), "{:?}", sandbox.recorded());
+    let words = [
+        "--a=b",
+        "two words",
+        "{\"a\": 1}",
+        "it's here",
+        "[1,2]",
+        "数据",
+        "a@b:c,d+e",
+        "!x",
+        "^a",
+        "-",
+        "100 (a)",
+    ];
+    sandbox
+        .launch(HOSTS, &[SCRIPT, &words].concat())
+        .succeeded();
+    assert!(
+        sandbox.recorded().ends_with(&words.map(OsString::from)),
+        "{:?}",
+        sandbox.recorded()
+    );
     let odd = [
         "{\"a\":1}",
         "$(touch x)",
@@ -39,16 +56,41 @@ fn plain_words_pass_and_what_a_shell_would_change_is_refused() {
         "a;b",
         "a&b",
     ];
-    for word in
-        odd.iter().chain(&["a|b", ">x", "<x", "(", ")", "#", "100%", "%n %h", "two\nlines", "a\tb", "{a,b}", "=ls"])
-    {
-        let run = sandbox.launch(&[HOSTS, &["-n"]].concat(), &[SCRIPT, &["--a", word]].concat());
-        run.refused(&["would be read by the shell on every machine", "--> the command", "drop --hostfile"]);
+    for word in odd.iter().chain(&[
+        "a|b",
+        ">x",
+        "<x",
+        "(",
+        ")",
+        "#",
+        "100%",
+        "%n %h",
+        "two\nlines",
+        "a\tb",
+        "{a,b}",
+        "=ls",
+    ]) {
+        let run = sandbox.launch(
+            &[HOSTS, &["-n"]].concat(),
+            &[SCRIPT, &["--a", word]].concat(),
+        );
+        run.refused(&[
+            "would be read by the shell on every machine",
+            "--> the command",
+            "drop --hostfile",
+        ]);
     }
     // DeepSpeed quotes no script, whatever is in it.
-    sandbox.launch(HOSTS, &["python", "train it.py"]).refused(&["`train it.py` would be read by the shell"]);
+    sandbox
+        .launch(HOSTS, &["python", "train it.py"])
+        .refused(&["`train it.py` would be read by the shell"]);
     // On one machine, the runner starts the ranks without a shell.
-    sandbox.launch(&[HOSTS, &["--include", "h0"]].concat(), &[SCRIPT, &odd].concat()).succeeded();
+    sandbox
+        .launch(
+            &[HOSTS, &["--include", "h0"]].concat(),
+            &[SCRIPT, &odd].concat(),
+        )
+        .succeeded();
     assert!(sandbox.recorded().ends_with(&odd.map(OsString::from)));
 }
 
@@ -56,12 +98,22 @@ fn plain_words_pass_and_what_a_shell_would_change_is_refused() {
 fn a_choice_among_the_machines_is_judged() {
     let sandbox = several();
     for (options, says, help) in [
-        ("--include h0 --exclude h1", "`--include` cannot be used with `--exclude`", "drop one of them"),
-        ("--include h0:0-1", "`h0` has no GPU `0-1`", "it has 0,1; write a range such as 0-3 as 0,1,2,3"),
+        (
+            "--include h0 --exclude h1",
+            "`--include` cannot be used with `--exclude`",
+            "drop one of them",
+        ),
+        (
+            "--include h0:0-1",
+            "`h0` has no GPU `0-1`",
+            "it has 0,1; write a range such as 0-3 as 0,1,2,3",
+        ),
         ("--include h0:2", "`h0` has no GPU `2`", "it has 0,1"),
     ] {
         let options: Vec<&str> = HOSTS.iter().copied().chain(options.split(' ')).collect();
-        sandbox.launch(&options, SCRIPT).refused(&[says, &format!("  help: {help}\n")]);
+        sandbox
+            .launch(&options, SCRIPT)
+            .refused(&[says, &format!("  help: {help}\n")]);
     }
 }
 
@@ -70,26 +122,55 @@ fn only_pdsh_reaches_the_machines() {
     let sandbox = several();
     for name in ["openmpi", "mpich", "impi", "slurm", "mvapich"] {
         let extra = format!("--launcher-arg=--launcher={name}");
-        sandbox.launch(&[HOSTS, &[&extra]].concat(), SCRIPT).refused(&["through pdsh only", "mpirun or srun in front"]);
+        sandbox
+            .launch(&[HOSTS, &[&extra]].concat(), SCRIPT)
+            .refused(&["through pdsh only", "mpirun or srun in front"]);
         // One machine is not reached through anything.
-        sandbox.launch(&[HOSTS, &["--include", "h0", &extra]].concat(), SCRIPT).succeeded();
+        sandbox
+            .launch(&[HOSTS, &["--include", "h0", &extra]].concat(), SCRIPT)
+            .succeeded();
     }
-    sandbox.launch(&[HOSTS, &["--launcher-arg=--launcher=PDSH"]].concat(), SCRIPT).succeeded();
+    sandbox
+        .launch(
+            &[HOSTS, &["--launcher-arg=--launcher=PDSH"]].concat(),
+            SCRIPT,
+        )
+        .succeeded();
     assert!(sandbox.recorded_env().contains_key("DS_ENV_FILE"));
-    sandbox.launch(&[HOSTS, &["--launcher-arg=--no_ssh"]].concat(), SCRIPT).succeeded();
+    sandbox
+        .launch(&[HOSTS, &["--launcher-arg=--no_ssh"]].concat(), SCRIPT)
+        .succeeded();
     assert!(!sandbox.recorded_env().contains_key("DS_ENV_FILE"));
 }
 
 #[test]
 fn secrets_and_values_that_a_shell_would_change_are_in_a_file() {
     let mut sandbox = several();
-    sandbox.var("MLFLOW_TRACKING_TOKEN", "of-mlflow").var("NCCL_ODD", "a \"b\"").var("PYTHONPATH", "/x y");
+    sandbox
+        .var("MLFLOW_TRACKING_TOKEN", "of-mlflow")
+        .var("NCCL_ODD", "a \"b\"")
+        .var("PYTHONPATH", "/x y");
     sandbox.file(".deepspeed_env", "OWN=$HOME/x\nOWN_TOKEN=of-the-file\n");
-    let options = [HOSTS, &["--env", "ODD=$a \"b\" %n", "--env", "ENDS= x ", "--env", "MORE=a 'b' ^c"]].concat();
+    let options = [
+        HOSTS,
+        &[
+            "--env",
+            "ODD=$a \"b\" %n",
+            "--env",
+            "ENDS= x ",
+            "--env",
+            "MORE=a 'b' ^c",
+        ],
+    ]
+    .concat();
     let options = [&options[..], &["--env", "HF_TOKEN=of-a-flag"]].concat();
     sandbox.launch(&options, SCRIPT).succeeded();
     let text = fs::read_to_string(&sandbox.recorded_env()["DS_ENV_FILE"]).unwrap();
-    for line in ["OWN=$HOME/x", "MORE=a 'b' ^c", &format!("PYTHONPATH={}:/x y", sandbox.cwd().display())] {
+    for line in [
+        "OWN=$HOME/x",
+        "MORE=a 'b' ^c",
+        &format!("PYTHONPATH={}:/x y", sandbox.cwd().display()),
+    ] {
         assert!(text.lines().any(|it| it == line), "{line}: {text}");
     }
     for (name, value) in [
@@ -109,7 +190,10 @@ fn secrets_and_values_that_a_shell_would_change_are_in_a_file() {
     sandbox.installed("deepspeed", "0.14.5");
     sandbox.launch(&options, SCRIPT).succeeded();
     let text = fs::read_to_string(&sandbox.recorded_env()["DS_ENV_FILE"]).unwrap();
-    assert!(text.contains("MORE=\"$(sed") && text.contains("HF_TOKEN=\"$(sed"), "{text}");
+    assert!(
+        text.contains("MORE=\"$(sed") && text.contains("HF_TOKEN=\"$(sed"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -118,16 +202,24 @@ fn what_deepspeed_does_not_quote_is_refused() {
     for (options, place) in [
         (&["--master-addr", "$(id)"][..], "--master-addr"),
         (&["--launcher-arg=--venv_script=a; b"], "--venv_script"),
-        (&["--launcher-arg=--enable_each_rank_log=a b"], "--enable_each_rank_log"),
+        (
+            &["--launcher-arg=--enable_each_rank_log=a b"],
+            "--enable_each_rank_log",
+        ),
     ] {
-        sandbox.launch(&[HOSTS, options].concat(), SCRIPT).refused(&["shell on every machine", place]);
+        sandbox
+            .launch(&[HOSTS, options].concat(), SCRIPT)
+            .refused(&["shell on every machine", place]);
     }
     let folder = sandbox.path("cwd/a b");
     fs::create_dir(&folder).unwrap();
     let words = ["--hostfile", "../hosts", "--", "python", "x.py"];
     let output = output(sandbox.command(words).current_dir(&folder));
     assert_eq!(output.status.code(), Some(125), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("the current folder"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("the current folder"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -141,8 +233,14 @@ fn a_command_of_deepspeed_is_kept_and_its_words_are_judged() {
     };
     for word in ["{\"a\":1}", "$x", "", "a;b", "$x y", "it's"] {
         assert!(judged("deepspeed --hostfile hosts", word), "{word}");
-        assert!(!judged("deepspeed --hostfile one", word) && !judged("deepspeed --num_gpus 2", word), "{word}");
-        assert!(!judged("deepspeed --hostfile hosts --launcher openmpi", word), "{word}");
+        assert!(
+            !judged("deepspeed --hostfile one", word) && !judged("deepspeed --num_gpus 2", word),
+            "{word}"
+        );
+        assert!(
+            !judged("deepspeed --hostfile hosts --launcher openmpi", word),
+            "{word}"
+        );
     }
     for word in ["a", "{\"a\": 1}", "'{\"a\":1}'", "[1,2]", "a b"] {
         assert!(!judged("deepspeed --hostfile hosts", word), "{word}");

@@ -15,10 +15,13 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use zlaunch::testing::cli::{self, Asked, TOOLS};
-use zlaunch::testing::{Format, Host, Plan, Problem, in_json, refused_json, secrets::Secrets, write};
+use zlaunch::testing::{
+    Format, Host, Plan, Problem, in_json, refused_json, secrets::Secrets, write,
+};
 
 pub(crate) use crate::fake::{
-    SYSTEM, Sandbox, Share, executable, mode, output, pipe, plant, safetensors, side_by_side, start, starting,
+    SYSTEM, Sandbox, Share, executable, mode, output, pipe, plant, safetensors, side_by_side,
+    start, starting,
 };
 
 pub(crate) const ZLAUNCH: &str = env!("CARGO_BIN_EXE_zlaunch");
@@ -40,13 +43,21 @@ impl Sandbox {
     /// A sandbox whose paths have the same length everywhere, because printed lines break by their length. zlaunch is in
     /// `bin` there.
     pub(crate) fn of_documents() -> Self {
-        let folder = tempfile::Builder::new().prefix("zl.").rand_bytes(6).tempdir_in("/tmp").unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("zl.")
+            .rand_bytes(6)
+            .tempdir_in("/tmp")
+            .unwrap();
         let sandbox = Self::bare_in(folder).with_trainers();
         let program = sandbox.path("bin/zlaunch");
         fs::create_dir(sandbox.path("bin")).unwrap();
         if fs::hard_link(ZLAUNCH, &program).is_err() {
             // By another process, see `starting`.
-            assert!(output(Command::new("cp").args([Path::new(ZLAUNCH), &program])).status.success());
+            assert!(
+                output(Command::new("cp").args([Path::new(ZLAUNCH), &program]))
+                    .status
+                    .success()
+            );
         }
         sandbox
     }
@@ -55,7 +66,11 @@ impl Sandbox {
     pub(crate) fn inside(&self, program: impl AsRef<OsStr>) -> Command {
         stop_ignoring_hangup();
         let mut command = Command::new(program);
-        command.env_clear().envs(self.variables()).current_dir(self.cwd()).stdin(Stdio::null());
+        command
+            .env_clear()
+            .envs(self.variables())
+            .current_dir(self.cwd())
+            .stdin(Stdio::null());
         command
     }
 
@@ -82,10 +97,18 @@ impl Sandbox {
         let words = words.into_iter().map(|word| word.as_ref().to_os_string());
         let words = std::iter::once("zlaunch".into()).chain(words).collect();
         // The tests may run under `nohup`.
-        let mut host = Host { words, ignores_hangup: false, ..Host::read() };
+        let mut host = Host {
+            words,
+            ignores_hangup: false,
+            ..Host::read()
+        };
         host.cwd = self.cwd();
         host.env = self.variables().clone();
-        host.env.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
+        host.env.extend(
+            variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
         let secrets = Secrets::of(&host);
         // A plan may ask for the address of a machine.
         let _starting = starting();
@@ -103,7 +126,12 @@ impl Sandbox {
             Ok(Some(launch)) => Plan::new(&launch, &host),
         };
         match planned {
-            Ok(plan) => Run::inside(0, plan.render(Format::Json, &secrets), &plan.diagnostics, &secrets),
+            Ok(plan) => Run::inside(
+                0,
+                plan.render(Format::Json, &secrets),
+                &plan.diagnostics,
+                &secrets,
+            ),
             Err(problems) => {
                 let json = secrets.printed(refused_json(&problems));
                 Run::inside(problems[0].status, json, &problems, &secrets)
@@ -112,13 +140,21 @@ impl Sandbox {
     }
 
     /// A script of the shell in which `"$0" "$@"` is zlaunch with these words.
-    pub(crate) fn shell_command<W: AsRef<OsStr>>(&self, script: &str, words: impl IntoIterator<Item = W>) -> Command {
+    pub(crate) fn shell_command<W: AsRef<OsStr>>(
+        &self,
+        script: &str,
+        words: impl IntoIterator<Item = W>,
+    ) -> Command {
         let mut shell = self.inside("/bin/sh");
         shell.args(["-c", script, ZLAUNCH]).args(words);
         shell
     }
 
-    pub(crate) fn shell<W: AsRef<OsStr>>(&self, script: &str, words: impl IntoIterator<Item = W>) -> Run {
+    pub(crate) fn shell<W: AsRef<OsStr>>(
+        &self,
+        script: &str,
+        words: impl IntoIterator<Item = W>,
+    ) -> Run {
         Run::of(&mut self.shell_command(script, words))
     }
 
@@ -128,7 +164,11 @@ impl Sandbox {
     }
 
     pub(crate) fn script_with(&self, script: &str, variables: &[(&str, &str)]) -> Run {
-        Run::of(self.inside("/bin/sh").args(["-c", script]).envs(variables.iter().copied()))
+        Run::of(
+            self.inside("/bin/sh")
+                .args(["-c", script])
+                .envs(variables.iter().copied()),
+        )
     }
 
     /// Options of zlaunch, then a command.
@@ -139,7 +179,16 @@ impl Sandbox {
     /// The plan of a dry run.
     #[track_caller]
     pub(crate) fn plan(&self, options: &[&str], command: &[&str]) -> Value {
-        self.answer([&["--dry-run", "--format", "json"], options, &["--"], command].concat()).json()
+        self.answer(
+            [
+                &["--dry-run", "--format", "json"],
+                options,
+                &["--"],
+                command,
+            ]
+            .concat(),
+        )
+        .json()
     }
 
     /// The final config of a dry run on two ranks.
@@ -150,7 +199,10 @@ impl Sandbox {
 
     /// The script that a dry run prints.
     pub(crate) fn printed_script(&self, options: &[&str], command: &[&str]) -> Run {
-        self.launch(&[&["--dry-run", "--format", "shell"], options].concat(), command)
+        self.launch(
+            &[&["--dry-run", "--format", "shell"], options].concat(),
+            command,
+        )
     }
 
     /// What the interpreter was executed with.
@@ -160,8 +212,12 @@ impl Sandbox {
 
     pub(crate) fn recorded_env(&self) -> BTreeMap<String, String> {
         let words = words(&fs::read(self.path("record/env")).unwrap());
-        let pairs = words.iter().filter_map(|word| word.to_str()?.split_once('='));
-        pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect()
+        let pairs = words
+            .iter()
+            .filter_map(|word| word.to_str()?.split_once('='));
+        pairs
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect()
     }
 
     pub(crate) fn executed(&self) -> bool {
@@ -192,12 +248,16 @@ fn stop_ignoring_hangup() {
 
 fn words(bytes: &[u8]) -> Vec<OsString> {
     let text = bytes.strip_suffix(b"\0").unwrap_or(bytes);
-    text.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
+    text.split(|b| *b == 0)
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect()
 }
 
 /// The value of `--name` in an argv.
 pub(crate) fn option<'a>(argv: &'a [OsString], name: &str) -> Option<&'a OsStr> {
-    let at = argv.iter().rposition(|word| word.as_bytes() == name.as_bytes())?;
+    let at = argv
+        .iter()
+        .rposition(|word| word.as_bytes() == name.as_bytes())?;
     argv.get(at + 1).map(OsString::as_os_str)
 }
 
@@ -230,8 +290,9 @@ pub(crate) struct Run {
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let (headline, stderr): (Vec<_>, Vec<_>) =
-            stderr.split_inclusive('\n').partition(|line| line.starts_with("zlaunch: "));
+        let (headline, stderr): (Vec<_>, Vec<_>) = stderr
+            .split_inclusive('\n')
+            .partition(|line| line.starts_with("zlaunch: "));
         Run {
             status: output.status.code(),
             signal: output.status.signal(),
@@ -252,8 +313,15 @@ impl Run {
     fn inside(status: u8, stdout: Vec<u8>, problems: &[Problem], secrets: &Secrets) -> Self {
         let mut stderr = anstream::StripStream::new(Vec::new());
         write(problems, secrets, None, &mut stderr);
-        let [stdout, stderr] = [stdout, stderr.into_inner()].map(|bytes| String::from_utf8(bytes).unwrap());
-        Run { status: Some(i32::from(status)), signal: None, stdout, stderr, headline: String::new() }
+        let [stdout, stderr] =
+            [stdout, stderr.into_inner()].map(|bytes| String::from_utf8(bytes).unwrap());
+        Run {
+            status: Some(i32::from(status)),
+            signal: None,
+            stdout,
+            stderr,
+            headline: String::new(),
+        }
     }
 
     #[track_caller]
@@ -264,7 +332,11 @@ impl Run {
     /// Succeeded without a word on standard error.
     #[track_caller]
     pub(crate) fn succeeded_silently(&self) {
-        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+        assert_eq!(
+            (self.status, self.stderr.as_str()),
+            (Some(0), ""),
+            "{self:?}"
+        );
     }
 
     /// The plan or the report that was printed.
@@ -285,12 +357,18 @@ impl Run {
     pub(crate) fn refused(&self, words: &[&str]) {
         assert_eq!(self.status, Some(125), "{self:?}");
         assert!(
-            self.stderr.starts_with("error") && self.stderr.contains("  --> ") && self.stderr.contains("  help: "),
+            self.stderr.starts_with("error")
+                && self.stderr.contains("  --> ")
+                && self.stderr.contains("  help: "),
             "{self:?}"
         );
         assert!(!self.stderr.contains("panicked"), "{self:?}");
         for word in words {
-            assert!(self.stderr.contains(word), "{word} is missing in: {}", self.stderr);
+            assert!(
+                self.stderr.contains(word),
+                "{word} is missing in: {}",
+                self.stderr
+            );
         }
     }
 }
@@ -301,15 +379,27 @@ pub(crate) fn free_port() -> (String, [TcpStream; 2]) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let ours = TcpStream::connect(address).unwrap();
-    (address.port().to_string(), [ours, listener.accept().unwrap().0])
+    (
+        address.port().to_string(),
+        [ours, listener.accept().unwrap().0],
+    )
 }
 
 /// What a program prints on a terminal with so many columns.
 pub(crate) fn on_terminal(mut command: Command, columns: u16) -> String {
-    let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize {
+        ws_row: 40,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
     let pty = openpty(Some(&size), None).unwrap();
     let end = |end: &std::os::fd::OwnedFd| Stdio::from(end.try_clone().unwrap());
-    command.env("TERM", "xterm-256color").stdin(Stdio::null()).stdout(end(&pty.slave)).stderr(end(&pty.slave));
+    command
+        .env("TERM", "xterm-256color")
+        .stdin(Stdio::null())
+        .stdout(end(&pty.slave))
+        .stderr(end(&pty.slave));
     let mut child = start(&mut command);
     drop((command, pty.slave));
     let mut seen = Vec::new();
@@ -321,6 +411,12 @@ pub(crate) fn on_terminal(mut command: Command, columns: u16) -> String {
 
 pub(crate) fn without_colours(shown: &str) -> String {
     let parts = shown.split("\x1b[").enumerate();
-    let plain = parts.map(|(at, part)| if at == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) });
+    let plain = parts.map(|(at, part)| {
+        if at == 0 {
+            part
+        } else {
+            part.split_once('m').map_or("", |(_, rest)| rest)
+        }
+    });
     plain.collect()
 }

@@ -17,7 +17,10 @@ fn script(sandbox: &Sandbox, options: &[&str], command: &[&str], secrets: &[&str
 
 fn silent(run: &Run, secrets: &[&str]) {
     for secret in secrets {
-        assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{secret}: {run:?}");
+        assert!(
+            !run.stdout.contains(secret) && !run.stderr.contains(secret),
+            "{secret}: {run:?}"
+        );
     }
 }
 
@@ -25,7 +28,14 @@ fn silent(run: &Run, secrets: &[&str]) {
 fn a_script_for_several_machines_writes_their_variables() {
     let sandbox = Sandbox::new();
     sandbox.file("hosts", "h0 slots=2\nh1 slots=2\n");
-    let options = ["--hostfile", "hosts", "--env", "HF_TOKEN=abc abcabc", "--env", "NCCL_DEBUG=INFO"];
+    let options = [
+        "--hostfile",
+        "hosts",
+        "--env",
+        "HF_TOKEN=abc abcabc",
+        "--env",
+        "NCCL_DEBUG=INFO",
+    ];
     let command = ["python", "x.py"];
     sandbox.launch(&options, &command).succeeded();
     let argv = sandbox.recorded();
@@ -33,34 +43,73 @@ fn a_script_for_several_machines_writes_their_variables() {
     let text = std::fs::read_to_string(&carried).unwrap();
     std::fs::remove_file(&carried).unwrap();
     // The arguments of pdsh and DeepSpeed's log have the value of each line, so a secret is in a file of its own.
-    let (_, apart) = text.split_once("HF_TOKEN=$(sed -n 's/^HF_TOKEN[=]//p' ").unwrap();
+    let (_, apart) = text
+        .split_once("HF_TOKEN=$(sed -n 's/^HF_TOKEN[=]//p' ")
+        .unwrap();
     let apart = apart.split_once(' ').unwrap().0;
-    assert_eq!(std::fs::read_to_string(apart).unwrap(), "HF_TOKEN=abc abcabc\n");
-    assert_eq!(std::fs::metadata(apart).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::read_to_string(apart).unwrap(),
+        "HF_TOKEN=abc abcabc\n"
+    );
+    assert_eq!(
+        std::fs::metadata(apart).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     std::fs::remove_file(apart).unwrap();
     let script = script(&sandbox, &options, &command, &["abcabc"]);
     sandbox.forget_execution();
     assert_ne!(sandbox.script(&script).status, Some(0), "{script}");
     assert!(!sandbox.executed());
-    sandbox.script_with(&script, &[("HF_TOKEN", "abc abcabc")]).succeeded();
+    sandbox
+        .script_with(&script, &[("HF_TOKEN", "abc abcabc")])
+        .succeeded();
     assert_eq!(sandbox.recorded(), argv);
     assert_eq!(std::fs::read_to_string(&carried).unwrap(), text);
-    assert_eq!(std::fs::read_to_string(apart).unwrap(), "HF_TOKEN=abc abcabc\n");
+    assert_eq!(
+        std::fs::read_to_string(apart).unwrap(),
+        "HF_TOKEN=abc abcabc\n"
+    );
 }
 
 #[test]
 fn a_script_never_takes_another_value_for_one_it_asks_for() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("HF_TOKEN", "oldoldold").var("WANDB_API_KEY", "envvalue1").var("OLD_TOKEN", "older1");
-    let more = ["--env", "HF_TOKEN=newnewnew", "--env", "OUR_TOKEN=ours-1", "--unset-env", "OLD_TOKEN"];
+    sandbox
+        .var("HF_TOKEN", "oldoldold")
+        .var("WANDB_API_KEY", "envvalue1")
+        .var("OLD_TOKEN", "older1");
+    let more = [
+        "--env",
+        "HF_TOKEN=newnewnew",
+        "--env",
+        "OUR_TOKEN=ours-1",
+        "--unset-env",
+        "OLD_TOKEN",
+    ];
     let options: Vec<&str> = RANKS.iter().chain(&more).copied().collect();
     let words = "--wandb_api_key argvalue1 --old oldoldold --key2 envvalue1 --a https://u:pw1@h --b https://u:pw2@h \
         --2_token startsso --our_token ours-1 --x_token ours-1 --old_token older1 ZLAUNCH_TOKEN=abcde \
         --num_key_value_heads 8 --calculate_per_token_loss true --primary_key id";
-    let command: Vec<&str> = ["python", "x.py"].into_iter().chain(words.split_whitespace()).collect();
+    let command: Vec<&str> = ["python", "x.py"]
+        .into_iter()
+        .chain(words.split_whitespace())
+        .collect();
     sandbox.launch(&options, &command).succeeded();
-    let (argv, token) = (sandbox.recorded(), sandbox.recorded_env()["HF_TOKEN"].clone());
-    let secrets = ["oldoldold", "newnewnew", "envvalue1", "argvalue1", "pw1", "pw2", "startsso", "ours-1", "older1"];
+    let (argv, token) = (
+        sandbox.recorded(),
+        sandbox.recorded_env()["HF_TOKEN"].clone(),
+    );
+    let secrets = [
+        "oldoldold",
+        "newnewnew",
+        "envvalue1",
+        "argvalue1",
+        "pw1",
+        "pw2",
+        "startsso",
+        "ours-1",
+        "older1",
+    ];
     let script = script(&sandbox, &options, &command, &secrets);
     assert_ne!(sandbox.script(&script).status, Some(0), "{script}");
     // The host's own variables are there; the others are asked for under names of their own.
@@ -78,7 +127,10 @@ fn a_script_never_takes_another_value_for_one_it_asks_for() {
     ];
     sandbox.script_with(&script, &given).succeeded();
     assert_eq!(sandbox.recorded(), argv, "{script}");
-    assert_eq!((sandbox.recorded_env()["HF_TOKEN"].as_str(), token.as_str()), ("newnewnew", "newnewnew"));
+    assert_eq!(
+        (sandbox.recorded_env()["HF_TOKEN"].as_str(), token.as_str()),
+        ("newnewnew", "newnewnew")
+    );
 }
 
 #[test]
@@ -86,9 +138,19 @@ fn a_config_in_the_words_is_not_repeated_in_a_warning() {
     let sandbox = Sandbox::new();
     let config = r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1},
         "comet": {"enabled": true, "api_key" : "S3cretValue42"}}"#;
-    let own: Vec<&str> = SWIFT.iter().chain(&["--deepspeed", "zero2"]).copied().collect();
+    let own: Vec<&str> = SWIFT
+        .iter()
+        .chain(&["--deepspeed", "zero2"])
+        .copied()
+        .collect();
     for command in [own.as_slice(), &["sh", "x"]] {
-        let run = sandbox.run(["-n", "--deepspeed", config].iter().chain(RANKS).chain(&["--"]).chain(command));
+        let run = sandbox.run(
+            ["-n", "--deepspeed", config]
+                .iter()
+                .chain(RANKS)
+                .chain(&["--"])
+                .chain(command),
+        );
         assert!(run.stderr.contains("***"), "{run:?}");
         silent(&run, &["S3cretValue42"]);
     }
@@ -98,10 +160,18 @@ fn a_config_in_the_words_is_not_repeated_in_a_warning() {
 fn an_error_about_a_value_does_not_repeat_it() {
     let sandbox = Sandbox::new();
     sandbox.file("mine.json", r#"{"comet": {"api_key": ["S3cr"]}}"#);
-    for options in [&["--deepspeed", "zero2", "--set", r#"comet.api_key=["S3cr"]"#][..], &["--deepspeed", "mine.json"]]
-    {
-        let run = sandbox.launch(&options.iter().chain(RANKS).copied().collect::<Vec<_>>(), SWIFT);
-        assert!(run.stderr.contains("`comet.api_key` is [\"***\"]"), "{run:?}");
+    for options in [
+        &["--deepspeed", "zero2", "--set", r#"comet.api_key=["S3cr"]"#][..],
+        &["--deepspeed", "mine.json"],
+    ] {
+        let run = sandbox.launch(
+            &options.iter().chain(RANKS).copied().collect::<Vec<_>>(),
+            SWIFT,
+        );
+        assert!(
+            run.stderr.contains("`comet.api_key` is [\"***\"]"),
+            "{run:?}"
+        );
         silent(&run, &["S3cr\""]);
     }
 }
@@ -123,8 +193,21 @@ fn secrets_that_are_not_utf8_are_hidden_too() {
     let sandbox = Sandbox::new();
     let word = OsStr::from_bytes(b"--hub_token=S3cr\xff").to_os_string();
     for format in ["text", "json", "shell"] {
-        let words = ["-n", "--format", format, "--nproc-per-node", "2", "--", "python", "x.py"].map(OsString::from);
-        silent(&sandbox.run(words.into_iter().chain([word.clone()])), &["S3cr"]);
+        let words = [
+            "-n",
+            "--format",
+            format,
+            "--nproc-per-node",
+            "2",
+            "--",
+            "python",
+            "x.py",
+        ]
+        .map(OsString::from);
+        silent(
+            &sandbox.run(words.into_iter().chain([word.clone()])),
+            &["S3cr"],
+        );
     }
 }
 
@@ -256,7 +339,11 @@ fn planted(text: &str, secrets: &mut Vec<String>) -> String {
     let mut planted = parts.next().unwrap_or_default().to_string();
     for part in parts {
         // A number for JSON, which has no letters.
-        let number = if planted.ends_with("90210") { "" } else { "Pl4nt" };
+        let number = if planted.ends_with("90210") {
+            ""
+        } else {
+            "Pl4nt"
+        };
         secrets.push(format!("{number}{}07", 1000 + secrets.len()));
         planted += &format!("{}{part}", secrets[secrets.len() - 1]);
     }
@@ -264,13 +351,24 @@ fn planted(text: &str, secrets: &mut Vec<String>) -> String {
 }
 
 fn planted_words(texts: &[&str], secrets: &mut Vec<String>) -> Vec<String> {
-    texts.iter().flat_map(|text| planted(text, secrets).split('|').map(str::to_string).collect::<Vec<_>>()).collect()
+    texts
+        .iter()
+        .flat_map(|text| {
+            planted(text, secrets)
+                .split('|')
+                .map(str::to_string)
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 /// The secrets that any of these runs and files show.
 fn shown(texts: &[(String, String)], secrets: &[String]) -> Vec<String> {
     let found = texts.iter().flat_map(|(name, text)| {
-        secrets.iter().filter(|secret| text.contains(*secret)).map(move |secret| format!("{secret} in {name}"))
+        secrets
+            .iter()
+            .filter(|secret| text.contains(*secret))
+            .map(move |secret| format!("{secret} in {name}"))
     });
     found.collect()
 }
@@ -279,7 +377,11 @@ fn shown(texts: &[(String, String)], secrets: &[String]) -> Vec<String> {
 fn everything(sandbox: &Sandbox, options: &[String], command: &[String]) -> Vec<(String, String)> {
     let words = |first: &[&str]| -> Vec<String> {
         let first = first.iter().map(ToString::to_string);
-        first.chain(options.iter().cloned()).chain(["--".to_string()]).chain(command.iter().cloned()).collect()
+        first
+            .chain(options.iter().cloned())
+            .chain(["--".to_string()])
+            .chain(command.iter().cloned())
+            .collect()
     };
     let mut texts = Vec::new();
     sandbox.run(words(&["--record", "rec"])).succeeded();
@@ -302,7 +404,10 @@ fn everything(sandbox: &Sandbox, options: &[String], command: &[String]) -> Vec<
         texts.push((verb.join(" "), run.stdout + &run.stderr + &run.headline));
     }
     for name in ["launch.json", "launch.sh", "config.json"] {
-        texts.push((name.to_string(), std::fs::read_to_string(sandbox.cwd().join("rec").join(name)).unwrap()));
+        texts.push((
+            name.to_string(),
+            std::fs::read_to_string(sandbox.cwd().join("rec").join(name)).unwrap(),
+        ));
     }
     texts
 }
@@ -317,14 +422,20 @@ fn no_secret_of_any_kind_is_shown() {
         sandbox.var(name, value);
     }
     sandbox.file("mine.json", planted(IN_CONFIG, &mut secrets));
-    let mut options = planted_words(&["--nproc-per-node|2|--deepspeed|mine.json|--allow|ignored-key"], &mut secrets);
+    let mut options = planted_words(
+        &["--nproc-per-node|2|--deepspeed|mine.json|--allow|ignored-key"],
+        &mut secrets,
+    );
     options.extend(planted_words(IN_OPTIONS, &mut secrets));
     let mut command = planted_words(&["python|train.py", OPEN], &mut secrets);
     command.extend(planted_words(IN_WORDS, &mut secrets));
     assert!(secrets.len() > 100);
     let texts = everything(&sandbox, &options, &command);
     assert_eq!(shown(&texts, &secrets), [""; 0]);
-    for (name, text) in texts.iter().filter(|(name, _)| name.starts_with("-n --format") || name.starts_with("launch")) {
+    for (name, text) in texts
+        .iter()
+        .filter(|(name, _)| name.starts_with("-n --format") || name.starts_with("launch"))
+    {
         for word in OPEN.split('|') {
             assert!(text.contains(word), "{word} is not in {name}");
         }
@@ -336,10 +447,25 @@ fn no_secret_of_a_run_file_is_shown() {
     let sandbox = Sandbox::new();
     let mut secrets = Vec::new();
     sandbox.file("run.yaml", planted(IN_RUN_FILE, &mut secrets));
-    sandbox.file("broken.yaml", planted("hub_token: §: §\nmodel: [\n", &mut secrets));
-    sandbox.file("run.json", planted(r#"{"hub_token": "§", "a": ["--token", "§"], "password": "x y"}"#, &mut secrets));
-    sandbox.file("broken.json", planted(r#"{"api_key": "§", "hub_token": §}"#, &mut secrets));
-    sandbox.file("acc.yaml", planted("hub_token: §\nfoo: bar\nnum_processes: 2\n", &mut secrets));
+    sandbox.file(
+        "broken.yaml",
+        planted("hub_token: §: §\nmodel: [\n", &mut secrets),
+    );
+    sandbox.file(
+        "run.json",
+        planted(
+            r#"{"hub_token": "§", "a": ["--token", "§"], "password": "x y"}"#,
+            &mut secrets,
+        ),
+    );
+    sandbox.file(
+        "broken.json",
+        planted(r#"{"api_key": "§", "hub_token": §}"#, &mut secrets),
+    );
+    sandbox.file(
+        "acc.yaml",
+        planted("hub_token: §\nfoo: bar\nnum_processes: 2\n", &mut secrets),
+    );
     sandbox.put(
         "home/.config/zlaunch/templates/tt.json",
         planted(
@@ -360,13 +486,25 @@ fn no_secret_of_a_run_file_is_shown() {
         "-- accelerate launch --config_file acc.yaml train.py",
         "--patch broken.json --deepspeed zero2 -- python x.py",
     ] {
-        for verb in ["-n", "-n --format json", "-n --format shell", "check", "doctor"] {
+        for verb in [
+            "-n",
+            "-n --format json",
+            "-n --format shell",
+            "check",
+            "doctor",
+        ] {
             let run = sandbox.run(format!("{verb} --nproc-per-node 2 {command}").split(' '));
             assert!(!run.stderr.contains("panicked"), "{run:?}");
             texts.push((format!("{verb} {command}"), run.stdout + &run.stderr));
         }
     }
-    for words in ["templates tt", "explain tt", "diff tt zero2", "diff tt zero2 --format json", "check broken.json"] {
+    for words in [
+        "templates tt",
+        "explain tt",
+        "diff tt zero2",
+        "diff tt zero2 --format json",
+        "check broken.json",
+    ] {
         let run = sandbox.run(words.split(' '));
         texts.push((words.to_string(), run.stdout + &run.stderr));
     }

@@ -15,7 +15,16 @@ struct Recorded {
     env: BTreeMap<String, String>,
 }
 
-const PLAN: &[&str] = &["-n", "--format", "json", "--deepspeed", "zero3", "--set", "steps_per_print=7", "--"];
+const PLAN: &[&str] = &[
+    "-n",
+    "--format",
+    "json",
+    "--deepspeed",
+    "zero3",
+    "--set",
+    "steps_per_print=7",
+    "--",
+];
 
 impl Recorded {
     fn number(&self, name: &str) -> Option<u64> {
@@ -26,7 +35,8 @@ impl Recorded {
         let groups = self.number("SLURM_HET_SIZE").unwrap_or(0);
         let machines = |group| self.number(&format!("SLURM_JOB_NUM_NODES_HET_GROUP_{group}"));
         let all: Option<u64> = (0..groups).map(machines).sum();
-        all.filter(|all| *all > 0).or_else(|| self.number("SLURM_JOB_NUM_NODES"))
+        all.filter(|all| *all > 0)
+            .or_else(|| self.number("SLURM_JOB_NUM_NODES"))
     }
 
     /// What this task can use: the devices it was given, else those of its step on the machine.
@@ -53,7 +63,9 @@ fn recorded() -> Vec<Recorded> {
             step: text("step"),
             place: text("where"),
             host: text("host"),
-            env: variables.map(|(name, value)| (name.clone(), value.as_str().unwrap().to_string())).collect(),
+            env: variables
+                .map(|(name, value)| (name.clone(), value.as_str().unwrap().to_string()))
+                .collect(),
         }
     };
     text.lines().map(read).collect()
@@ -93,7 +105,11 @@ fn every_task_of_a_step_finds_its_place(share: &Share) {
 }
 
 fn first_host<'a>(tasks: &[&'a Recorded]) -> &'a str {
-    &tasks.iter().find(|task| task.number("SLURM_NODEID") == Some(0)).unwrap().host
+    &tasks
+        .iter()
+        .find(|task| task.number("SLURM_NODEID") == Some(0))
+        .unwrap()
+        .host
 }
 
 fn one_task_per_machine(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], machines: u64) {
@@ -103,7 +119,8 @@ fn one_task_per_machine(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], mach
     let mut worlds: BTreeSet<Option<u64>> = BTreeSet::new();
     for task in tasks {
         if machines == 1 && task.machines_of_job() > Some(1) {
-            task.plan(sandbox).refused(&["one shell of the Slurm job", "--nnodes 1"]);
+            task.plan(sandbox)
+                .refused(&["one shell of the Slurm job", "--nnodes 1"]);
             continue;
         }
         let Some(here) = task.gpus() else {
@@ -115,7 +132,16 @@ fn one_task_per_machine(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], mach
         assert_eq!(topology["nnodes"], machines, "{}", task.name);
         assert_eq!(topology["nproc_per_node"], here, "{}", task.name);
         assert_eq!(topology["master_addr"], first_host(tasks), "{}", task.name);
-        assert_eq!(plan["launcher"], if machines * here == 1 { "direct" } else { "torchrun" }, "{}", task.name);
+        assert_eq!(
+            plan["launcher"],
+            if machines * here == 1 {
+                "direct"
+            } else {
+                "torchrun"
+            },
+            "{}",
+            task.name
+        );
         gpus.insert(here);
         ranks.insert(topology["node_rank"].as_u64().unwrap());
         ports.extend(topology["master_port"].as_u64());
@@ -132,9 +158,17 @@ fn one_task_per_machine(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], mach
     }
     // The product may be given up where it holds, never said where it does not.
     let product = (gpus.len() == 1).then(|| machines * gpus.first().unwrap());
-    assert!(worlds.iter().all(|world| world.is_none() || *world == product), "{step}: {worlds:?}");
+    assert!(
+        worlds
+            .iter()
+            .all(|world| world.is_none() || *world == product),
+        "{step}: {worlds:?}"
+    );
     let heterogeneous = tasks[0].number("SLURM_HET_SIZE").is_some();
-    assert!(heterogeneous || product.is_none() || worlds.contains(&product), "{step}: {worlds:?}");
+    assert!(
+        heterogeneous || product.is_none() || worlds.contains(&product),
+        "{step}: {worlds:?}"
+    );
 }
 
 fn one_task_per_rank(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], machines: u64) {
@@ -142,7 +176,8 @@ fn one_task_per_rank(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], machine
     let mut meeting: BTreeSet<(String, String)> = BTreeSet::new();
     for task in tasks {
         if machines == 1 && task.machines_of_job() > Some(1) {
-            task.plan(sandbox).refused(&["one shell of the Slurm job", "--nnodes 1"]);
+            task.plan(sandbox)
+                .refused(&["one shell of the Slurm job", "--nnodes 1"]);
             continue;
         }
         let plan = task.plan(sandbox).json();
@@ -150,9 +185,19 @@ fn one_task_per_rank(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], machine
         let set = |name: &str| plan["env"]["set"][name].as_str().unwrap().to_string();
         assert_eq!(set("WORLD_SIZE"), tasks.len().to_string(), "{}", task.name);
         let bound = task.gpus() == Some(1);
-        let local = if bound { Some(0) } else { task.number("SLURM_LOCALID") };
+        let local = if bound {
+            Some(0)
+        } else {
+            task.number("SLURM_LOCALID")
+        };
         assert_eq!(set("LOCAL_RANK").parse().ok(), local, "{}", task.name);
-        assert!(ranks.insert(set("RANK").parse().unwrap(), &task.host).is_none(), "{}: a rank twice", task.name);
+        assert!(
+            ranks
+                .insert(set("RANK").parse().unwrap(), &task.host)
+                .is_none(),
+            "{}: a rank twice",
+            task.name
+        );
         meeting.insert((set("MASTER_ADDR"), set("MASTER_PORT")));
     }
     if ranks.is_empty() {
@@ -162,7 +207,15 @@ fn one_task_per_rank(sandbox: &Sandbox, step: &str, tasks: &[&Recorded], machine
     assert_eq!(meeting.len(), 1, "{step}: {meeting:?}");
     let address = &meeting.first().unwrap().0;
     // Whoever is rank 0 must be where the others look for it.
-    assert_eq!(address, if machines == 1 { "127.0.0.1" } else { ranks[&0] }, "{step}");
+    assert_eq!(
+        address,
+        if machines == 1 {
+            "127.0.0.1"
+        } else {
+            ranks[&0]
+        },
+        "{step}"
+    );
 }
 
 #[test]
@@ -170,16 +223,27 @@ fn steps_at_once_and_requeued_jobs_have_other_ports() {
     let sandbox = &Sandbox::new();
     let mut ports: BTreeMap<[Option<String>; 3], u64> = BTreeMap::new();
     let wanted = ["11-requeue", "29-two-steps"];
-    for task in
-        recorded().iter().filter(|task| wanted.iter().any(|name| task.name.starts_with(name)) && task.place == "step")
-    {
-        let identity = ["SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"].map(|name| task.env.get(name).cloned());
-        let port = task.plan(sandbox).json()["topology"]["master_port"].as_u64().unwrap();
+    for task in recorded().iter().filter(|task| {
+        wanted.iter().any(|name| task.name.starts_with(name)) && task.place == "step"
+    }) {
+        let identity = ["SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"]
+            .map(|name| task.env.get(name).cloned());
+        let port = task.plan(sandbox).json()["topology"]["master_port"]
+            .as_u64()
+            .unwrap();
         assert!((20_000..32_768).contains(&port));
-        assert_eq!(*ports.entry(identity).or_insert(port), port, "{}", task.name);
+        assert_eq!(
+            *ports.entry(identity).or_insert(port),
+            port,
+            "{}",
+            task.name
+        );
     }
     let distinct: BTreeSet<&u64> = ports.values().collect();
-    assert!(ports.len() >= 5 && distinct.len() == ports.len(), "{ports:?}");
+    assert!(
+        ports.len() >= 5 && distinct.len() == ports.len(),
+        "{ports:?}"
+    );
 }
 
 #[test]
@@ -190,7 +254,12 @@ fn a_shell_on_several_machines_goes_through_srun() {
         let machines = task.number("SLURM_HET_SIZE").map_or_else(
             || task.number("SLURM_JOB_NUM_NODES").unwrap(),
             |groups| {
-                (0..groups).map(|group| task.number(&format!("SLURM_JOB_NUM_NODES_HET_GROUP_{group}")).unwrap()).sum()
+                (0..groups)
+                    .map(|group| {
+                        task.number(&format!("SLURM_JOB_NUM_NODES_HET_GROUP_{group}"))
+                            .unwrap()
+                    })
+                    .sum()
             },
         );
         // By its own process, because the path of the program is in the plan.
@@ -198,21 +267,45 @@ fn a_shell_on_several_machines_goes_through_srun() {
         let on_a_machine = task.env.contains_key("SLURM_NODEID");
         if machines == 1 && on_a_machine {
             let known = task.gpus().is_some();
-            assert_eq!(plan.status == Some(0), known, "{}: {}", task.name, plan.stderr);
+            assert_eq!(
+                plan.status == Some(0),
+                known,
+                "{}: {}",
+                task.name,
+                plan.stderr
+            );
             continue;
         }
         let plan = plan.json();
         assert_eq!(plan["launcher"], "srun", "{}", task.name);
         assert_eq!(plan["topology"]["nnodes"], machines, "{}", task.name);
         let argv = argv(&plan);
-        let at = argv.iter().position(|word| word.ends_with("/zlaunch")).unwrap();
-        assert_eq!(argv[at + 1..at + 6], ["--deepspeed", "zero3", "--set", "steps_per_print=7", "--"], "{}", task.name);
+        let at = argv
+            .iter()
+            .position(|word| word.ends_with("/zlaunch"))
+            .unwrap();
+        assert_eq!(
+            argv[at + 1..at + 6],
+            ["--deepspeed", "zero3", "--set", "steps_per_print=7", "--"],
+            "{}",
+            task.name
+        );
         assert_eq!(argv[at + 6..], *SWIFT, "{}", task.name);
-        let flags = argv[1..at].iter().filter(|flag| !flag.starts_with("--g")).cloned().collect::<Vec<_>>().join(" ");
+        let flags = argv[1..at]
+            .iter()
+            .filter(|flag| !flag.starts_with("--g"))
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" ");
         let spread = match task.number("SLURM_HET_SIZE") {
             Some(groups) => format!("--het-group=0-{}", groups - 1),
             None => format!("--nodes={machines} --ntasks={machines}"),
         };
-        assert_eq!(flags, format!("{spread} --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL"), "{}", task.name);
+        assert_eq!(
+            flags,
+            format!("{spread} --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL"),
+            "{}",
+            task.name
+        );
     }
 }

@@ -39,12 +39,19 @@ impl Step {
             executable(&sandbox.path(&format!("env/bin/{program}")), "#!/bin/sh\n");
         }
         let (port, kept) = free_port();
-        Step { sandbox, port, machines, _kept: kept }
+        Step {
+            sandbox,
+            port,
+            machines,
+            _kept: kept,
+        }
     }
 
     /// `doctor` on one of them, with these options.
     fn doctor(&self, index: usize, options: &[&str]) -> Command {
-        let mut command = self.sandbox.command(["doctor"].iter().chain(options).chain(TRAIN));
+        let mut command = self
+            .sandbox
+            .command(["doctor"].iter().chain(options).chain(TRAIN));
         let tasks = format!("1(x{})", self.machines);
         let list = format!("gpu[00-{:02}]", self.machines - 1);
         command.current_dir(self.sandbox.path("work")).envs([
@@ -79,7 +86,9 @@ impl Step {
         let listener = TcpListener::bind(format!("0.0.0.0:{}", self.port)).unwrap();
         let child = begin(command);
         let (mut stream, _) = listener.accept().unwrap();
-        stream.write_all(format!("{}\n", greeting()).as_bytes()).unwrap();
+        stream
+            .write_all(format!("{}\n", greeting()).as_bytes())
+            .unwrap();
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).unwrap();
         stream.write_all(b"0\n").unwrap();
@@ -114,13 +123,25 @@ fn ended(child: Child) -> Run {
 #[test]
 fn machines_that_are_alike_are_told_in_two_lines() {
     let runs = Step::new(3).run(&[], |_, _| {});
-    assert!(runs[0].stdout.contains("3 of 3 machines answered in "), "{:?}", runs[0]);
     assert!(
-        runs[0].stdout.contains(" s: gpu00, gpu01 and gpu02\nsame on all: zlaunch 0.1.0, Python 3.11, "),
+        runs[0].stdout.contains("3 of 3 machines answered in "),
         "{:?}",
         runs[0]
     );
-    assert!(runs[0].stdout.ends_with("\n0 errors, 0 warnings, 0 notes\n"), "{:?}", runs[0]);
+    assert!(
+        runs[0]
+            .stdout
+            .contains(" s: gpu00, gpu01 and gpu02\nsame on all: zlaunch 0.1.0, Python 3.11, "),
+        "{:?}",
+        runs[0]
+    );
+    assert!(
+        runs[0]
+            .stdout
+            .ends_with("\n0 errors, 0 warnings, 0 notes\n"),
+        "{:?}",
+        runs[0]
+    );
     runs[0].succeeded();
     runs[1..].iter().for_each(Run::succeeded_silently);
 }
@@ -143,7 +164,10 @@ fn what_differs_is_told_by_the_first_and_all_fail() {
     ] {
         assert!(runs[0].stdout.contains(line), "{line}\n{}", runs[0].stdout);
     }
-    assert_eq!(runs.iter().map(|run| run.status).collect::<Vec<_>>(), [Some(1); 3]);
+    assert_eq!(
+        runs.iter().map(|run| run.status).collect::<Vec<_>>(),
+        [Some(1); 3]
+    );
     assert_eq!(runs[1].stdout.clone() + &runs[2].stdout, "");
 }
 
@@ -151,17 +175,34 @@ fn what_differs_is_told_by_the_first_and_all_fail() {
 fn a_machine_that_does_not_answer_is_named() {
     let step = Step::new(2);
     let alone = Run::of(&mut step.doctor(0, &["--timeout", "1"]));
-    assert!(alone.stdout.contains("1 of 2 machines answered"), "{alone:?}");
-    assert!(alone.stdout.contains("error[no-answer]: no answer from gpu01 within 1 s\n"), "{alone:?}");
+    assert!(
+        alone.stdout.contains("1 of 2 machines answered"),
+        "{alone:?}"
+    );
+    assert!(
+        alone
+            .stdout
+            .contains("error[no-answer]: no answer from gpu01 within 1 s\n"),
+        "{alone:?}"
+    );
     assert_eq!(alone.status, Some(1));
     let json = Run::of(&mut step.doctor(0, &["--timeout", "1", "--format", "json"]));
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!((&json["silent"], &json["diagnostics"][0]["rule"]), (&json!(["gpu01"]), &json!("no-answer")));
+    assert_eq!(
+        (&json["silent"], &json["diagnostics"][0]["rule"]),
+        (&json!(["gpu01"]), &json!("no-answer"))
+    );
     assert_eq!(json["machines"][0]["facts"]["python.deepspeed"], "0.19.8");
     // The other one says why it does not reach the first.
     let other = Run::of(&mut step.doctor(1, &["--timeout", "1"]));
-    let said = format!("error[no-answer]: gpu01 cannot reach 0.0.0.0:{} (0.0.0.0: connection refused): ", step.port);
-    assert!(other.stderr.starts_with(&said) && other.stdout.is_empty() && other.status == Some(1), "{other:?}");
+    let said = format!(
+        "error[no-answer]: gpu01 cannot reach 0.0.0.0:{} (0.0.0.0: connection refused): ",
+        step.port
+    );
+    assert!(
+        other.stderr.starts_with(&said) && other.stdout.is_empty() && other.status == Some(1),
+        "{other:?}"
+    );
 }
 
 /// What the driver, the packages, the paths in the command and the variables of the network say on a machine.
@@ -170,16 +211,26 @@ fn a_machine_tells_what_matters_to_the_others() {
     let step = Step::new(2);
     let smi = "#!/bin/sh\necho 'NVIDIA H200, 143771, 570.86, 512, 0'\necho 'NVIDIA H200, 143771, 570.86, 1024, 3'\n";
     executable(&step.sandbox.path("env/bin/nvidia-smi"), smi);
-    step.sandbox.put("env/lib/python3.11/site-packages/torch/version.py", "cuda: Optional[str] = '12.8'\n");
+    step.sandbox.put(
+        "env/lib/python3.11/site-packages/torch/version.py",
+        "cuda: Optional[str] = '12.8'\n",
+    );
     step.sandbox.installed("nvidia_nccl_cu12", "2.26.2");
     let shard = step.sandbox.put("work/models/a.safetensors", "x");
     step.sandbox.put("work/models/.lock", "");
     // Nobody writes it.
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
-    std::fs::File::options().write(true).open(shard).unwrap().set_modified(long_ago).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(shard)
+        .unwrap()
+        .set_modified(long_ago)
+        .unwrap();
     let mut command = step.doctor(1, &[]);
     command.args(["--resume_from_checkpoint", "./models"]);
-    command.env("NCCL_SOCKET_IFNAME", "nosuch0").env("GLOO_SOCKET_IFNAME", "^docker");
+    command
+        .env("NCCL_SOCKET_IFNAME", "nosuch0")
+        .env("GLOO_SOCKET_IFNAME", "^docker");
     let sent: Value = serde_json::from_str(&step.sent(&mut command)).unwrap();
     for (name, value) in [
         ("machine.GPUs", json!("2 × NVIDIA H200 143771 MiB")),
@@ -193,8 +244,16 @@ fn a_machine_tells_what_matters_to_the_others() {
     ] {
         assert_eq!(sent["facts"][name], value, "{name}");
     }
-    for (name, start) in [("file../data.jsonl", "3 bytes ("), ("folder../models", "1 file (")] {
-        assert!(sent["facts"][name].as_str().is_some_and(|text| text.starts_with(start)), "{name}: {sent}");
+    for (name, start) in [
+        ("file../data.jsonl", "3 bytes ("),
+        ("folder../models", "1 file ("),
+    ] {
+        assert!(
+            sent["facts"][name]
+                .as_str()
+                .is_some_and(|text| text.starts_with(start)),
+            "{name}: {sent}"
+        );
     }
 }
 
@@ -232,14 +291,23 @@ fn only_this_job_is_listened_to() {
     stream
         .write_all(
             stranger(|answer| {
-                (answer["facts"]["python.transformers"], answer["clock"]) = ("5.19.0".into(), i64::MIN.into());
+                (answer["facts"]["python.transformers"], answer["clock"]) =
+                    ("5.19.0".into(), i64::MIN.into());
             })
             .as_bytes(),
         )
         .unwrap();
     let first = ended(first);
-    assert!(first.stdout.contains("2 of 2 machines answered") && !first.stdout.contains("0.1 on"), "{first:?}");
-    assert!(first.stdout.contains("warning[unlike-others]: the clock of gpu01 differs by"), "{first:?}");
+    assert!(
+        first.stdout.contains("2 of 2 machines answered") && !first.stdout.contains("0.1 on"),
+        "{first:?}"
+    );
+    assert!(
+        first
+            .stdout
+            .contains("warning[unlike-others]: the clock of gpu01 differs by"),
+        "{first:?}"
+    );
 }
 
 #[test]
@@ -260,13 +328,26 @@ fn no_secret_is_sent() {
     ]);
     let place = step.doctor(1, &[]);
     command
-        .envs(place.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(
+            place
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
         .current_dir(step.sandbox.path("work"));
-    command.env("HF_TOKEN", "hunter2").env("NCCL_SECRET", "hunter2").env("NCCL_NET", "https://me:hunter2@proxy/x");
+    command
+        .env("HF_TOKEN", "hunter2")
+        .env("NCCL_SECRET", "hunter2")
+        .env("NCCL_NET", "https://me:hunter2@proxy/x");
     step.sandbox.put("work/hunter2", "");
     let sent = step.sent(&mut command);
-    assert!(sent.contains("https://***@proxy/x") && !sent.contains("hunter2"), "{sent}");
-    assert!(!sent.contains(step.sandbox.home().to_str().unwrap()), "{sent}");
+    assert!(
+        sent.contains("https://***@proxy/x") && !sent.contains("hunter2"),
+        "{sent}"
+    );
+    assert!(
+        !sent.contains(step.sandbox.home().to_str().unwrap()),
+        "{sent}"
+    );
 }
 
 #[test]
@@ -288,15 +369,31 @@ fn a_page_about_256_machines_fits_a_screen() {
     });
     let others: Vec<TcpStream> = others.collect();
     let first = ended(first);
-    assert!(first.stdout.starts_with("256 of 256 machines answered in "), "{first:?}");
     assert!(
-        first.stdout.contains("warning[unlike-others]: transformers is 2.8.0 on gpu77, 5.19.0 on the others"),
+        first.stdout.starts_with("256 of 256 machines answered in "),
         "{first:?}"
     );
-    assert!(first.stdout.contains("gpu01, gpu02, gpu03 and 252 more"), "{first:?}");
-    assert!(first.stdout.lines().count() < 12 && first.stdout.len() < 2500, "{}", first.stdout);
+    assert!(
+        first.stdout.contains(
+            "warning[unlike-others]: transformers is 2.8.0 on gpu77, 5.19.0 on the others"
+        ),
+        "{first:?}"
+    );
+    assert!(
+        first.stdout.contains("gpu01, gpu02, gpu03 and 252 more"),
+        "{first:?}"
+    );
+    assert!(
+        first.stdout.lines().count() < 12 && first.stdout.len() < 2500,
+        "{}",
+        first.stdout
+    );
     for stream in &others {
-        let lines: Vec<String> = BufReader::new(stream).lines().take(2).map(Result::unwrap).collect();
+        let lines: Vec<String> = BufReader::new(stream)
+            .lines()
+            .take(2)
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(lines, [greeting().as_str(), "0"]);
     }
 }
@@ -306,9 +403,19 @@ fn a_port_that_is_taken_is_told_and_all_go_on_to_the_next() {
     let step = Step::new(3);
     let other = TcpListener::bind(format!("0.0.0.0:{}", step.port)).unwrap();
     let runs = step.run(&[], |_, _| {});
-    let said = format!("error[unlike-others]: gpu00: port {} on this machine is already in use\n", step.port);
-    assert!(runs[0].stdout.starts_with("3 of 3 machines answered in ") && runs[0].stdout.contains(&said), "{runs:?}");
-    assert_eq!(runs.iter().map(|run| run.status).collect::<Vec<_>>(), [Some(1); 3]);
+    let said = format!(
+        "error[unlike-others]: gpu00: port {} on this machine is already in use\n",
+        step.port
+    );
+    assert!(
+        runs[0].stdout.starts_with("3 of 3 machines answered in ")
+            && runs[0].stdout.contains(&said),
+        "{runs:?}"
+    );
+    assert_eq!(
+        runs.iter().map(|run| run.status).collect::<Vec<_>>(),
+        [Some(1); 3]
+    );
     drop(other);
 }
 
@@ -318,12 +425,19 @@ fn nobody_waits_for_a_first_machine_that_is_killed() {
     let first = TcpListener::bind(format!("0.0.0.0:{}", step.port)).unwrap();
     let second = begin(&mut step.doctor(1, &["--timeout", "600"]));
     let (mut stream, _) = first.accept().unwrap();
-    stream.write_all(format!("{}\n", greeting()).as_bytes()).unwrap();
-    BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+    stream
+        .write_all(format!("{}\n", greeting()).as_bytes())
+        .unwrap();
+    BufReader::new(&stream)
+        .read_line(&mut String::new())
+        .unwrap();
     // The kernel closes what a killed process had open.
     drop((stream, first));
     let second = ended(second);
-    assert!(second.stderr.contains("(it gives no answer)") && second.status == Some(1), "{second:?}");
+    assert!(
+        second.stderr.contains("(it gives no answer)") && second.status == Some(1),
+        "{second:?}"
+    );
 }
 
 /// An `srun` that starts two tasks here. `$i` is the number of each, and `more` are settings of its own.
@@ -353,9 +467,15 @@ fn a_machine_that_cannot_reach_the_first_answers_through_srun() {
     let mut sandbox = Sandbox::new();
     let (port, _kept) = free_port();
     // Nobody is there.
-    srun(&mut sandbox, &format!("MASTER_PORT={port} MASTER_ADDR=$((240 * i)).0.0.$i NCCL_DEBUG=$i"));
+    srun(
+        &mut sandbox,
+        &format!("MASTER_PORT={port} MASTER_ADDR=$((240 * i)).0.0.$i NCCL_DEBUG=$i"),
+    );
     let run = sandbox.run(["doctor", "--timeout", "1"].iter().chain(TRAIN));
-    assert!(run.stdout.starts_with("2 of 2 machines answered in "), "{run:?}");
+    assert!(
+        run.stdout.starts_with("2 of 2 machines answered in "),
+        "{run:?}"
+    );
     for line in [
         &format!("error[no-answer]: gpu08 cannot reach 240.0.0.1:{port} (240.0.0.1: "),
         "warning[unlike-others]: NCCL_DEBUG is 1 on gpu08, 0 on gpu07: ",
@@ -368,11 +488,22 @@ fn a_machine_that_cannot_reach_the_first_answers_through_srun() {
 #[test]
 fn what_srun_prints_besides_is_passed_on() {
     let mut sandbox = Sandbox::new();
-    executable(&sandbox.path("env/bin/srun"), "#!/bin/sh\necho drained; echo 'zlaunch-answer 0 {\"in'; exit 1\n");
+    executable(
+        &sandbox.path("env/bin/srun"),
+        "#!/bin/sh\necho drained; echo 'zlaunch-answer 0 {\"in'; exit 1\n",
+    );
     in_shell(&mut sandbox);
     let run = sandbox.run(["doctor"].iter().chain(TRAIN));
-    assert!(run.stdout.starts_with("drained\n0 of 2 machines answered in "), "{run:?}");
-    assert!(run.stdout.contains("error[no-answer]: no answer from gpu07 and gpu08 within 1 s\n"), "{run:?}");
+    assert!(
+        run.stdout
+            .starts_with("drained\n0 of 2 machines answered in "),
+        "{run:?}"
+    );
+    assert!(
+        run.stdout
+            .contains("error[no-answer]: no answer from gpu07 and gpu08 within 1 s\n"),
+        "{run:?}"
+    );
     assert_eq!(run.status, Some(1));
 }
 
@@ -383,11 +514,18 @@ fn those_that_srun_started_end_with_the_one_that_asks() {
     // The second one never starts, so the first one waits for it. The last process that holds the pipe closes it.
     srun(
         &mut sandbox,
-        &format!("MASTER_PORT={port} MASTER_ADDR=0.0.0.0 sh -c '[ $SLURM_NODEID = 1 ] || exec \"$@\"' sh"),
+        &format!(
+            "MASTER_PORT={port} MASTER_ADDR=0.0.0.0 sh -c '[ $SLURM_NODEID = 1 ] || exec \"$@\"' sh"
+        ),
     );
     let (mut closed, held) = std::io::pipe().unwrap();
     let mut command = sandbox.command(["doctor", "--timeout", "600"].iter().chain(TRAIN));
-    let mut asks = start(command.current_dir(sandbox.path("cwd")).stdout(Stdio::null()).stderr(held));
+    let mut asks = start(
+        command
+            .current_dir(sandbox.path("cwd"))
+            .stdout(Stdio::null())
+            .stderr(held),
+    );
     drop(command);
     while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
         std::thread::yield_now();
@@ -405,20 +543,48 @@ fn in_the_shell_of_a_job_srun_starts_it_on_every_machine() {
     in_shell(&mut sandbox);
     let run = |options: &[&str]| {
         let run = sandbox.run(["doctor"].iter().chain(options));
-        assert!(run.stdout.contains("no answer from gpu07 and gpu08") && run.status == Some(1), "{run:?}");
-        let words: Vec<String> = sandbox.recorded().into_iter().map(|word| word.into_string().unwrap()).collect();
+        assert!(
+            run.stdout.contains("no answer from gpu07 and gpu08") && run.status == Some(1),
+            "{run:?}"
+        );
+        let words: Vec<String> = sandbox
+            .recorded()
+            .into_iter()
+            .map(|word| word.into_string().unwrap())
+            .collect();
         words.join(" ")
     };
     let flags = "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL --quiet --input=all --kill-on-bad-exit=0 --quit-on-interrupt --wait=10 ";
-    let words = run(&["--timeout", "5", "--format", "json", "--deepspeed", "zero2", "--", "python", "train.py"]);
+    let words = run(&[
+        "--timeout",
+        "5",
+        "--format",
+        "json",
+        "--deepspeed",
+        "zero2",
+        "--",
+        "python",
+        "train.py",
+    ]);
     assert!(
         words.contains(flags)
             && words
                 .ends_with("zlaunch doctor --answer --timeout 5 --format json --deepspeed zero2 -- python train.py"),
         "{words}"
     );
-    assert!(run(&["--nproc-per-node=2"]).ends_with("zlaunch doctor --answer --nproc-per-node=2 --"));
-    let words = run(&["--deepspeed", "zero2", "--", "srun", "-n", "4", "python", "train.py"]);
+    assert!(
+        run(&["--nproc-per-node=2"]).ends_with("zlaunch doctor --answer --nproc-per-node=2 --")
+    );
+    let words = run(&[
+        "--deepspeed",
+        "zero2",
+        "--",
+        "srun",
+        "-n",
+        "4",
+        "python",
+        "train.py",
+    ]);
     assert!(
         words.contains("srun -n 4 --quiet --input=all ")
             && words.ends_with("zlaunch doctor --answer --deepspeed zero2 -- python train.py"),

@@ -17,8 +17,13 @@ pub(crate) fn found(words: &str, sandbox: &Sandbox) -> Vec<Problem> {
 }
 
 fn found_on(host: &Host, words: &str) -> Vec<Problem> {
-    let argv: Vec<OsString> = format!("zlaunch check {words}").split(' ').map(OsString::from).collect();
-    let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else { panic!("{words}") };
+    let argv: Vec<OsString> = format!("zlaunch check {words}")
+        .split(' ')
+        .map(OsString::from)
+        .collect();
+    let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else {
+        panic!("{words}")
+    };
     let launch = request.into_launch().unwrap();
     Plan::new(&launch, host).map_or_else(|problems| problems, |plan| plan.diagnostics)
 }
@@ -27,37 +32,72 @@ fn found_on(host: &Host, words: &str) -> Vec<Problem> {
 fn said(rules: &[Rule], config: &Value, sandbox: &Sandbox) -> Vec<Problem> {
     sandbox.file("plain.py", "import deepspeed\ndeepspeed.initialize()\n");
     sandbox.file("ds.json", config.to_string());
-    let found = found("--nproc-per-node 8 -- python plain.py --deepspeed_config ds.json", sandbox);
-    found.into_iter().filter(|problem| rules.contains(&problem.rule)).collect()
+    let found = found(
+        "--nproc-per-node 8 -- python plain.py --deepspeed_config ds.json",
+        sandbox,
+    );
+    found
+        .into_iter()
+        .filter(|problem| rules.contains(&problem.rule))
+        .collect()
 }
 
 #[test]
 fn every_rule_has_one_check_and_says_what_it_is() {
     for rule in Rule::all().filter(|rule| rule.subject() == RuleSubject::Check) {
-        assert_eq!(rules().filter(|check| check.rule == rule).count(), 1, "{rule}");
+        assert_eq!(
+            rules().filter(|check| check.rule == rule).count(),
+            1,
+            "{rule}"
+        );
     }
     for check in rules() {
         let (rule, doc) = (check.rule, check.about());
         assert_eq!(rule.subject(), RuleSubject::Check, "{rule}");
         assert!(doc.len() > 20 && !doc.ends_with('.'), "{rule}: {doc}");
-        assert!(rule.name().bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{rule}");
+        assert!(
+            rule.name()
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
+            "{rule}"
+        );
         // What nobody notices is no reason to refuse.
-        assert!(check.when != When::Silent || check.severity != Severity::Error, "{rule}");
+        assert!(
+            check.when != When::Silent || check.severity != Severity::Error,
+            "{rule}"
+        );
     }
 }
 
 /// Each was seen on DeepSpeed 0.19.8 with 8 ranks. 0: it is not in the config.
 #[test]
 fn the_three_batch_sizes_of_eight_ranks() {
-    const KEYS: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
+    const KEYS: [&str; 3] = [
+        "train_batch_size",
+        "train_micro_batch_size_per_gpu",
+        "gradient_accumulation_steps",
+    ];
     let sandbox = Sandbox::new();
     let said = |sizes: [i64; 3]| -> Vec<String> {
         let given = KEYS.into_iter().zip(sizes).filter(|(_, size)| *size != 0);
-        let config: Map<String, Value> = given.map(|(key, size)| (key.to_string(), size.into())).collect();
-        let problems = said(&[Rule::BatchSize, Rule::BatchProduct], &config.into(), &sandbox);
+        let config: Map<String, Value> = given
+            .map(|(key, size)| (key.to_string(), size.into()))
+            .collect();
+        let problems = said(
+            &[Rule::BatchSize, Rule::BatchProduct],
+            &config.into(),
+            &sandbox,
+        );
         problems.into_iter().map(|problem| problem.what).collect()
     };
-    for sizes in [[16, 2, 1], [16, 2, 0], [16, 0, 2], [0, 2, 3], [64, 0, 0], [0, 3, 0]] {
+    for sizes in [
+        [16, 2, 1],
+        [16, 2, 0],
+        [16, 0, 2],
+        [0, 2, 3],
+        [64, 0, 0],
+        [0, 3, 0],
+    ] {
         assert_eq!(said(sizes), [""; 0], "{sizes:?}");
     }
     let product = |global: u32, micro: u32, all: u32| {
@@ -66,19 +106,36 @@ fn the_three_batch_sizes_of_eight_ranks() {
              (ranks) is {all}"
         )
     };
-    assert_eq!(said([0, 0, 4]), [format!("the config sets neither `{}` nor `{}`", KEYS[0], KEYS[1])]);
+    assert_eq!(
+        said([0, 0, 4]),
+        [format!(
+            "the config sets neither `{}` nor `{}`",
+            KEYS[0], KEYS[1]
+        )]
+    );
     assert_eq!(said([60, 0, 0]), [product(60, 7, 56)]);
     assert_eq!(said([4, 0, 0]), [product(4, 0, 0)]);
-    assert_eq!(said([-8, 1, 0]), ["`train_batch_size` is -8, but DeepSpeed expects a number above 0"]);
+    assert_eq!(
+        said([-8, 1, 0]),
+        ["`train_batch_size` is -8, but DeepSpeed expects a number above 0"]
+    );
 }
 
 #[test]
 fn a_partition_is_as_many_ranks_as_divide_all_of_them() {
     let sandbox = Sandbox::new();
-    for (size, says) in [(1, ""), (4, ""), (8, ""), (3, "does not divide 8 ranks"), (16, "reduces it to that")] {
+    for (size, says) in [
+        (1, ""),
+        (4, ""),
+        (8, ""),
+        (3, "does not divide 8 ranks"),
+        (16, "reduces it to that"),
+    ] {
         let config = json!({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": size}});
         let found = said(&[Rule::PartitionSize], &config, &sandbox);
-        let is_it = found.first().map_or(says.is_empty(), |it| !says.is_empty() && it.what.ends_with(says));
+        let is_it = found.first().map_or(says.is_empty(), |it| {
+            !says.is_empty() && it.what.ends_with(says)
+        });
         assert!(is_it, "{size}: {found:?}");
     }
 }
@@ -88,12 +145,26 @@ fn allocator_settings() {
     let mut sandbox = Sandbox::new();
     let mut wrong_item = |value: &str| {
         sandbox.var("PYTORCH_CUDA_ALLOC_CONF", value);
-        let found = found("--nproc-per-node 2 --deepspeed zero2 -- python train.py", &sandbox);
-        let what = found.into_iter().find(|problem| problem.rule == Rule::AllocatorConf)?.what;
+        let found = found(
+            "--nproc-per-node 2 --deepspeed zero2 -- python train.py",
+            &sandbox,
+        );
+        let what = found
+            .into_iter()
+            .find(|problem| problem.rule == Rule::AllocatorConf)?
+            .what;
         Some(what.split('`').nth(1).unwrap().to_string())
     };
     let list = "roundup_power2_divisions:[256:1,512:2,>:4]";
-    for good in ["", "expandable_segments:True", "a:1,", "a:1,,b:2", "a:1, b:2", "a:1,b:[2:3,4:5],c:0.9", list] {
+    for good in [
+        "",
+        "expandable_segments:True",
+        "a:1,",
+        "a:1,,b:2",
+        "a:1, b:2",
+        "a:1,b:[2:3,4:5],c:0.9",
+        list,
+    ] {
         assert_eq!(wrong_item(good), None, "{good}");
     }
     for bad in ["x", "a:", "expandable_segments=True", ":1"] {
@@ -106,22 +177,45 @@ fn allocator_settings() {
 fn comments_are_no_keys() {
     let config = json!({"train_batch_size": 8, "_comment": 1, "//": 1, "comment": 1, "use_dynamic_tiling": 1,
         "activation_checkpointing": {"#note": 1, "comment_x": 1}});
-    let said = said(&[Rule::IgnoredKey, Rule::UnknownKey], &config, &Sandbox::new());
-    let keys: Vec<&str> = said.iter().map(|problem| problem.what.split('`').nth(1).unwrap()).collect();
-    assert_eq!(keys, ["use_dynamic_tiling", "activation_checkpointing.comment_x"]);
+    let said = said(
+        &[Rule::IgnoredKey, Rule::UnknownKey],
+        &config,
+        &Sandbox::new(),
+    );
+    let keys: Vec<&str> = said
+        .iter()
+        .map(|problem| problem.what.split('`').nth(1).unwrap())
+        .collect();
+    assert_eq!(
+        keys,
+        ["use_dynamic_tiling", "activation_checkpointing.comment_x"]
+    );
 }
 
 #[test]
 fn some_optimizers_survive_offload() {
     let sandbox = Sandbox::new();
     let is_replaced = |optim: &str| {
-        let words = format!("--nproc-per-node 2 --deepspeed zero2_offload -- swift sft --model m --optim {optim}");
-        found(&words, &sandbox).iter().any(|problem| problem.rule == Rule::OptimizerReplaced)
+        let words = format!(
+            "--nproc-per-node 2 --deepspeed zero2_offload -- swift sft --model m --optim {optim}"
+        );
+        found(&words, &sandbox)
+            .iter()
+            .any(|problem| problem.rule == Rule::OptimizerReplaced)
     };
     for good in ["adamw_torch", "adamw_torch_fused", "adagrad", "lion_32bit"] {
         assert!(!is_replaced(good), "{good}");
     }
-    for bad in ["sgd", "adafactor", "adamw_8bit", "adamw_bnb_8bit", "muon", "rmsprop", "lion_8bit", "galore_adamw"] {
+    for bad in [
+        "sgd",
+        "adafactor",
+        "adamw_8bit",
+        "adamw_bnb_8bit",
+        "muon",
+        "rmsprop",
+        "lion_8bit",
+        "galore_adamw",
+    ] {
         assert!(is_replaced(bad), "{bad}");
     }
 }
@@ -134,7 +228,10 @@ fn the_schedulers_are_recorded() {
     let names: Vec<&str> = help.split_once("one of ").unwrap().1.split(", ").collect();
     assert_eq!(names.len(), 5, "{names:?}");
     for name in names {
-        assert!(schema::parameters("scheduler", Some(name), schema::newest()).count() > 3, "{name}");
+        assert!(
+            schema::parameters("scheduler", Some(name), schema::newest()).count() > 3,
+            "{name}"
+        );
     }
     assert!(schema::parameters("optimizer", Some("adamw"), schema::newest()).count() > 8);
 }
@@ -142,13 +239,20 @@ fn the_schedulers_are_recorded() {
 #[test]
 fn an_auto_that_nobody_fills_is_noticed_where_deepspeed_compares_it() {
     let sandbox = Sandbox::new();
-    for (key, when) in
-        [("vocabulary_size", Some(When::Parse)), ("zero_optimization.overlap_comm", None), ("made.up", None)]
-    {
-        let words = format!("--nproc-per-node 2 --deepspeed zero2 --set {key}=auto -- swift sft --model m");
+    for (key, when) in [
+        ("vocabulary_size", Some(When::Parse)),
+        ("zero_optimization.overlap_comm", None),
+        ("made.up", None),
+    ] {
+        let words =
+            format!("--nproc-per-node 2 --deepspeed zero2 --set {key}=auto -- swift sft --model m");
         let found = found(&words, &sandbox);
         let auto = found.iter().find(|problem| problem.rule == Rule::Auto);
-        assert_eq!(auto.map(|problem| problem.when), Some(when), "{key}: {found:?}");
+        assert_eq!(
+            auto.map(|problem| problem.when),
+            Some(when),
+            "{key}: {found:?}"
+        );
     }
 }
 
@@ -158,12 +262,25 @@ fn ranks_may_share_gpus_where_the_cpu_may_train() {
     for (script, command, severity) in [
         ("nccl", "--nproc-per-node 4 -- python", Severity::Error),
         ("gloo", "--nproc-per-node 4 -- python", Severity::Warning),
-        ("nccl", "-- accelerate launch --num_processes 4", Severity::Warning),
+        (
+            "nccl",
+            "-- accelerate launch --num_processes 4",
+            Severity::Warning,
+        ),
     ] {
-        sandbox.file("plain.py", format!("import deepspeed\ndeepspeed.init_distributed('{script}')\n"));
+        sandbox.file(
+            "plain.py",
+            format!("import deepspeed\ndeepspeed.init_distributed('{script}')\n"),
+        );
         let found = found(&format!("{command} plain.py"), &sandbox);
-        let shared = found.iter().find(|problem| problem.rule == Rule::RanksShareGpus);
-        assert_eq!(shared.map(|problem| problem.severity), Some(severity), "{script}, {command}: {found:?}");
+        let shared = found
+            .iter()
+            .find(|problem| problem.rule == Rule::RanksShareGpus);
+        assert_eq!(
+            shared.map(|problem| problem.severity),
+            Some(severity),
+            "{script}, {command}: {found:?}"
+        );
     }
 }
 
@@ -171,46 +288,93 @@ fn ranks_may_share_gpus_where_the_cpu_may_train() {
 fn a_gpu_that_is_not_there_is_told_with_those_that_are() {
     let mut sandbox = Sandbox::new();
     for (gpus, list, what, help) in [
-        (1, "1", "there is no GPU 1 (the machine has one, GPU 0): torch sees no GPU", "0"),
-        (2, "0,3", "there is no GPU 3 (the machine has 2, from 0 to 1): torch sees only the GPU before it", "0,1"),
+        (
+            1,
+            "1",
+            "there is no GPU 1 (the machine has one, GPU 0): torch sees no GPU",
+            "0",
+        ),
+        (
+            2,
+            "0,3",
+            "there is no GPU 3 (the machine has 2, from 0 to 1): torch sees only the GPU before it",
+            "0,1",
+        ),
         (
             4,
             "0,1,4",
             "there is no GPU 4 (the machine has 4, from 0 to 3): torch sees only the 2 GPUs before it",
             "0,1,2,3",
         ),
-        (12, "12", "there is no GPU 12 (the machine has 12, from 0 to 11): torch sees no GPU", "0,1,2,3,4,5,6,7"),
+        (
+            12,
+            "12",
+            "there is no GPU 12 (the machine has 12, from 0 to 11): torch sees no GPU",
+            "0,1,2,3,4,5,6,7",
+        ),
     ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);
-        let host = Host { nvidia_gpus: Some(gpus), ..sandbox.host() };
-        let found = found_on(&host, "--nproc-per-node 1 --deepspeed zero2 -- swift sft --model m");
-        let told = found.iter().find(|problem| problem.rule == Rule::VisibleDevices).unwrap();
-        assert_eq!((&*told.what, told.help()), (what, format!("export CUDA_VISIBLE_DEVICES={help}")), "{list}");
+        let host = Host {
+            nvidia_gpus: Some(gpus),
+            ..sandbox.host()
+        };
+        let found = found_on(
+            &host,
+            "--nproc-per-node 1 --deepspeed zero2 -- swift sft --model m",
+        );
+        let told = found
+            .iter()
+            .find(|problem| problem.rule == Rule::VisibleDevices)
+            .unwrap();
+        assert_eq!(
+            (&*told.what, told.help()),
+            (what, format!("export CUDA_VISIBLE_DEVICES={help}")),
+            "{list}"
+        );
     }
 }
 
 #[test]
 fn gpus_by_their_names() {
     let lacks = |name: &str, list: &[&str]| list.iter().any(|model| is_model(name, model));
-    for name in ["Tesla V100-SXM2-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA TITAN V"] {
+    for name in [
+        "Tesla V100-SXM2-32GB",
+        "Tesla T4",
+        "NVIDIA GeForce RTX 2080 Ti",
+        "NVIDIA TITAN V",
+    ] {
         assert!(lacks(name, WITHOUT_BF16), "{name}");
     }
-    for name in "A100-SXM4-80GB,H200,GeForce RTX 4090,T400,L4,A40,RTX 2000 Ada Generation".split(',') {
+    for name in
+        "A100-SXM4-80GB,H200,GeForce RTX 4090,T400,L4,A40,RTX 2000 Ada Generation".split(',')
+    {
         let name = &format!("NVIDIA {name}");
-        assert!(!lacks(name, WITHOUT_BF16) && !lacks(name, WITHOUT_FP16), "{name}");
+        assert!(
+            !lacks(name, WITHOUT_BF16) && !lacks(name, WITHOUT_FP16),
+            "{name}"
+        );
     }
     assert!(lacks("NVIDIA GeForce GTX 1080", WITHOUT_FP16));
-    assert!(lacks("Tesla P100-PCIE-16GB", WITHOUT_FP16) && !lacks("Tesla P100-PCIE-16GB", WITHOUT_BF16));
+    assert!(
+        lacks("Tesla P100-PCIE-16GB", WITHOUT_FP16) && !lacks("Tesla P100-PCIE-16GB", WITHOUT_BF16)
+    );
 }
 
 /// Of a loop around accelerate's `Accelerator` only the script knows the options; those of transformers' examples are judged.
 #[test]
 fn the_options_of_a_script_with_a_loop_of_its_own_are_not_judged() {
     let sandbox = Sandbox::new();
-    sandbox.file("loop.py", "from accelerate import Accelerator\nAccelerator()\n");
+    sandbox.file(
+        "loop.py",
+        "from accelerate import Accelerator\nAccelerator()\n",
+    );
     for (script, is_judged) in [("loop.py", false), ("x.py", true)] {
-        let words = format!("--nproc-per-node 2 --deepspeed zero2 -- python {script} --model_name_or_path ./none");
-        let is_found = found(&words, &sandbox).iter().any(|problem| problem.rule == Rule::PathMissing);
+        let words = format!(
+            "--nproc-per-node 2 --deepspeed zero2 -- python {script} --model_name_or_path ./none"
+        );
+        let is_found = found(&words, &sandbox)
+            .iter()
+            .any(|problem| problem.rule == Rule::PathMissing);
         assert_eq!(is_found, is_judged, "{script}");
     }
 }
@@ -219,11 +383,18 @@ fn the_options_of_a_script_with_a_loop_of_its_own_are_not_judged() {
 fn a_model_that_is_not_here_has_a_neighbour() {
     let sandbox = Sandbox::new();
     sandbox.file("qwen3-8b/config.json", "{}");
-    for (model, help) in
-        [("qwen3-8", Some("did you mean `qwen3-8b`? --model qwen3-8b")), ("Qwen/qwen3-8", None), ("llama", None)]
-    {
-        let found = found(&format!("--nproc-per-node 2 --deepspeed zero2 -- swift sft --model {model}"), &sandbox);
-        let told = found.iter().find(|problem| problem.rule == Rule::ModelUnreadable);
+    for (model, help) in [
+        ("qwen3-8", Some("did you mean `qwen3-8b`? --model qwen3-8b")),
+        ("Qwen/qwen3-8", None),
+        ("llama", None),
+    ] {
+        let found = found(
+            &format!("--nproc-per-node 2 --deepspeed zero2 -- swift sft --model {model}"),
+            &sandbox,
+        );
+        let told = found
+            .iter()
+            .find(|problem| problem.rule == Rule::ModelUnreadable);
         assert_eq!(told.map(Problem::help).as_deref(), help, "{model}");
     }
 }
@@ -235,21 +406,45 @@ fn a_missing_package_is_sought_in_the_environments_here() {
     std::fs::remove_dir_all(sandbox.site().join("deepspeed")).unwrap();
     std::fs::remove_dir(sandbox.site().join("deepspeed-0.19.8.dist-info")).unwrap();
     let help = |sandbox: &Sandbox| {
-        let found = found("--nproc-per-node 2 --deepspeed zero2 -- swift sft --model m", sandbox);
-        found.into_iter().find(|problem| problem.rule == Rule::PackageMissing).map(|problem| problem.help())
+        let found = found(
+            "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model m",
+            sandbox,
+        );
+        found
+            .into_iter()
+            .find(|problem| problem.rule == Rule::PackageMissing)
+            .map(|problem| problem.help())
     };
     let said = help(&sandbox).unwrap();
     assert_eq!(said, "activate the environment that has `deepspeed`");
     sandbox.put("env/pyvenv.cfg", "");
-    assert!(help(&sandbox).unwrap().ends_with("-m pip install deepspeed"), "{:?}", help(&sandbox));
+    assert!(
+        help(&sandbox)
+            .unwrap()
+            .ends_with("-m pip install deepspeed"),
+        "{:?}",
+        help(&sandbox)
+    );
     for (name, has) in [(".venv", false), ("venv", true)] {
         sandbox.put(&format!("cwd/{name}/bin/python"), "");
-        sandbox.put(&format!("cwd/{name}/lib/python3.11/site-packages/torch/__init__.py"), "");
+        sandbox.put(
+            &format!("cwd/{name}/lib/python3.11/site-packages/torch/__init__.py"),
+            "",
+        );
         if has {
-            sandbox.put(&format!("cwd/{name}/lib/python3.11/site-packages/deepspeed/__init__.py"), "");
+            sandbox.put(
+                &format!("cwd/{name}/lib/python3.11/site-packages/deepspeed/__init__.py"),
+                "",
+            );
         }
     }
-    assert!(help(&sandbox).unwrap().starts_with("source venv/bin/activate"), "{:?}", help(&sandbox));
+    assert!(
+        help(&sandbox)
+            .unwrap()
+            .starts_with("source venv/bin/activate"),
+        "{:?}",
+        help(&sandbox)
+    );
 }
 
 mod machine {
@@ -278,7 +473,9 @@ mod machine {
         let wants = offload();
         assert!(wants.offloads_optimizer && wants.offloads_parameters);
         assert_eq!(wants.nvme.len(), 1);
-        let below = Wants::of(&json!({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}));
+        let below = Wants::of(
+            &json!({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}),
+        );
         assert_eq!(below, Wants::default());
         let auto = json!({"zero_optimization": {"stage": "auto"}});
         assert_eq!(Wants::of(&auto), Wants::default());
@@ -286,33 +483,61 @@ mod machine {
 
     #[test]
     fn a_lock_is_stale_after_a_while_where_its_file_is_the_lock() {
-        let lock = |age| Lock { path: PathBuf::from("/x/lock"), age: Duration::from_secs(age) };
+        let lock = |age| Lock {
+            path: PathBuf::from("/x/lock"),
+            age: Duration::from_secs(age),
+        };
         assert!(stale_locks(&[lock(60)], None).is_empty());
         let found = stale_locks(&[lock(60), lock(7200)], None);
         assert_eq!((found.len(), found[0].rule), (1, Rule::StaleLock));
-        assert!(found[0].what.contains("2 hours") && found[0].what.contains("torch before 2.14"), "{}", found[0].what);
-        for (age, shown) in
-            [(7140, "119 minutes"), (7200, "2 hours"), (48 * 3600 - 60, "47 hours"), (9 * 86400, "9 days")]
-        {
+        assert!(
+            found[0].what.contains("2 hours") && found[0].what.contains("torch before 2.14"),
+            "{}",
+            found[0].what
+        );
+        for (age, shown) in [
+            (7140, "119 minutes"),
+            (7200, "2 hours"),
+            (48 * 3600 - 60, "47 hours"),
+            (9 * 86400, "9 days"),
+        ] {
             let found = stale_locks(&[lock(age)], None);
-            assert!(found[0].what.starts_with(&format!("this lock is {shown} old: ")), "{age}: {}", found[0].what);
+            assert!(
+                found[0]
+                    .what
+                    .starts_with(&format!("this lock is {shown} old: ")),
+                "{age}: {}",
+                found[0].what
+            );
         }
         let sandbox = Sandbox::new();
         for (version, waits) in [("2.13.0", true), ("2.14.0", false), ("2.15.0", false)] {
             sandbox.installed("torch", version);
             let python = Python::at(sandbox.python(), &sandbox.host());
-            assert_eq!(!stale_locks(&[lock(7200)], Some(&python)).is_empty(), waits, "{version}");
+            assert_eq!(
+                !stale_locks(&[lock(7200)], Some(&python)).is_empty(),
+                waits,
+                "{version}"
+            );
         }
     }
 
     #[test]
     fn memlock_matters_for_infiniband_and_nvme_and_by_its_hard_limit() {
-        let limit = |hard| Some(Limit { soft: Some(65536), hard });
+        let limit = |hard| {
+            Some(Limit {
+                soft: Some(65536),
+                hard,
+            })
+        };
         let none = Wants::default();
         assert!(small_memlock(limit(Some(65536)), &none, true).is_some());
         assert!(small_memlock(limit(Some(65536)), &offload(), false).is_some());
         assert!(small_memlock(limit(Some(65536)), &none, false).is_none());
-        assert!(small_memlock(limit(None), &none, true).is_none() && small_memlock(None, &none, true).is_none());
+        assert!(
+            small_memlock(limit(None), &none, true).is_none()
+                && small_memlock(None, &none, true).is_none()
+        );
     }
 
     #[test]
@@ -323,19 +548,47 @@ mod machine {
 
     #[test]
     fn few_files_and_no_compiler() {
-        assert!(few_files(Some(Limit { soft: Some(256), hard: None })).is_some());
-        assert!(few_files(Some(Limit { soft: Some(1024), hard: None })).is_none());
+        assert!(
+            few_files(Some(Limit {
+                soft: Some(256),
+                hard: None
+            }))
+            .is_some()
+        );
+        assert!(
+            few_files(Some(Limit {
+                soft: Some(1024),
+                hard: None
+            }))
+            .is_none()
+        );
         assert!(no_compiler(true, true, true).is_none());
-        let what = no_compiler(true, false, true).map(|problem| problem.what).unwrap();
+        let what = no_compiler(true, false, true)
+            .map(|problem| problem.what)
+            .unwrap();
         assert!(what.contains("ninja") && !what.contains("c++"), "{what}");
-        for (has_ninja, names) in [(true, "no c++ on PATH"), (false, "no c++ and no ninja on PATH")] {
+        for (has_ninja, names) in [
+            (true, "no c++ on PATH"),
+            (false, "no c++ and no ninja on PATH"),
+        ] {
             let problem = no_compiler(false, has_ninja, false).unwrap();
             assert!(problem.what.starts_with(names), "{}", problem.what);
-            assert_eq!(problem.help().contains("pip install ninja"), !has_ninja, "{}", problem.help());
+            assert_eq!(
+                problem.help().contains("pip install ninja"),
+                !has_ninja,
+                "{}",
+                problem.help()
+            );
         }
         // Nothing is compiled in this launch, so it may do without.
-        assert_eq!(no_compiler(false, true, false).unwrap().severity, Severity::Warning);
-        assert_eq!(no_compiler(false, true, true).unwrap().severity, Severity::Error);
+        assert_eq!(
+            no_compiler(false, true, false).unwrap().severity,
+            Severity::Warning
+        );
+        assert_eq!(
+            no_compiler(false, true, true).unwrap().severity,
+            Severity::Error
+        );
     }
 
     #[test]
@@ -345,7 +598,10 @@ mod machine {
         for kind in [Some("ext4"), Some("lustre"), None] {
             assert!(cache_on_nfs("torch_extensions", path, kind, "X").is_none());
         }
-        assert!(shared_nvme("k", path, Some("lustre")).is_some() && shared_nvme("k", path, Some("xfs")).is_none());
+        assert!(
+            shared_nvme("k", path, Some("lustre")).is_some()
+                && shared_nvme("k", path, Some("xfs")).is_none()
+        );
         assert!(config_may_be_local(path, 2, Some("ext4")).is_some());
         for kind in [Some("lustre"), Some("fuse.sshfs"), None] {
             assert!(config_may_be_local(path, 2, kind).is_none());
@@ -354,7 +610,11 @@ mod machine {
 
     #[test]
     fn host_memory_for_offloading() {
-        let memory = Memory { total: Some(1 << 40), available: None, limit: Some(64 << 30) };
+        let memory = Memory {
+            total: Some(1 << 40),
+            available: None,
+            limit: Some(64 << 30),
+        };
         let short = not_enough_host_memory(144_000_000_000, &memory);
         assert!(short.is_some_and(|problem| problem.what.contains("64 GiB")));
         assert!(not_enough_host_memory(16_000_000_000, &memory).is_none());

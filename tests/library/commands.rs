@@ -15,9 +15,17 @@ mod inputs {
         sandbox.put("home/m/config.json", "{}");
         let host = sandbox.host();
         let missing = |input: &Input, line: &str| {
-            let args = Args::read(line.split(' ').map(OsString::from).collect(), &[], OptionList::Open);
+            let args = Args::read(
+                line.split(' ').map(OsString::from).collect(),
+                &[],
+                OptionList::Open,
+            );
             let found = missing(std::slice::from_ref(input), &args, &host);
-            found.iter().map(|it| it.value.clone()).collect::<Vec<_>>().join(" ")
+            found
+                .iter()
+                .map(|it| it.value.clone())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         let model = Input::new("model", Reads::SwiftModel);
         for there in [
@@ -33,14 +41,43 @@ mod inputs {
         }
         assert_eq!(missing(&model, "--model ./no"), "./no");
         assert_eq!(missing(&model, "--model ./m:no"), "./m:no");
-        assert_eq!(missing(&model, "--model ./no --model ./m"), "", "the last one wins");
-        let dataset = Input::new("dataset", Reads::SwiftDataset);
-        assert_eq!(missing(&dataset, "--dataset ./a#b.jsonl ./a#b.jsonl#100 ./m:sub#5 AI/x:zh#5"), "");
-        assert_eq!(missing(&dataset, "--dataset ./a#b.jsonl ./no.jsonl#100 ~/m ~/n --y 1"), "./no.jsonl#100 ~/n");
-        assert_eq!(missing(&Input::new("model", Reads::Plain), "--model=~/m"), "~/m", "nobody expands it");
-        assert_eq!(missing(&Input::new("adapters", Reads::Commas), "--adapters=./m,./no"), "./no");
         assert_eq!(
-            missing(&Input::new("train_file", Reads::Plain), "--train_file ${DATA}/x --train_file ./m/*.json"),
+            missing(&model, "--model ./no --model ./m"),
+            "",
+            "the last one wins"
+        );
+        let dataset = Input::new("dataset", Reads::SwiftDataset);
+        assert_eq!(
+            missing(
+                &dataset,
+                "--dataset ./a#b.jsonl ./a#b.jsonl#100 ./m:sub#5 AI/x:zh#5"
+            ),
+            ""
+        );
+        assert_eq!(
+            missing(
+                &dataset,
+                "--dataset ./a#b.jsonl ./no.jsonl#100 ~/m ~/n --y 1"
+            ),
+            "./no.jsonl#100 ~/n"
+        );
+        assert_eq!(
+            missing(&Input::new("model", Reads::Plain), "--model=~/m"),
+            "~/m",
+            "nobody expands it"
+        );
+        assert_eq!(
+            missing(
+                &Input::new("adapters", Reads::Commas),
+                "--adapters=./m,./no"
+            ),
+            "./no"
+        );
+        assert_eq!(
+            missing(
+                &Input::new("train_file", Reads::Plain),
+                "--train_file ${DATA}/x --train_file ./m/*.json"
+            ),
             ""
         );
     }
@@ -67,15 +104,29 @@ mod script_source {
         sandbox.file("src/unused.py", "");
         let host = sandbox.host();
         let source = ScriptSource::of_script(OsStr::new("src/train.py"), &host).unwrap();
-        let mut names: Vec<&str> = source.modules().iter().map(|module| module.name.as_str()).collect();
+        let mut names: Vec<&str> = source
+            .modules()
+            .iter()
+            .map(|module| module.name.as_str())
+            .collect();
         names.sort_unstable();
         assert_eq!(
             names,
-            ["beside.py", "engine.py", "late/__init__.py", "late/inner.py", "pkg/build.py", "pkg/deep.py"]
+            [
+                "beside.py",
+                "engine.py",
+                "late/__init__.py",
+                "late/inner.py",
+                "pkg/build.py",
+                "pkg/deep.py"
+            ]
         );
         assert_eq!(source.name(), "train.py");
         let module = ScriptSource::of_module(OsStr::new("src.train"), &host).unwrap();
-        assert!(module.modules().is_empty(), "Python looks in the current folder");
+        assert!(
+            module.modules().is_empty(),
+            "Python looks in the current folder"
+        );
         assert!(ScriptSource::of_module(OsStr::new("no.such"), &host).is_none());
         let many: String = (0..40).map(|at| format!("import m{at}\n")).collect();
         (0..40).for_each(|at| drop(sandbox.file(&format!("m{at}.py"), "")));
@@ -90,12 +141,21 @@ mod signs {
 
     #[test]
     fn imports_of_all_kinds() {
-        for text in
-            ["import ray\n", "import os, ray.data as d\n", "    from ray.util import x\n", "from ray import init"]
-        {
+        for text in [
+            "import ray\n",
+            "import os, ray.data as d\n",
+            "    from ray.util import x\n",
+            "from ray import init",
+        ] {
             assert!(imports(text, &["lightning", "ray"]), "{text}");
         }
-        for text in ["import rays\n", "# import ray\n", "from .ray import x\n", "x = 'import ray'\n", ""] {
+        for text in [
+            "import rays\n",
+            "# import ray\n",
+            "from .ray import x\n",
+            "x = 'import ray'\n",
+            "",
+        ] {
             assert!(!imports(text, &["ray"]), "{text}");
         }
     }
@@ -105,17 +165,29 @@ mod signs {
         let text = "# Trainer(a=1)\nclass Trainer(Base):\n    x = L.Trainer(\n        strategy=\"ddp\", n=f(1)[2])\nMyTrainer(b=2)\n";
         let found = calls(text, "Trainer");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!((keyword(found[0], "strategy"), keyword(found[0], "n")), (Some("\"ddp\""), Some("f(1)[2]")));
-        assert_eq!((keyword(found[0], "rategy"), keyword("a==1", "a")), (None, None));
+        assert_eq!(
+            (keyword(found[0], "strategy"), keyword(found[0], "n")),
+            (Some("\"ddp\""), Some("f(1)[2]"))
+        );
+        assert_eq!(
+            (keyword(found[0], "rategy"), keyword("a==1", "a")),
+            (None, None)
+        );
         assert_eq!(calls("f(1", "f"), ["1"]);
         // Neither a docstring nor a text calls, and what is nested has commas of its own.
         let text = "\"\"\"f(1)\"\"\"\nx = 'f(2)'\na.f(k={'b': 1, 'c': [2, 3]}, m=4)\nother.f(5)\n";
         assert_eq!(calls(text, "a.f"), ["k={'b': 1, 'c': [2, 3]}, m=4"]);
         assert_eq!(calls(text, "f").len(), 2);
-        assert_eq!(keyword("k={'b': 1, 'c': [2, 3]}, m=4", "k"), Some("{'b': 1, 'c': [2, 3]}"));
+        assert_eq!(
+            keyword("k={'b': 1, 'c': [2, 3]}, m=4", "k"),
+            Some("{'b': 1, 'c': [2, 3]}")
+        );
         assert_eq!(keyword("**more, k=1", "k"), None);
         assert!(is_text("\"ddp\"") && !is_text("args.strategy"));
-        assert_eq!((shown("a.json"), shown("{\n  'b': 1}")), ("a.json".to_string(), "{ …".to_string()));
+        assert_eq!(
+            (shown("a.json"), shown("{\n  'b': 1}")),
+            ("a.json".to_string(), "{ …".to_string())
+        );
     }
 }
 
@@ -125,24 +197,54 @@ mod kind {
     #[test]
     fn scripts_are_told_apart_by_what_they_call() {
         for (script, expected) in [
-            ("import deepspeed\nengine, *_ = deepspeed.initialize(args)\n", ScriptKind::RawDeepSpeed),
-            ("import deepspeed as ds\nengine = ds.initialize(args)\n", ScriptKind::RawDeepSpeed),
-            ("from deepspeed import initialize\nengine = initialize(args)\n", ScriptKind::RawDeepSpeed),
-            ("import deepspeed\nparser = deepspeed.add_config_arguments(parser)\n", ScriptKind::RawDeepSpeed),
+            (
+                "import deepspeed\nengine, *_ = deepspeed.initialize(args)\n",
+                ScriptKind::RawDeepSpeed,
+            ),
+            (
+                "import deepspeed as ds\nengine = ds.initialize(args)\n",
+                ScriptKind::RawDeepSpeed,
+            ),
+            (
+                "from deepspeed import initialize\nengine = initialize(args)\n",
+                ScriptKind::RawDeepSpeed,
+            ),
+            (
+                "import deepspeed\nparser = deepspeed.add_config_arguments(parser)\n",
+                ScriptKind::RawDeepSpeed,
+            ),
             // Its own Trainer.
-            ("import deepspeed\nfrom trainer import Trainer\ndeepspeed.initialize()\n", ScriptKind::RawDeepSpeed),
-            ("import deepspeed\n# unlike HfArgumentParser\ndeepspeed.initialize()\n", ScriptKind::RawDeepSpeed),
+            (
+                "import deepspeed\nfrom trainer import Trainer\ndeepspeed.initialize()\n",
+                ScriptKind::RawDeepSpeed,
+            ),
+            (
+                "import deepspeed\n# unlike HfArgumentParser\ndeepspeed.initialize()\n",
+                ScriptKind::RawDeepSpeed,
+            ),
             ("from trainer import Trainer\n", ScriptKind::Unknown),
-            ("import torch.distributed as dist\ndist.initialize()\n", ScriptKind::Unknown),
+            (
+                "import torch.distributed as dist\ndist.initialize()\n",
+                ScriptKind::Unknown,
+            ),
             ("# deepspeed.initialize()\n", ScriptKind::Unknown),
             // A reference model beside the one that is trained.
             (
                 "from trl import DPOConfig, DPOTrainer\nimport deepspeed\nref = deepspeed.initialize(model=ref)\n",
                 ScriptKind::Hf,
             ),
-            ("from transformers import (\n    Trainer,\n)\nimport deepspeed\ndeepspeed.initialize()\n", ScriptKind::Hf),
-            ("import transformers\ndeepspeed.initialize()\ntransformers.Trainer()\n", ScriptKind::Hf),
-            ("from transformers import TrainingArguments\n", ScriptKind::Hf),
+            (
+                "from transformers import (\n    Trainer,\n)\nimport deepspeed\ndeepspeed.initialize()\n",
+                ScriptKind::Hf,
+            ),
+            (
+                "import transformers\ndeepspeed.initialize()\ntransformers.Trainer()\n",
+                ScriptKind::Hf,
+            ),
+            (
+                "from transformers import TrainingArguments\n",
+                ScriptKind::Hf,
+            ),
             ("from transformers import Trainer\n", ScriptKind::Hf),
             ("", ScriptKind::Unknown),
         ] {
@@ -162,15 +264,29 @@ mod target {
     #[test]
     fn commands_are_taken_apart() {
         let parts = ParsedCommand::parse(&words("python3.11 -u -X dev -m pkg.train --a 1"));
-        assert_eq!(parts.target, Target::Module { options: words("-u -X dev"), name: "pkg.train".into() });
-        assert_eq!((parts.args, parts.python), (words("--a 1"), Some("python3.11".into())));
+        assert_eq!(
+            parts.target,
+            Target::Module {
+                options: words("-u -X dev"),
+                name: "pkg.train".into()
+            }
+        );
+        assert_eq!(
+            (parts.args, parts.python),
+            (words("--a 1"), Some("python3.11".into()))
+        );
         let target = |line| ParsedCommand::parse(&words(line)).target;
         assert_eq!(target("python x.py --a"), Target::script("x.py"));
-        assert_eq!(target("python -mpkg.train --a"), Target::module("pkg.train"));
+        assert_eq!(
+            target("python -mpkg.train --a"),
+            Target::module("pkg.train")
+        );
         assert_eq!(target("./x.py --a"), Target::script("./x.py"));
         assert_eq!(target("python -c pass"), Target::Program("python".into()));
         assert_eq!(target("bash run.sh"), Target::Program("bash".into()));
-        assert!(!is_python(OsStr::new("python-config")) && is_python(OsStr::new("/usr/bin/python3")));
+        assert!(
+            !is_python(OsStr::new("python-config")) && is_python(OsStr::new("/usr/bin/python3"))
+        );
     }
 
     #[test]
@@ -179,7 +295,10 @@ mod target {
         assert!(Target::script("trl/scripts/sft.py").is_module("trl.scripts.sft"));
         assert!(Target::module("swift.cli.sft").is_module("swift.cli.sft"));
         assert!(!Target::script("/a/myswift/cli/sft.py").is_module("swift.cli.sft"));
-        assert!(Target::script("/a/bin/swift").is_console("swift") && !Target::module("swift").is_console("swift"));
+        assert!(
+            Target::script("/a/bin/swift").is_console("swift")
+                && !Target::module("swift").is_console("swift")
+        );
     }
 }
 
@@ -190,22 +309,58 @@ mod nested {
     #[test]
     fn the_option_of_a_section_is_found_and_replaced() {
         for (line, spelled, value, replaced) in [
-            ("a=1 trainer.deepspeed=zero3", "trainer.deepspeed", "zero3", "a=1 trainer.deepspeed=/c.json"),
-            ("++t.args.deepspeed='z3' b=1", "++t.args.deepspeed", "z3", "++t.args.deepspeed=/c.json b=1"),
-            ("--training.deepspeed z.json --x", "--training.deepspeed", "z.json", "--training.deepspeed /c.json --x"),
-            ("--training.deepspeed=null", "--training.deepspeed", "null", "--training.deepspeed=/c.json"),
-            ("t.deepspeed=a t.deepspeed=b", "t.deepspeed", "b", "t.deepspeed=a t.deepspeed=/c.json"),
+            (
+                "a=1 trainer.deepspeed=zero3",
+                "trainer.deepspeed",
+                "zero3",
+                "a=1 trainer.deepspeed=/c.json",
+            ),
+            (
+                "++t.args.deepspeed='z3' b=1",
+                "++t.args.deepspeed",
+                "z3",
+                "++t.args.deepspeed=/c.json b=1",
+            ),
+            (
+                "--training.deepspeed z.json --x",
+                "--training.deepspeed",
+                "z.json",
+                "--training.deepspeed /c.json --x",
+            ),
+            (
+                "--training.deepspeed=null",
+                "--training.deepspeed",
+                "null",
+                "--training.deepspeed=/c.json",
+            ),
+            (
+                "t.deepspeed=a t.deepspeed=b",
+                "t.deepspeed",
+                "b",
+                "t.deepspeed=a t.deepspeed=/c.json",
+            ),
         ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let found = find(&words, "deepspeed").unwrap();
             assert_eq!((found.spelled, found.value), (spelled, value), "{line}");
-            let joined = with_value(&words, "deepspeed", OsStr::new("/c.json")).join(OsStr::new(" "));
+            let joined =
+                with_value(&words, "deepspeed", OsStr::new("/c.json")).join(OsStr::new(" "));
             assert_eq!(joined, replaced, "{line}");
         }
-        for line in ["--deepspeed zero3", "deepspeed=zero3", "t.deepspeed_config=x", "a/b.deepspeed=x", "t.deepspeed"] {
+        for line in [
+            "--deepspeed zero3",
+            "deepspeed=zero3",
+            "t.deepspeed_config=x",
+            "a/b.deepspeed=x",
+            "t.deepspeed",
+        ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             assert_eq!(find(&words, "deepspeed"), None, "{line}");
-            assert_eq!(with_value(&words, "deepspeed", OsStr::new("c")), words, "{line}");
+            assert_eq!(
+                with_value(&words, "deepspeed", OsStr::new("c")),
+                words,
+                "{line}"
+            );
         }
     }
 }
@@ -216,8 +371,9 @@ mod shipped {
 
     #[test]
     fn words_and_files_by_version() {
-        let file =
-            |version: &str, word| by_word("ms-swift", Some(Version::parse(version)), word).map(|config| config.file);
+        let file = |version: &str, word| {
+            by_word("ms-swift", Some(Version::parse(version)), word).map(|config| config.file)
+        };
         for (version, word, expected) in [
             ("4.6.0", "zero2", Some("swift/config/zero2.json")),
             ("99.0", "zero2", Some("swift/config/zero2.json")),
@@ -227,10 +383,20 @@ mod shipped {
         ] {
             assert_eq!(file(version, word), expected, "{version} {word}");
         }
-        assert_eq!(by_word("ms-swift", None, "zero3").map(|config| config.file), Some("swift/config/zero3.json"));
+        assert_eq!(
+            by_word("ms-swift", None, "zero3").map(|config| config.file),
+            Some("swift/config/zero3.json")
+        );
         let own = by_name("ms-swift", None, "zero3_offload").unwrap();
-        assert_eq!((own.word, own.hash), ("zero3_offload", Some(0x5ed0_b2d9_5d24_a317)));
-        assert!(is_word("ms-swift", "zero0") && !is_word("ms-swift", "zeropp") && !is_word("trl", "zero2"));
+        assert_eq!(
+            (own.word, own.hash),
+            ("zero3_offload", Some(0x5ed0_b2d9_5d24_a317))
+        );
+        assert!(
+            is_word("ms-swift", "zero0")
+                && !is_word("ms-swift", "zeropp")
+                && !is_word("trl", "zero2")
+        );
     }
 }
 

@@ -32,9 +32,21 @@ mod resolve {
     fn a_chain_resolves_to_the_bottom() {
         let template = named("zero3_nvme");
         assert_eq!(template.chain, ["zero3_nvme", "zero3_offload", "zero3"]);
-        assert_eq!(json::get(&template.config, "zero_optimization.offload_param.device"), Some(&Value::from("nvme")));
-        assert_eq!(json::get(&template.config, "zero_optimization.offload_param.pin_memory"), Some(&Value::from(true)));
-        assert_eq!(json::get(&template.config, "zero_optimization.zero_quantized_weights"), None);
+        assert_eq!(
+            json::get(&template.config, "zero_optimization.offload_param.device"),
+            Some(&Value::from("nvme"))
+        );
+        assert_eq!(
+            json::get(
+                &template.config,
+                "zero_optimization.offload_param.pin_memory"
+            ),
+            Some(&Value::from(true))
+        );
+        assert_eq!(
+            json::get(&template.config, "zero_optimization.zero_quantized_weights"),
+            None
+        );
         assert_eq!(template.needs.len(), 2);
     }
 
@@ -44,23 +56,49 @@ mod resolve {
             ("[]", "`$zlaunch` must be an object"),
             (r#"{"about": 1}"#, "`$zlaunch.about` must be a string"),
             (r#"{"about.zh": 1}"#, "`$zlaunch.about.zh` must be a string"),
-            (r#"{"extends": "a/b"}"#, "`$zlaunch.extends` must be the name of a template"),
-            (r#"{"patch": {}}"#, "`$zlaunch.patch` must be a list of operations"),
-            (r#"{"env": []}"#, "`$zlaunch.env` must be an object of strings"),
-            (r#"{"env": {"NCCL_DEBUG": true}}"#, "`$zlaunch.env.NCCL_DEBUG` must be a string"),
-            (r#"{"env": {"A B": "1"}}"#, "`$zlaunch.env.A B` must be a variable that can be exported"),
+            (
+                r#"{"extends": "a/b"}"#,
+                "`$zlaunch.extends` must be the name of a template",
+            ),
+            (
+                r#"{"patch": {}}"#,
+                "`$zlaunch.patch` must be a list of operations",
+            ),
+            (
+                r#"{"env": []}"#,
+                "`$zlaunch.env` must be an object of strings",
+            ),
+            (
+                r#"{"env": {"NCCL_DEBUG": true}}"#,
+                "`$zlaunch.env.NCCL_DEBUG` must be a string",
+            ),
+            (
+                r#"{"env": {"A B": "1"}}"#,
+                "`$zlaunch.env.A B` must be a variable that can be exported",
+            ),
             (
                 r#"{"env": {"NCCL_DEBUG": "a\u0000"}}"#,
                 "`$zlaunch.env.NCCL_DEBUG` must be a variable that can be exported",
             ),
-            (r#"{"env": {"PATH": "x"}}"#, "a template may not set `PATH`: it is not a known tuning variable"),
+            (
+                r#"{"env": {"PATH": "x"}}"#,
+                "a template may not set `PATH`: it is not a known tuning variable",
+            ),
             (r#"{"needs": []}"#, "`$zlaunch.needs` must be an object"),
-            (r#"{"needs": {"a": {"why": "x"}}}"#, "`$zlaunch.needs.a` must be an object such as "),
+            (
+                r#"{"needs": {"a": {"why": "x"}}}"#,
+                "`$zlaunch.needs.a` must be an object such as ",
+            ),
             (r#"{"abuot": "x"}"#, "`$zlaunch` has no entry `abuot`"),
         ] {
             let spec = Sourced::new(format!(r#"{{"$zlaunch": {header}}}"#), Source::Default);
-            let told = resolve(&spec, &Search::default(), &Host::default()).err().unwrap_or_default();
-            assert!(told.len() == 1 && told[0].what.starts_with(what), "{header}: {told:?}");
+            let told = resolve(&spec, &Search::default(), &Host::default())
+                .err()
+                .unwrap_or_default();
+            assert!(
+                told.len() == 1 && told[0].what.starts_with(what),
+                "{header}: {told:?}"
+            );
         }
     }
 
@@ -68,8 +106,14 @@ mod resolve {
     fn every_built_in_template_says_what_it_is() {
         for (name, _) in BUILT_IN {
             let template = named(name);
-            assert!(template.about.is_some_and(|about| about.len() > 20), "{name}");
-            assert!(template.about_zh.is_some_and(|about| !about.is_ascii()), "{name}");
+            assert!(
+                template.about.is_some_and(|about| about.len() > 20),
+                "{name}"
+            );
+            assert!(
+                template.about_zh.is_some_and(|about| !about.is_ascii()),
+                "{name}"
+            );
             assert!(template.config.get("$zlaunch").is_none(), "{name}");
         }
     }
@@ -104,17 +148,32 @@ mod auto {
     fn the_table_has_the_26_keys_and_no_key_twice() {
         assert_eq!(RULES.len(), 26);
         for (at, rule) in RULES.iter().enumerate() {
-            assert!(RULES[at + 1..].iter().all(|other| other.key != rule.key), "{}", rule.key);
+            assert!(
+                RULES[at + 1..].iter().all(|other| other.key != rule.key),
+                "{}",
+                rule.key
+            );
         }
     }
 
     #[test]
     fn a_fill_changes_only_an_auto() {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
-        let fill = |key, value| Fill { key, value, from: String::new(), argument: None };
-        assert_eq!(apply(&config, &[fill("b.c", json!(2))]), json!({"a": "auto", "b": {"c": 2, "d": 1}}));
+        let fill = |key, value| Fill {
+            key,
+            value,
+            from: String::new(),
+            argument: None,
+        };
+        assert_eq!(
+            apply(&config, &[fill("b.c", json!(2))]),
+            json!({"a": "auto", "b": {"c": 2, "d": 1}})
+        );
         // A fill for a key that is not "auto" changes nothing.
-        assert_eq!(apply(&config, &[fill("b.d", json!(2)), fill("e", json!(2))]), config);
+        assert_eq!(
+            apply(&config, &[fill("b.d", json!(2)), fill("e", json!(2))]),
+            config
+        );
     }
 }
 
@@ -129,17 +188,32 @@ mod layers {
         let mut config = json!({"a": 1, "b": {"c": 2}, "n": null});
         set(&mut config, "b.d.e", json!(true)).unwrap();
         set(&mut config, "n.x", json!("s")).unwrap();
-        assert_eq!(config, json!({"a": 1, "b": {"c": 2, "d": {"e": true}}, "n": {"x": "s"}}));
-        assert_eq!(set(&mut config, "b.c.x.y", json!(1)), Err("b.c".to_string()));
+        assert_eq!(
+            config,
+            json!({"a": 1, "b": {"c": 2, "d": {"e": true}}, "n": {"x": "s"}})
+        );
+        assert_eq!(
+            set(&mut config, "b.c.x.y", json!(1)),
+            Err("b.c".to_string())
+        );
     }
 
     #[test]
     fn what_is_not_removed_keeps_its_order() {
         let removed = |keys: &[&str]| {
             let mut config = json!({"a": {"x": 1, "y": 2, "z": 3}, "b": 1, "c": 2});
-            let keys: Vec<_> = keys.iter().map(|key| Sourced::new((*key).to_string(), Source::Default)).collect();
+            let keys: Vec<_> = keys
+                .iter()
+                .map(|key| Sourced::new((*key).to_string(), Source::Default))
+                .collect();
             let problems = remove(&mut config, &keys);
-            (config.to_string(), problems.into_iter().map(|problem| problem.help()).collect::<Vec<_>>())
+            (
+                config.to_string(),
+                problems
+                    .into_iter()
+                    .map(|problem| problem.help())
+                    .collect::<Vec<_>>(),
+            )
         };
         assert_eq!(removed(&["a.x"]).0, r#"{"a":{"y":2,"z":3},"b":1,"c":2}"#);
         assert_eq!(removed(&["a", "a.y"]).0, r#"{"b":1,"c":2}"#);

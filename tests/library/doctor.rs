@@ -14,26 +14,50 @@ use crate::invariants::fake::Sandbox;
 /// The report as words with one blank behind each, and as JSON.
 fn examined(host: &Host, sandbox: &Sandbox) -> (String, Value) {
     let argv = ["zlaunch", "doctor"].map(OsString::from);
-    let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else { panic!("no doctor") };
-    let (launch, machine) = (request.into_launch().unwrap(), Machine::below(sandbox.root()));
+    let Ok(Asked::Request(request)) = parse(&argv, host, &TOOLS) else {
+        panic!("no doctor")
+    };
+    let (launch, machine) = (
+        request.into_launch().unwrap(),
+        Machine::below(sandbox.root()),
+    );
     let report = DoctorReport::new(host, Examination::new(&launch, host, &machine).sections());
-    let words = report.text(None).split_whitespace().map(|word| format!("{word} ")).collect();
+    let words = report
+        .text(None)
+        .split_whitespace()
+        .map(|word| format!("{word} "))
+        .collect();
     (words, report.json())
 }
 
 #[test]
 fn the_report_of_a_made_up_machine() {
     let mut sandbox = Sandbox::bare();
-    sandbox.put("etc/os-release", "NAME=x\nPRETTY_NAME=\"Rocky Linux 9.4\"\n");
+    sandbox.put(
+        "etc/os-release",
+        "NAME=x\nPRETTY_NAME=\"Rocky Linux 9.4\"\n",
+    );
     sandbox.put("proc/sys/kernel/osrelease", "5.14.0-427\n");
-    sandbox.put("proc/meminfo", "MemTotal: 1056964608 kB\nMemAvailable: 1048576000 kB\n");
+    sandbox.put(
+        "proc/meminfo",
+        "MemTotal: 1056964608 kB\nMemAvailable: 1048576000 kB\n",
+    );
     sandbox.put("proc/self/cgroup", "0::/slurm/job_7\n");
     sandbox.put("sys/fs/cgroup/slurm/job_7/memory.max", "68719476736\n");
     sandbox.put("sys/class/infiniband/mlx5_0/node_type", "1");
-    sandbox.put("proc/self/limits", "Max open files  512  512  files\nMax locked memory  65536  65536  bytes\n");
-    sandbox.put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue\n");
+    sandbox.put(
+        "proc/self/limits",
+        "Max open files  512  512  files\nMax locked memory  65536  65536  bytes\n",
+    );
+    sandbox.put(
+        "proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue\n",
+    );
     for bus in ["0000:01:00.0", "0000:02:00.0"] {
-        sandbox.put(&format!("proc/driver/nvidia/gpus/{bus}/information"), "Model: \t Tesla V100-SXM2-32GB\n");
+        sandbox.put(
+            &format!("proc/driver/nvidia/gpus/{bus}/information"),
+            "Model: \t Tesla V100-SXM2-32GB\n",
+        );
     }
     sandbox.put("proc/self/mountinfo", "1 1 8:1 / / rw - nfs4 server:/ rw\n");
     sandbox.put("proc/net/tcp", " 0: 00000000:7150 00000000:0000 0A 0\n");
@@ -47,7 +71,13 @@ fn the_report_of_a_made_up_machine() {
         ("HF_TOKEN", "hf_secret"),
         ("NCCL_DEBUG", "INFO"),
     ]);
-    let (text, json) = examined(&Host { hostname: "node01.example.org".to_string(), ..sandbox.host() }, &sandbox);
+    let (text, json) = examined(
+        &Host {
+            hostname: "node01.example.org".to_string(),
+            ..sandbox.host()
+        },
+        &sandbox,
+    );
     for line in [
         "Rocky Linux 9.4, Linux 5.14.0-427",
         "host node01 CPUs",
@@ -68,10 +98,21 @@ fn the_report_of_a_made_up_machine() {
         assert!(text.contains(line), "{line}\n{text}");
     }
     assert_eq!(json["machine"]["driver"], "535.54.03");
-    let rules: Vec<_> = json["diagnostics"].as_array().unwrap().iter().map(|it| it["rule"].as_str().unwrap()).collect();
-    assert!(rules.contains(&"port") && rules.contains(&"few-files"), "{rules:?}");
+    let rules: Vec<_> = json["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["rule"].as_str().unwrap())
+        .collect();
+    assert!(
+        rules.contains(&"port") && rules.contains(&"few-files"),
+        "{rules:?}"
+    );
     for secret in ["hf_secret", "HF_TOKEN", "jane", "example.org"] {
-        assert!(!text.contains(secret) && !json.to_string().contains(secret), "{secret}");
+        assert!(
+            !text.contains(secret) && !json.to_string().contains(secret),
+            "{secret}"
+        );
     }
 }
 
@@ -80,16 +121,31 @@ fn gpus_are_counted_and_their_memory_is_known_by_the_model() {
     let gpus = |models: &[&str]| {
         let sandbox = Sandbox::bare();
         for (at, model) in models.iter().enumerate() {
-            sandbox.put(&format!("proc/driver/nvidia/gpus/0000:0{at}:00.0/information"), format!("Model: {model}\n"));
+            sandbox.put(
+                &format!("proc/driver/nvidia/gpus/0000:0{at}:00.0/information"),
+                format!("Model: {model}\n"),
+            );
         }
         let machine = examined(&sandbox.host(), &sandbox).1["machine"].take();
         (machine["GPUs"].clone(), machine["GPU_memory"].clone())
     };
     let (a100, h200) = ("NVIDIA A100-SXM4-80GB", "NVIDIA H200");
-    assert_eq!(gpus(&[a100, a100]), (format!("2 × {a100}").into(), "80 GiB".into()));
-    assert_eq!(gpus(&[a100, h200]), (format!("1 × {a100}, 1 × {h200}").into(), "80 GiB, 140 GiB".into()));
+    assert_eq!(
+        gpus(&[a100, a100]),
+        (format!("2 × {a100}").into(), "80 GiB".into())
+    );
+    assert_eq!(
+        gpus(&[a100, h200]),
+        (
+            format!("1 × {a100}, 1 × {h200}").into(),
+            "80 GiB, 140 GiB".into()
+        )
+    );
     assert_eq!(gpus(&[a100, "Unheard Of 9000"]).1, Value::Null);
-    assert_eq!(gpus(&[]), ("none in /proc/driver/nvidia".into(), Value::Null));
+    assert_eq!(
+        gpus(&[]),
+        ("none in /proc/driver/nvidia".into(), Value::Null)
+    );
     assert_eq!(gpus(&["A", "B", "A"]).0, "2 × A, 1 × B");
 }
 
@@ -99,21 +155,44 @@ fn every_fact_is_compared_as_its_example_says() {
     for row in rows::rows(comparison::TABLE) {
         let fact = row.names().next().unwrap().replace('*', "x");
         assert!(row.examples().count() > 0, "{fact} has no example");
-        assert!(["free", "own", "help"].iter().any(|cell| row.cells().contains_key(*cell)), "{fact}: no help");
+        assert!(
+            ["free", "own", "help"]
+                .iter()
+                .any(|cell| row.cells().contains_key(*cell)),
+            "{fact}: no help"
+        );
         for (input, answer) in row.examples() {
             let answer = answer.trim_start_matches("nothing");
             let machine = |(name, value): (char, &str)| {
-                let value = serde_json::from_str(value).ok().filter(Value::is_number).unwrap_or_else(|| value.into());
-                let facts = if value == "-" { json!({}) } else { json!({ fact.as_str(): value }) };
+                let value = serde_json::from_str(value)
+                    .ok()
+                    .filter(Value::is_number)
+                    .unwrap_or_else(|| value.into());
+                let facts = if value == "-" {
+                    json!({})
+                } else {
+                    json!({ fact.as_str(): value })
+                };
                 json!({ "name": name, "facts": facts })
             };
             let answers: Vec<Value> = ('a'..).zip(input.split(" | ")).map(machine).collect();
             let (same, problems) = comparison::compare(&answers);
-            let said = same.iter().chain(problems.iter().map(|problem| &problem.what));
+            let said = same
+                .iter()
+                .chain(problems.iter().map(|problem| &problem.what));
             let said: Vec<&str> = said.map(String::as_str).collect();
-            assert!(said.concat().starts_with(answer) && said.is_empty() == answer.is_empty(), "{fact}: {said:?}");
-            let is_error = problems.first().is_some_and(|problem| problem.severity == Severity::Error);
-            assert_eq!(is_error, !problems.is_empty() && row.cells().contains_key("error"), "{fact}");
+            assert!(
+                said.concat().starts_with(answer) && said.is_empty() == answer.is_empty(),
+                "{fact}: {said:?}"
+            );
+            let is_error = problems
+                .first()
+                .is_some_and(|problem| problem.severity == Severity::Error);
+            assert_eq!(
+                is_error,
+                !problems.is_empty() && row.cells().contains_key("error"),
+                "{fact}"
+            );
         }
     }
 }

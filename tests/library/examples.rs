@@ -38,11 +38,20 @@ fn common(answers: impl Iterator<Item = String>) -> String {
 }
 
 fn is_known(model: &Weights) -> bool {
-    !model.assumed.iter().any(|assumed| assumed.contains("is counted like llama"))
+    !model
+        .assumed
+        .iter()
+        .any(|assumed| assumed.contains("is counted like llama"))
 }
 
 /// Bytes of a step on one GPU.
-fn allocated(weights: &Weights, tokens: u64, dtype: Dtype, optimizer: Optimizer, strategy: &str) -> u64 {
+fn allocated(
+    weights: &Weights,
+    tokens: u64,
+    dtype: Dtype,
+    optimizer: Optimizer,
+    strategy: &str,
+) -> u64 {
     let strategy = match strategy {
         "none" => Strategy::default(),
         name => Strategy::of(&template(name).config, weights.shape.hidden),
@@ -69,7 +78,10 @@ fn architectures() {
             assert!(is_known(&model), "{model_type}");
             let bytes = |dtype| allocated(&model, 512, dtype, Optimizer::named("adamw"), "none");
             let (bf16, fp32) = (bytes(Dtype::Bf16), bytes(Dtype::Fp32));
-            format!("{} parameters, {bf16} bytes in bf16, {fp32} in fp32", model.params)
+            format!(
+                "{} parameters, {bf16} bytes in bf16, {fp32} in fp32",
+                model.params
+            )
         }))
     });
 }
@@ -83,25 +95,37 @@ fn keys_of_a_config() {
             config.retain(|known, _| row.names().all(|name| name != known));
             config.insert(key.to_string(), number.parse().unwrap());
             let counted = architecture::read(&config.into(), None);
-            if counted.is_some() { "counted".to_string() } else { "too large".to_string() }
+            if counted.is_some() {
+                "counted".to_string()
+            } else {
+                "too large".to_string()
+            }
         }))
     });
 }
 
 #[test]
 fn optimizers() {
-    let config = rows::cells("model_type llama, hidden_size 1024, num_hidden_layers 24, num_attention_heads 16");
+    let config = rows::cells(
+        "model_type llama, hidden_size 1024, num_hidden_layers 24, num_attention_heads 16",
+    );
     let model = architecture::read(&config.into(), None).unwrap();
     run_examples(OPTIMIZERS, |row, input| {
         let (strategy, dtype) = input.split_once(' ').unwrap();
-        let (_, dtype) = Dtype::NAMES.iter().find(|(name, _)| *name == dtype).unwrap();
+        let (_, dtype) = Dtype::NAMES
+            .iter()
+            .find(|(name, _)| *name == dtype)
+            .unwrap();
         common(row.names().map(|name| {
             let optimizer = match name.strip_prefix("deepspeed.") {
                 Some(name) => Optimizer::of_deepspeed(name),
                 None => Optimizer::named(name),
             };
             assert!(optimizer.is_measured(), "{name}");
-            format!("{} MB", allocated(&model, 16, *dtype, optimizer, strategy) / 1_000_000)
+            format!(
+                "{} MB",
+                allocated(&model, 16, *dtype, optimizer, strategy) / 1_000_000
+            )
         }))
     });
     for name in ["galore_adamw", "apollo_adamw", "lomo", "came_pytorch"] {
@@ -114,10 +138,19 @@ fn optimizers() {
 #[test]
 fn graphics_cards() {
     run_examples(CARDS, |row, input| {
-        let Some(Cards { card, count }) = cards::parse(input) else { return "unknown".to_string() };
-        assert_eq!((Some(card.name), count), (row.names().next(), None), "{input}");
+        let Some(Cards { card, count }) = cards::parse(input) else {
+            return "unknown".to_string();
+        };
+        assert_eq!(
+            (Some(card.name), count),
+            (row.names().next(), None),
+            "{input}"
+        );
         // Some cards differ from others by more words, but not by their memory.
-        if ["NVIDIA ", "Tesla "].iter().any(|maker| input.starts_with(maker)) {
+        if ["NVIDIA ", "Tesla "]
+            .iter()
+            .any(|maker| input.starts_with(maker))
+        {
             assert_eq!(cards::memory(input), Some(card.memory()), "{input}");
         }
         format!("{} MiB", card.memory() >> 20)
@@ -143,7 +176,18 @@ fn cards_are_named_as_people_name_them() {
         assert_eq!((cards.card.name, cards.count), (name, count), "{text}");
     }
     let laptop = "NVIDIA GeForce RTX 4090 Laptop GPU";
-    for text in ["", "x8", "H100x0", "H100x", "RTX 4096", "H1", "A100-41GB", "8", laptop, "NVIDIA RTX A400"] {
+    for text in [
+        "",
+        "x8",
+        "H100x0",
+        "H100x",
+        "RTX 4096",
+        "H1",
+        "A100-41GB",
+        "8",
+        laptop,
+        "NVIDIA RTX A400",
+    ] {
         assert_eq!(cards::parse(text), None, "{text}");
     }
     assert_eq!(cards::memory(laptop), None);
@@ -151,7 +195,13 @@ fn cards_are_named_as_people_name_them() {
 
 #[test]
 fn gigabytes_are_those_of_the_maker() {
-    for (text, mib) in [("80GB", 81559), ("24 gb", 23028), ("141GB", 143_771), ("80GiB", 81920), ("24564MiB", 24564)] {
+    for (text, mib) in [
+        ("80GB", 81559),
+        ("24 gb", 23028),
+        ("141GB", 143_771),
+        ("80GiB", 81920),
+        ("24564MiB", 24564),
+    ] {
         assert_eq!(cards::parse_memory(text), Some(mib << 20), "{text}");
     }
     // No card is sold with that many.
@@ -165,7 +215,12 @@ fn parameters_are_counted_as_in_transformers() {
     for line in lines {
         let line: Value = serde_json::from_str(line).unwrap();
         let model = architecture::read(&line["config"], None).unwrap();
-        assert_eq!(Some(model.params), line["params"].as_u64(), "{}", line["name"]);
+        assert_eq!(
+            Some(model.params),
+            line["params"].as_u64(),
+            "{}",
+            line["name"]
+        );
         assert!(is_known(&model), "{}", line["name"]);
         seen += 1;
     }

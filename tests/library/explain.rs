@@ -10,11 +10,18 @@ use zlaunch::testing::template::Search;
 use zlaunch::testing::{Host, Problem, Rule, auto, vars};
 
 fn host(variables: &[(&str, &str)]) -> Host {
-    Host { env: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(), ..Host::default() }
+    Host {
+        env: variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        ..Host::default()
+    }
 }
 
 fn asked(word: &str, env: &[(&str, &str)]) -> Result<String, Problem> {
-    explain(word, &Search::default(), &host(env)).map(|text| anstream::adapter::strip_str(&text).to_string())
+    explain(word, &Search::default(), &host(env))
+        .map(|text| anstream::adapter::strip_str(&text).to_string())
 }
 
 #[test]
@@ -24,18 +31,31 @@ fn every_key_of_deepspeed_has_an_entry() {
     let keys: Vec<&str> = include_str!("../../src/recorded/deepspeed-schema.txt")
         .lines()
         .map(|line| line.split('\t').collect::<Vec<_>>())
-        .filter(|row| !row[0].contains('@') && row[5] == "-" && !other_names.iter().any(|it| row[0].starts_with(it)))
+        .filter(|row| {
+            !row[0].contains('@')
+                && row[5] == "-"
+                && !other_names.iter().any(|it| row[0].starts_with(it))
+        })
         .map(|row| row[0])
         .collect();
     assert!(keys.len() > 300, "{}", keys.len());
     let entries: Vec<_> = entries().collect();
-    let names: Vec<&str> = entries.iter().flat_map(|it| it.all_names().collect::<Vec<_>>()).collect();
+    let names: Vec<&str> = entries
+        .iter()
+        .flat_map(|it| it.all_names().collect::<Vec<_>>())
+        .collect();
     for key in &keys {
         assert_eq!(names.iter().filter(|name| *name == key).count(), 1, "{key}");
-        assert!(asked(key, &[]).is_ok_and(|text| text.contains(key)), "{key}");
+        assert!(
+            asked(key, &[]).is_ok_and(|text| text.contains(key)),
+            "{key}"
+        );
     }
-    let sections: BTreeSet<&str> =
-        keys.iter().filter_map(|key| key.rsplit_once('.')).map(|(section, _)| section).collect();
+    let sections: BTreeSet<&str> = keys
+        .iter()
+        .filter_map(|key| key.rsplit_once('.'))
+        .map(|(section, _)| section)
+        .collect();
     for section in sections {
         assert!(asked(section, &[]).is_ok(), "{section}");
     }
@@ -43,8 +63,15 @@ fn every_key_of_deepspeed_has_an_entry() {
 
 #[test]
 fn every_key_that_may_be_auto_says_so() {
-    for rule in auto::RULES.iter().filter(|rule| !rule.key.starts_with("amp.")) {
-        assert!(asked(rule.key, &[]).is_ok_and(|text| text.contains("\n  \"auto\"")), "{}", rule.key);
+    for rule in auto::RULES
+        .iter()
+        .filter(|rule| !rule.key.starts_with("amp."))
+    {
+        assert!(
+            asked(rule.key, &[]).is_ok_and(|text| text.contains("\n  \"auto\"")),
+            "{}",
+            rule.key
+        );
     }
 }
 
@@ -52,20 +79,35 @@ fn every_key_that_may_be_auto_says_so() {
 fn every_variable_option_rule_and_template_is_explained() {
     let options = launch_options().map(variable);
     let variables = all_variables();
-    let names = variables.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
+    let names = variables
+        .iter()
+        .flat_map(vars::Var::names)
+        .map(str::to_string)
+        .chain(options);
     let names = names.chain(rules().map(|(name, _)| name.to_string()));
     for name in names.chain(Search::default().names()) {
-        assert!(asked(&name, &[]).is_ok_and(|text| text.len() > 40), "{name}");
+        assert!(
+            asked(&name, &[]).is_ok_and(|text| text.len() > 40),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn every_rule_that_can_be_silenced_says_how() {
     for rule in Rule::all() {
-        assert_eq!(rules().filter(|(name, about)| *name == rule.name() && about.len() > 20).count(), 1, "{rule}");
+        assert_eq!(
+            rules()
+                .filter(|(name, about)| *name == rule.name() && about.len() > 20)
+                .count(),
+            1,
+            "{rule}"
+        );
     }
     for (name, _) in rules() {
-        let words = ["zlaunch", "--allow", name, "true"].map(Into::into).to_vec();
+        let words = ["zlaunch", "--allow", name, "true"]
+            .map(Into::into)
+            .to_vec();
         let taken = cli::parse(&words, &Host::default(), &cli::TOOLS).is_ok();
         let shown = asked(name, &[]).is_ok_and(|text| text.contains(&format!("--allow {name}\n")));
         assert_eq!(shown, taken, "{name}");
@@ -83,27 +125,58 @@ fn every_entry_is_well_formed() {
         let fields: Vec<_> = entry.body.lines().map(field).collect();
         for (at, name) in fields.iter().enumerate() {
             let name = name.as_deref().unwrap_or_default();
-            assert!(FIELDS.split(' ').any(|field| field == name), "{}: {name}", entry.names);
+            assert!(
+                FIELDS.split(' ').any(|field| field == name),
+                "{}: {name}",
+                entry.names
+            );
             let may_repeat = ["find", "here"].contains(&name);
-            assert!(may_repeat || !fields[at + 1..].contains(&fields[at]), "{}: {name} twice", entry.names);
+            assert!(
+                may_repeat || !fields[at + 1..].contains(&fields[at]),
+                "{}: {name} twice",
+                entry.names
+            );
         }
-        assert!(entry.field("en").is_some_and(|text| text.len() > 10), "{}", entry.names);
+        assert!(
+            entry.field("en").is_some_and(|text| text.len() > 10),
+            "{}",
+            entry.names
+        );
         // An entry is translated as a whole or not at all.
         let chinese = entry.field("zh").is_some();
         for field in ["advice", "careful"] {
             let both = entry.field(&format!("{field}.zh")).is_some();
-            assert_eq!(chinese && entry.field(field).is_some(), both, "{}: {field}", entry.names);
+            assert_eq!(
+                chinese && entry.field(field).is_some(),
+                both,
+                "{}: {field}",
+                entry.names
+            );
         }
         // That includes what the tables say about it, unless that has no words.
         let sentence = |text: &str| {
-            text.as_bytes()
-                .windows(3)
-                .any(|it| it[0].is_ascii_lowercase() && it[1] == b' ' && it[2].is_ascii_alphanumeric())
+            text.as_bytes().windows(3).any(|it| {
+                it[0].is_ascii_lowercase() && it[1] == b' ' && it[2].is_ascii_alphanumeric()
+            })
         };
-        let auto = auto::RULES.iter().any(|rule| rule.key == entry.name() && sentence(rule.doc));
-        assert_eq!(chinese && auto, entry.field("auto.zh").is_some(), "{}: auto.zh", entry.names);
-        let ours = all_variables().iter().any(|var| var.is_called(entry.name()));
-        assert_eq!(chinese && ours, entry.field("zlaunch.zh").is_some(), "{}: zlaunch.zh", entry.names);
+        let auto = auto::RULES
+            .iter()
+            .any(|rule| rule.key == entry.name() && sentence(rule.doc));
+        assert_eq!(
+            chinese && auto,
+            entry.field("auto.zh").is_some(),
+            "{}: auto.zh",
+            entry.names
+        );
+        let ours = all_variables()
+            .iter()
+            .any(|var| var.is_called(entry.name()));
+        assert_eq!(
+            chinese && ours,
+            entry.field("zlaunch.zh").is_some(),
+            "{}: zlaunch.zh",
+            entry.names
+        );
         assert!(names.insert(entry.name()), "{} twice", entry.names);
     }
 }
@@ -139,12 +212,19 @@ fn what_the_guides_explain_is_there_in_chinese() {
     for word in COPIED.split_whitespace().chain(stages) {
         let text = asked(word, &[("ZLAUNCH_LANG", "zh")]).unwrap();
         for page in text.split("\n\n").filter(|page| !page.starts_with("  ")) {
-            assert!(page.lines().nth(1).is_some_and(|line| !line.is_ascii()), "{word}: {text}");
+            assert!(
+                page.lines().nth(1).is_some_and(|line| !line.is_ascii()),
+                "{word}: {text}"
+            );
         }
         // Only the example may hold an English sentence.
         let words = |line: &&str| {
             !line.contains("示例")
-                && line.split(' ').filter(|it| ["the", "is", "as", "of", "to"].contains(it)).count() > 1
+                && line
+                    .split(' ')
+                    .filter(|it| ["the", "is", "as", "of", "to"].contains(it))
+                    .count()
+                    > 1
         };
         assert_eq!(text.lines().find(words), None, "{word}");
     }
@@ -156,13 +236,29 @@ fn the_language_is_found_as_the_c_library_does() {
     assert!(!chinese(&[]) && chinese(&[("LANG", "zh_CN.UTF-8")]));
     assert!(chinese(&[("LC_MESSAGES", "zh_TW"), ("LANG", "de_DE")]));
     assert!(!chinese(&[("LC_ALL", "C"), ("LANG", "zh_CN.UTF-8")]));
-    assert!(!chinese(&[("ZLAUNCH_LANG", "en"), ("LC_ALL", "zh_CN.UTF-8")]));
+    assert!(!chinese(&[
+        ("ZLAUNCH_LANG", "en"),
+        ("LC_ALL", "zh_CN.UTF-8")
+    ]));
     assert!(chinese(&[("LC_ALL", ""), ("LANG", "zh_CN.UTF-8")]));
-    for value in ["zh", "ZH", "zh_CN", "zh-CN", "zh_CN.UTF-8", "zh-Hans", "cn", "Chinese", "中文"] {
+    for value in [
+        "zh",
+        "ZH",
+        "zh_CN",
+        "zh-CN",
+        "zh_CN.UTF-8",
+        "zh-Hans",
+        "cn",
+        "Chinese",
+        "中文",
+    ] {
         assert!(chinese(&[("ZLAUNCH_LANG", value)]), "{value}");
     }
     assert!(!chinese(&[("LANG", "de_DE.UTF-8")]) && !chinese(&[("ZLAUNCH_LANG", "en_US.UTF-8")]));
-    assert!(asked("stage 3", &[("ZLAUNCH_LANG", "klingon")]).is_err_and(|problem| problem.what.contains("klingon")));
+    assert!(
+        asked("stage 3", &[("ZLAUNCH_LANG", "klingon")])
+            .is_err_and(|problem| problem.what.contains("klingon"))
+    );
 }
 
 #[test]
@@ -172,7 +268,10 @@ fn stages_have_many_spellings() {
         assert!(asked(word, &[]).unwrap().contains(&stage), "{word}");
     }
     for word in ["zero", "stage3_prefetch_bucket_size", "3", "zero3_offload"] {
-        assert!(!asked(word, &[]).is_ok_and(|text| text.contains(&stage)), "{word}");
+        assert!(
+            !asked(word, &[]).is_ok_and(|text| text.contains(&stage)),
+            "{word}"
+        );
     }
     for word in ["stage 4", "stage 33"] {
         assert!(asked(word, &[]).is_err(), "{word}");
@@ -181,7 +280,9 @@ fn stages_have_many_spellings() {
 
 /// The table of errors, with the fields that only it has.
 fn failures() -> impl Iterator<Item = GlossaryEntry> {
-    let text = include_str!("../../src/tools/explain/failures.txt").strip_prefix("# ").unwrap();
+    let text = include_str!("../../src/tools/explain/failures.txt")
+        .strip_prefix("# ")
+        .unwrap();
     text.split("\n# ").map(|block| {
         let (names, body) = block.split_once('\n').unwrap();
         GlossaryEntry { names, body }
@@ -191,7 +292,9 @@ fn failures() -> impl Iterator<Item = GlossaryEntry> {
 /// Eight ranks that print their steps, a progress bar and a warning, each before the `end`.
 fn eight_ranks(end: impl Fn(u32) -> String) -> String {
     let steps = |rank: u32| {
-        (0..40).map(move |step| format!("[rank{rank}]: {{'loss': 1.{step}, 'grad_norm': 0.4, 'epoch': 0.0{step}}}\n"))
+        (0..40).map(move |step| {
+            format!("[rank{rank}]: {{'loss': 1.{step}, 'grad_norm': 0.4, 'epoch': 0.0{step}}}\n")
+        })
     };
     let rank = |rank: u32| {
         let noise = steps(rank).collect::<String>();
@@ -215,7 +318,8 @@ fn found(text: &str) -> Log {
 /// found where nothing is wrong.
 #[test]
 fn every_error_is_found_in_a_log_of_eight_ranks() {
-    const FIELDS: &str = "find unlike traceback above below follows missing en advice here log source";
+    const FIELDS: &str =
+        "find unlike traceback above below follows missing en advice here log source";
     assert!(found(&eight_ranks(|_| String::new())).found.is_empty());
     let rules: BTreeSet<&str> = rules().map(|(name, _)| name).collect();
     let (mut count, mut names) = (0, BTreeSet::new());
@@ -223,30 +327,63 @@ fn every_error_is_found_in_a_log_of_eight_ranks() {
     for row in failures().filter(|row| row.field("unlike").is_none()) {
         let name = row.name();
         for line in row.body.lines() {
-            let field = line.split_once(": ").unwrap_or_else(|| panic!("{name}: {line}")).0;
-            assert!(FIELDS.split(' ').any(|known| known == field), "{name}: {field}");
+            let field = line
+                .split_once(": ")
+                .unwrap_or_else(|| panic!("{name}: {line}"))
+                .0;
+            assert!(
+                FIELDS.split(' ').any(|known| known == field),
+                "{name}: {field}"
+            );
         }
         assert!(names.insert(name), "{name} twice");
         let is_rule = rules.contains(name);
-        assert_eq!(row.field("en").is_some() && row.field("advice").is_some(), !is_rule, "{name}");
+        assert_eq!(
+            row.field("en").is_some() && row.field("advice").is_some(),
+            !is_rule,
+            "{name}"
+        );
         let (line, source) = (row.field("log").unwrap(), row.field("source").unwrap());
-        let recorded = source.strip_prefix("recorded with ").map(|from| from.split_once(' ').unwrap().1);
-        let quoted = source.split_once('#').filter(|(place, _)| place.split('/').count() == 2);
-        let is_known = recorded.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+        let recorded = source
+            .strip_prefix("recorded with ")
+            .map(|from| from.split_once(' ').unwrap().1);
+        let quoted = source
+            .split_once('#')
+            .filter(|(place, _)| place.split('/').count() == 2);
+        let is_known = recorded
+            .is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
             || quoted.is_some_and(|(_, number)| number.parse::<u32>().is_ok());
         assert!(is_known, "{name}: {source}");
-        let said =
-            line.split_once("]: ").filter(|(label, _)| label.starts_with("[rank")).map_or(line, |(_, said)| said);
-        let place = row.field("traceback").map_or("train", |places| places.split(" | ").next().unwrap());
+        let said = line
+            .split_once("]: ")
+            .filter(|(label, _)| label.starts_with("[rank"))
+            .map_or(line, |(_, said)| said);
+        let place = row
+            .field("traceback")
+            .map_or("train", |places| places.split(" | ").next().unwrap());
         let log = found(&eight_ranks(|rank| {
-            let traceback =
-                format!("Traceback (most recent call last):\n  File \"train.py\", line 7, in {place}\n{said}\n");
-            traceback.lines().map(|line| format!("[rank{rank}]: {line}\n")).collect()
+            let traceback = format!(
+                "Traceback (most recent call last):\n  File \"train.py\", line 7, in {place}\n{said}\n"
+            );
+            traceback
+                .lines()
+                .map(|line| format!("[rank{rank}]: {line}\n"))
+                .collect()
         }));
-        assert_eq!(log.found.iter().map(|found| found.entry.name()).collect::<Vec<_>>(), [name], "{line}");
+        assert_eq!(
+            log.found
+                .iter()
+                .map(|found| found.entry.name())
+                .collect::<Vec<_>>(),
+            [name],
+            "{line}"
+        );
         assert_eq!((log.found[0].ranks.len(), log.ranks), (8, 8), "{name}");
         assert!(
-            log.found[0].lines.iter().any(|line| said.contains(line.trim_end_matches('…'))),
+            log.found[0]
+                .lines
+                .iter()
+                .any(|line| said.contains(line.trim_end_matches('…'))),
             "{name}: {:?}",
             log.found[0].lines
         );
@@ -261,10 +398,15 @@ fn every_error_is_found_in_a_log_of_eight_ranks() {
 fn a_cause_comes_before_what_follows_from_it() {
     let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)";
     let log = eight_ranks(|rank| match rank {
-        5 => "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n".to_string(),
+        5 => "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+            .to_string(),
         _ => format!("[rank{rank}]:[E115 10:00:00 ProcessGroupNCCL.cpp:607] {timeout}\n"),
     });
-    let names: Vec<&str> = found(&log).found.iter().map(|found| found.entry.name()).collect();
+    let names: Vec<&str> = found(&log)
+        .found
+        .iter()
+        .map(|found| found.entry.name())
+        .collect();
     assert_eq!(names, ["out of GPU memory", "NCCL timed out"]);
 }
 
@@ -273,27 +415,48 @@ fn a_cause_comes_before_what_follows_from_it() {
 #[test]
 fn an_unknown_error_is_shown_where_no_cause_is_known() {
     let traceback = "Traceback (most recent call last):\n  File \"train.py\", line 7, in main\n";
-    let chain = format!("{traceback}KeyError: 'x'\n\nDuring handling of the above exception:\n{traceback}");
+    let chain =
+        format!("{traceback}KeyError: 'x'\n\nDuring handling of the above exception:\n{traceback}");
     let ours = "my.package.OurError: no such thing";
     let by_launcher = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n";
     let rank5 = |rank: u32, other: &str| {
-        let text = if rank == 5 { format!("{chain}{ours}\n") } else { other.to_string() };
-        text.lines().map(|line| format!("[rank{rank}]: {line}\n")).collect::<String>()
+        let text = if rank == 5 {
+            format!("{chain}{ours}\n")
+        } else {
+            other.to_string()
+        };
+        text.lines()
+            .map(|line| format!("[rank{rank}]: {line}\n"))
+            .collect::<String>()
     };
-    let names = |log: &Log| log.found.iter().map(|found| found.entry.name()).collect::<Vec<_>>();
+    let names = |log: &Log| {
+        log.found
+            .iter()
+            .map(|found| found.entry.name())
+            .collect::<Vec<_>>()
+    };
     let alone = found(&(eight_ranks(|rank| rank5(rank, "")) + by_launcher));
     assert_eq!(
         (names(&alone), &alone.found[0].lines[..]),
-        (vec!["an error without an explanation"], &[ours.to_string()][..])
+        (
+            vec!["an error without an explanation"],
+            &[ours.to_string()][..]
+        )
     );
-    assert!(alone.found[0].entry.field("unlike").is_some() && alone.found[0].ranks == BTreeSet::from([5]));
+    assert!(
+        alone.found[0].entry.field("unlike").is_some()
+            && alone.found[0].ranks == BTreeSet::from([5])
+    );
     let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)";
     assert_eq!(
         names(&found(&eight_ranks(|rank| rank5(rank, timeout)))),
         ["NCCL timed out", "an error without an explanation"]
     );
     let memory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
-    assert_eq!(names(&found(&eight_ranks(|rank| rank5(rank, memory))))[0], "out of GPU memory");
+    assert_eq!(
+        names(&found(&eight_ranks(|rank| rank5(rank, memory))))[0],
+        "out of GPU memory"
+    );
     for (line, is_error) in [
         ("train.py: error: unrecognized arguments: --lr", true),
         ("3: AssertionError", true),
@@ -301,7 +464,10 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
         ("WARNING: ValueError: was caught", false),
         ("UserWarning: Error: is not one", false),
         ("srun: error: node1: task 0: Exited with exit code 1", false),
-        ("subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 1.", false),
+        (
+            "subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 1.",
+            false,
+        ),
         ("0 errors: all is well", false),
     ] {
         assert_eq!(!found(line).found.is_empty(), is_error, "{line}");
@@ -311,22 +477,44 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
 /// What NCCL says in the line below is shown, and leads to its own row where there is one.
 #[test]
 fn the_last_error_of_nccl_is_shown() {
-    let log =
-        |why: &str| found(&format!("ncclSystemError: System call (e.g. socket, malloc) or\nLast error:\n{why}\n"));
+    let log = |why: &str| {
+        found(&format!(
+            "ncclSystemError: System call (e.g. socket, malloc) or\nLast error:\n{why}\n"
+        ))
+    };
     let other = log("Error in ibv_poll_cq()");
-    assert_eq!(other.found[0].lines[1..], ["Last error:", "Error in ibv_poll_cq()"]);
+    assert_eq!(
+        other.found[0].lines[1..],
+        ["Last error:", "Error in ibv_poll_cq()"]
+    );
     let route = log("socketStartConnect: Connect to 172.17.0.1<52822> failed : No route to host");
-    assert_eq!(route.found[0].entry.name(), "a network that NCCL cannot use");
+    assert_eq!(
+        route.found[0].entry.name(),
+        "a network that NCCL cannot use"
+    );
 }
 
 /// A rank is known by torch's label, by that of torchrun or by that of `srun --label`.
 #[test]
 fn ranks_are_known_by_their_labels() {
-    for label in ["[rank7]: ", "[default7]:", "7: ", " 7: ", "[rank7]:[E115 ProcessGroupNCCL.cpp:607] [Rank 7] "] {
-        let log = found(&format!("{label}RuntimeError: Ninja is required to load C++ extensions\n"));
+    for label in [
+        "[rank7]: ",
+        "[default7]:",
+        "7: ",
+        " 7: ",
+        "[rank7]:[E115 ProcessGroupNCCL.cpp:607] [Rank 7] ",
+    ] {
+        let log = found(&format!(
+            "{label}RuntimeError: Ninja is required to load C++ extensions\n"
+        ));
         assert_eq!(log.found[0].ranks, BTreeSet::from([7]), "{label}");
     }
-    assert!(found("10:15: RuntimeError: Ninja is required to load C++ extensions").found[0].ranks.len() <= 1);
+    assert!(
+        found("10:15: RuntimeError: Ninja is required to load C++ extensions").found[0]
+            .ranks
+            .len()
+            <= 1
+    );
 }
 
 /// The traceback that belongs to an error is found wherever the log is cut for reading, and so is its line.
@@ -337,9 +525,16 @@ fn a_log_is_read_in_pieces() {
     // The first piece ends before, within and after each of the three lines.
     let noise = format!("{}\n", "x".repeat(2000)).repeat((1 << 20) / 2001 - 1);
     for more in [0, 40, 90, 130, 250] {
-        let text = format!("{noise}{}\n{error}{noise}", "x".repeat((1 << 20) - 200 - noise.len() + more));
+        let text = format!(
+            "{noise}{}\n{error}{noise}",
+            "x".repeat((1 << 20) - 200 - noise.len() + more)
+        );
         let log = found(&text);
-        assert_eq!(log.found[0].entry.name(), "out of GPU memory in evaluation", "{more}");
+        assert_eq!(
+            log.found[0].entry.name(),
+            "out of GPU memory in evaluation",
+            "{more}"
+        );
         let line = text[..text.find("torch.Out").unwrap()].lines().count() + 1;
         assert_eq!(log.found[0].place, format!("job.log:{line}"), "{more}");
     }

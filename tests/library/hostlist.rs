@@ -20,7 +20,9 @@ fn as_slurm_reads_them() {
             continue;
         }
         let read = read.unwrap_or_else(|| panic!("{list}"));
-        let names: Vec<_> = (0..read.count()).filter_map(|index| read.get(index)).collect();
+        let names: Vec<_> = (0..read.count())
+            .filter_map(|index| read.get(index))
+            .collect();
         match hosts.strip_prefix('=') {
             Some(ends) => {
                 let ours = format!("{} {} {}", names.len(), names[0], names[names.len() - 1]);
@@ -49,10 +51,17 @@ fn compressed(prefix: &str, width: usize, numbers: &BTreeSet<u64>, suffix: &str)
         }
     }
     let written = |(low, high): &(u64, u64)| {
-        let last = if low == high { String::new() } else { format!("-{high:0width$}") };
+        let last = if low == high {
+            String::new()
+        } else {
+            format!("-{high:0width$}")
+        };
         format!("{low:0width$}{last}")
     };
-    format!("{prefix}[{}]{suffix}", ranges.iter().map(written).collect::<Vec<_>>().join(","))
+    format!(
+        "{prefix}[{}]{suffix}",
+        ranges.iter().map(written).collect::<Vec<_>>().join(",")
+    )
 }
 
 proptest! {

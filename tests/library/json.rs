@@ -12,8 +12,14 @@ fn value(text: &str) -> Value {
 
 #[test]
 fn comments_and_trailing_commas_are_accepted() {
-    assert_eq!(value("// a\n{\"a\": 1, /* b\n */ \"c\": [1, 2,], }"), json!({"a": 1, "c": [1, 2]}));
-    assert_eq!(value(r#"{"url": "http://x/*y*/,}"}"#), json!({"url": "http://x/*y*/,}"}));
+    assert_eq!(
+        value("// a\n{\"a\": 1, /* b\n */ \"c\": [1, 2,], }"),
+        json!({"a": 1, "c": [1, 2]})
+    );
+    assert_eq!(
+        value(r#"{"url": "http://x/*y*/,}"}"#),
+        json!({"url": "http://x/*y*/,}"})
+    );
     assert_eq!(value("{\"a\": 1, // last\n}"), json!({"a": 1}));
     assert_eq!(value("\u{feff}{}"), json!({}));
 }
@@ -47,12 +53,27 @@ fn faults_have_a_place() {
         ("{", 1, 1, "ends inside an object"),
         ("{\"a\": 1,\n \"a\": 2}", 2, 2, "`a` appears twice"),
         ("{\"a\": NaN}", 1, 7, "are not JSON"),
-        ("{\"a\": 1,\n\"steps_per_print\": Infinity}", 2, 20, "are not JSON"),
+        (
+            "{\"a\": 1,\n\"steps_per_print\": Infinity}",
+            2,
+            20,
+            "are not JSON",
+        ),
         ("{\"a\": -Infinity}", 1, 8, "are not JSON"),
         ("{\"a\": 1e400}", 1, 11, "are not JSON"),
         ("{\"a\": nan}", 1, 8, "a JSON value"),
-        ("{\"a\": 123456789012345678901234567890}", 1, 7, "more than 64 bits"),
-        ("{\"a\": 1e30, \"b\": -18446744073709551616, \"c\": 0.5}", 1, 18, "more than 64 bits"),
+        (
+            "{\"a\": 123456789012345678901234567890}",
+            1,
+            7,
+            "more than 64 bits",
+        ),
+        (
+            "{\"a\": 1e30, \"b\": -18446744073709551616, \"c\": 0.5}",
+            1,
+            18,
+            "more than 64 bits",
+        ),
         ("{\"a\": {\"b\": 2,,}}", 1, 15, "comma"),
         ("{,}", 1, 2, "comma"),
         ("[,]", 1, 2, "comma"),
@@ -61,24 +82,41 @@ fn faults_have_a_place() {
         ("{'a': 1}", 1, 2, "double quotes"),
     ] {
         let fault = parse(text).unwrap_err();
-        assert_eq!((fault.line, fault.column), (line, column), "{text}: {fault:?}");
+        assert_eq!(
+            (fault.line, fault.column),
+            (line, column),
+            "{text}: {fault:?}"
+        );
         assert!(fault.what.contains(word), "{text}: {fault:?}");
     }
-    assert!(parse(&"[".repeat(100_000)).unwrap_err().what.contains("128 levels"));
+    assert!(
+        parse(&"[".repeat(100_000))
+            .unwrap_err()
+            .what
+            .contains("128 levels")
+    );
 }
 
 #[test]
 fn digits_in_a_text_are_no_integer() {
     let text = r#"{"id": "123456789012345678901234567890", "n": 18446744073709551615}"#;
-    assert_eq!(parse_exactly(text).unwrap().to_string(), text.replace(": ", ":").replace(", ", ","));
+    assert_eq!(
+        parse_exactly(text).unwrap().to_string(),
+        text.replace(": ", ":").replace(", ", ",")
+    );
 }
 
 #[test]
 fn keys_have_a_position() {
     let text = "// c\n{\"a\": 1, \"x\": {\"a\": [\"b\", {\"b\": 1}, 2],\n  /* \"b\": */ \"b\" : \"a\", \"c.d\": 1},\n\t\"b\": {}}";
-    for (key, place) in
-        [("a", (2, 2)), ("x", (2, 10)), ("x.a", (2, 16)), ("x.b", (3, 14)), ("x.c.d", (3, 25)), ("b", (4, 2))]
-    {
+    for (key, place) in [
+        ("a", (2, 2)),
+        ("x", (2, 10)),
+        ("x.a", (2, 16)),
+        ("x.b", (3, 14)),
+        ("x.c.d", (3, 25)),
+        ("b", (4, 2)),
+    ] {
         assert_eq!(positions(text).unwrap().get(key), Some(&place), "{key}");
     }
     assert_eq!(positions(text).unwrap().get("x.a.b"), Some(&(2, 28)));
@@ -94,5 +132,8 @@ fn order_survives_removal() {
     object.insert("e".to_string(), json!(5));
     object["b"].as_object_mut().unwrap().swap_remove("x");
     restore_order(&before, &mut after);
-    assert_eq!(after.to_string(), r#"{"b":{"y":2,"z":3},"c":3,"d":4,"e":5}"#);
+    assert_eq!(
+        after.to_string(),
+        r#"{"b":{"y":2,"z":3},"c":3,"d":4,"e":5}"#
+    );
 }

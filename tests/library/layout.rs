@@ -5,12 +5,18 @@ use zlaunch::testing::layout::*;
 #[test]
 fn lines_break_between_words_and_between_chinese_characters() {
     assert_eq!(wrapped("one two three", 2, 10), "  one two\n  three\n");
-    assert_eq!(wrapped("切分到每张 GPU，然后释放。", 0, 14), "切分到每张\nGPU，然后释\n放。\n");
+    assert_eq!(
+        wrapped("切分到每张 GPU，然后释放。", 0, 14),
+        "切分到每张\nGPU，然后释\n放。\n"
+    );
     // A full stop is never alone on a line.
     assert_eq!(wrapped("参数。", 0, 4), "参\n数。\n");
     assert_eq!(wrapped("", 2, 10), "  \n");
     // An emoji and a rare character take two columns too.
-    assert_eq!((columns("🚀"), columns("\u{20000}"), columns("é—…")), (2, 2, 3));
+    assert_eq!(
+        (columns("🚀"), columns("\u{20000}"), columns("é—…")),
+        (2, 2, 3)
+    );
 }
 
 #[test]
@@ -22,7 +28,10 @@ fn what_would_deceive_is_written_as_in_json() {
     let table = TextTable::of_pairs(0, [("a\u{202e}", "x\r\ny".to_string())]);
     assert_eq!(table.to_string(), "a\\u202e  x\\u000d\\ny\n");
     let json = serde_json::Value::from(&deceptive[..deceptive.len() - 3]).to_string();
-    assert_eq!(serde_json::from_str::<String>(&escape_controls(&json)).unwrap(), deceptive[..deceptive.len() - 3]);
+    assert_eq!(
+        serde_json::from_str::<String>(&escape_controls(&json)).unwrap(),
+        deceptive[..deceptive.len() - 3]
+    );
 }
 
 #[test]
@@ -32,7 +41,10 @@ fn the_middle_of_a_very_long_text_is_left_out() {
         let text = "数".repeat(length - 10) + "0123456789";
         let shown = visible(&text);
         assert_eq!(shown == text, is_whole, "{length}");
-        assert!(end(&shown) == end(&text) && shown.chars().count() < 4010, "{length}");
+        assert!(
+            end(&shown) == end(&text) && shown.chars().count() < 4010,
+            "{length}"
+        );
         assert_eq!(shown.contains("数 … 数"), !is_whole, "{length}");
     }
 }
@@ -46,9 +58,26 @@ fn cells_are_aligned_and_the_last_one_wraps() {
         Line::Wrapped(cells(&["类型", "one two three"]), 15),
         Line::Row(cells(&["much too wide", ""])),
     ];
-    let table = TextTable { widest: 8, lines, ..TextTable::new(2) };
-    assert_eq!(table.to_string(), "  a     first\nmore\n  类型  one two\n        three\n  much too wide\n");
-    let lines = vec![Line::Row(cells(&["GiB", "all", "host"])), Line::Row(cells(&["zero3", "12.5", "-", "fits"]))];
-    let table = TextTable { numbers: 1..3, lines, ..TextTable::new(0) };
-    assert_eq!(table.to_string(), "GiB     all  host\nzero3  12.5     -  fits\n");
+    let table = TextTable {
+        widest: 8,
+        lines,
+        ..TextTable::new(2)
+    };
+    assert_eq!(
+        table.to_string(),
+        "  a     first\nmore\n  类型  one two\n        three\n  much too wide\n"
+    );
+    let lines = vec![
+        Line::Row(cells(&["GiB", "all", "host"])),
+        Line::Row(cells(&["zero3", "12.5", "-", "fits"])),
+    ];
+    let table = TextTable {
+        numbers: 1..3,
+        lines,
+        ..TextTable::new(0)
+    };
+    assert_eq!(
+        table.to_string(),
+        "GiB     all  host\nzero3  12.5     -  fits\n"
+    );
 }

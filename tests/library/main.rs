@@ -6,6 +6,7 @@
     clippy::print_stderr,
     reason = "a test that cannot go on fails, and --nocapture shows figures"
 )]
+#![allow(clippy::too_many_lines, reason = "a table of cases is long")]
 
 mod argv;
 mod check;

@@ -10,7 +10,10 @@ use zlaunch::testing::{all_variables, auto, check, cli};
 
 use crate::tables;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/wheel/data/share/man/man1/zlaunch.1");
+const FILE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/packaging/wheel/data/share/man/man1/zlaunch.1"
+);
 
 const DESCRIPTION: &str = "zlaunch resolves a DeepSpeed config by its name, fills its \"auto\" fields exactly as the trainer would, \
     checks that both agree, sets the environment and becomes `torchrun`, `deepspeed`, `srun` or `python` by exec. \
@@ -21,21 +24,42 @@ const FILES: &[(&str, &str)] = &[
         "~/.config/zlaunch/templates, /etc/zlaunch/templates",
         "Templates of yours and of the site, before the built-in ones",
     ),
-    ("~/.cache/zlaunch/configs", "Resolved configs, named after their content"),
-    ("~/.local/share/zlaunch/shims", "PATH shims, where `zlaunch shims install` is not told another folder"),
+    (
+        "~/.cache/zlaunch/configs",
+        "Resolved configs, named after their content",
+    ),
+    (
+        "~/.local/share/zlaunch/shims",
+        "PATH shims, where `zlaunch shims install` is not told another folder",
+    ),
 ];
 
 fn page() -> String {
-    let mut page = format!(".TH ZLAUNCH 1 \"\" \"zlaunch {}\" \"User Commands\"\n", env!("CARGO_PKG_VERSION"));
-    page += &format!(".SH NAME\nzlaunch \\- {}\n.SH SYNOPSIS\n.nf\n", text(env!("CARGO_PKG_DESCRIPTION")));
+    let mut page = format!(
+        ".TH ZLAUNCH 1 \"\" \"zlaunch {}\" \"User Commands\"\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    page += &format!(
+        ".SH NAME\nzlaunch \\- {}\n.SH SYNOPSIS\n.nf\n",
+        text(env!("CARGO_PKG_DESCRIPTION"))
+    );
     let zlaunch = cli::command(&cli::TOOLS);
     let usage = |command: &Command| command.get_overridden_usage().unwrap().to_string();
     for command in std::iter::once(&zlaunch).chain(zlaunch.get_subcommands()) {
-        page += &format!("{}\n", text(&usage(command)).replacen("zlaunch", "\\fBzlaunch\\fR", 1));
+        page += &format!(
+            "{}\n",
+            text(&usage(command)).replacen("zlaunch", "\\fBzlaunch\\fR", 1)
+        );
     }
-    page += &format!(".fi\n.SH DESCRIPTION\n{}\n.SH COMMANDS\n", text(DESCRIPTION));
+    page += &format!(
+        ".fi\n.SH DESCRIPTION\n{}\n.SH COMMANDS\n",
+        text(DESCRIPTION)
+    );
     for command in zlaunch.get_subcommands() {
-        page += &entry(&bold(usage(command).trim_start_matches("zlaunch ")), &command.get_about().unwrap().to_string());
+        page += &entry(
+            &bold(usage(command).trim_start_matches("zlaunch ")),
+            &command.get_about().unwrap().to_string(),
+        );
     }
     page += &format!(".SH OPTIONS\n{}\n", text(cli::ABOUT_VARIABLES));
     page += &options(&zlaunch);
@@ -44,12 +68,31 @@ fn page() -> String {
         page += &options(zlaunch.find_subcommand(name).unwrap());
     }
     let templates = tables::templates("about");
-    page += &section("TEMPLATES", templates.iter().map(|(name, about)| (*name, about.as_str())));
-    page += &section("FILLED FROM \"auto\"", auto::RULES.iter().map(|rule| (rule.key, rule.doc)));
-    page += &section("DIAGNOSTICS", check::rules().map(|rule| (rule.rule.name(), rule.about())));
-    page += &section("ENVIRONMENT", all_variables().iter().map(|var| (var.name.as_ref(), var.about)));
+    page += &section(
+        "TEMPLATES",
+        templates
+            .iter()
+            .map(|(name, about)| (*name, about.as_str())),
+    );
+    page += &section(
+        "FILLED FROM \"auto\"",
+        auto::RULES.iter().map(|rule| (rule.key, rule.doc)),
+    );
+    page += &section(
+        "DIAGNOSTICS",
+        check::rules().map(|rule| (rule.rule.name(), rule.about())),
+    );
+    page += &section(
+        "ENVIRONMENT",
+        all_variables()
+            .iter()
+            .map(|var| (var.name.as_ref(), var.about)),
+    );
     page += &section("FILES", FILES.iter().copied());
-    page += &format!(".SH EXIT STATUS\n{}\n", text(cli::EXIT_STATUS).replace('\n', "\n.br\n"));
+    page += &format!(
+        ".SH EXIT STATUS\n{}\n",
+        text(cli::EXIT_STATUS).replace('\n', "\n.br\n")
+    );
     page += &format!(".SH EXAMPLE\n.nf\n{}\n.fi\n", text(cli::EXAMPLE));
     page + ".SH SEE ALSO\n.BR srun (1),\n.BR sbatch (1)\n"
 }
@@ -65,15 +108,22 @@ fn options(command: &Command) -> String {
         for arg in shown.iter().filter(|arg| arg.get_help_heading() == heading) {
             let (short, long, value) = tables::spelled(arg);
             let short = short.map(|short| bold(&short) + ", ").unwrap_or_default();
-            let value = value.map(|value| format!(" \\fI{}\\fR", plain(value))).unwrap_or_default();
-            page += &entry(&format!("{short}{}{value}", bold(&long)), &tables::meaning(arg));
+            let value = value
+                .map(|value| format!(" \\fI{}\\fR", plain(value)))
+                .unwrap_or_default();
+            page += &entry(
+                &format!("{short}{}{value}", bold(&long)),
+                &tables::meaning(arg),
+            );
         }
     }
     page
 }
 
 fn section<'a>(name: &str, entries: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let entries: String = entries.map(|(name, about)| entry(&bold(name), about)).collect();
+    let entries: String = entries
+        .map(|(name, about)| entry(&bold(name), about))
+        .collect();
     format!(".SH {}\n{entries}", plain(name).replace('"', "\\(dq"))
 }
 
@@ -88,9 +138,15 @@ fn bold(name: &str) -> String {
 /// Running text: what stands between backticks is bold.
 fn text(source: &str) -> String {
     let parts = source.split('`').enumerate();
-    let text: String = parts.map(|(at, part)| if at % 2 == 1 { bold(part) } else { plain(part) }).collect();
+    let text: String = parts
+        .map(|(at, part)| if at % 2 == 1 { bold(part) } else { plain(part) })
+        .collect();
     // Otherwise a request of roff.
-    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+    if text.starts_with(['.', '\'']) {
+        format!("\\&{text}")
+    } else {
+        text
+    }
 }
 
 /// Every character as itself, whatever the reader's locale.
@@ -114,5 +170,8 @@ fn the_page_is_made_from_the_tables() {
     if std::env::var_os("BLESS").is_some() {
         fs::write(FILE, &page).unwrap();
     }
-    assert!(fs::read_to_string(FILE).unwrap() == page, "BLESS=1 cargo test man writes {FILE}");
+    assert!(
+        fs::read_to_string(FILE).unwrap() == page,
+        "BLESS=1 cargo test man writes {FILE}"
+    );
 }

@@ -33,11 +33,18 @@ const CAPPED: &str = include_str!("../data/capped-h200.jsonl");
 const PHASES: &str = include_str!("../data/phases-h200.jsonl");
 
 /// The runs, with the number of micro batches per step.
-const RUNS: [(&str, u64); 2] =
-    [(include_str!("../data/memory-h200-earlier.jsonl"), 1), (include_str!("../data/memory-h200.jsonl"), 2)];
+const RUNS: [(&str, u64); 2] = [
+    (include_str!("../data/memory-h200-earlier.jsonl"), 1),
+    (include_str!("../data/memory-h200.jsonl"), 2),
+];
 
 pub(super) fn template(name: &str) -> Template {
-    resolve(&Sourced::new(name.to_string(), Source::Default), &Search::default(), &Host::default()).unwrap()
+    resolve(
+        &Sourced::new(name.to_string(), Source::Default),
+        &Search::default(),
+        &Host::default(),
+    )
+    .unwrap()
 }
 
 fn config(model: &str, params: u64) -> Value {
@@ -58,9 +65,17 @@ fn config(model: &str, params: u64) -> Value {
 fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
     let number = |key: &str| run[key].as_u64().unwrap_or(0);
     let given = |value: u64| Some(Sourced::new(value, Source::Default));
-    let weights = architecture::read(&config(run["model"].as_str().unwrap(), number("params")), None).unwrap();
+    let weights = architecture::read(
+        &config(run["model"].as_str().unwrap(), number("params")),
+        None,
+    )
+    .unwrap();
     assert_eq!(weights.params, number("params"));
-    let tuner = if number("lora") > 0 { Tuner::Lora } else { Tuner::Full };
+    let tuner = if number("lora") > 0 {
+        Tuner::Lora
+    } else {
+        Tuner::Full
+    };
     let args = TrainingArgs {
         micro_batch: given(number("mb")),
         grad_accum: given(grad_accum),
@@ -75,7 +90,10 @@ fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
     if tuner == Tuner::Lora {
         assert_eq!(workload.trainable, number("trainable"));
     }
-    let strategy = Strategy::of(&template(run["template"].as_str().unwrap()).config, weights.shape.hidden);
+    let strategy = Strategy::of(
+        &template(run["template"].as_str().unwrap()).config,
+        weights.shape.hidden,
+    );
     memory::need(&workload, &strategy, Cluster { nodes: 1, gpus: 1 })
 }
 
@@ -91,8 +109,10 @@ fn the_estimate_is_close_to_what_was_measured() {
         for line in runs.lines() {
             let run: Value = serde_json::from_str(line).unwrap();
             let need = predicted(&run, grad_accum);
-            let (gpu, host) =
-                (percent(need.allocated(), &run["peak_alloc"]), percent(need.host, &run["host_peak_rss"]));
+            let (gpu, host) = (
+                percent(need.allocated(), &run["peak_alloc"]),
+                percent(need.host, &run["host_peak_rss"]),
+            );
             let row = format!(
                 "{} {} {}×{} gc {} lora {}: GPU {gpu:+.1} % ({}), host {host:+.1} %",
                 run["model"],
@@ -155,10 +175,17 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     let number = |key: &str, default: u64| run[key].as_u64().unwrap_or(default);
     let text = |key: &str| run[key].as_str();
     let given = |value: u64| Some(Sourced::new(value, Source::Default));
-    let yes = |key: &str| Some(Sourced::new(run[key].as_bool().unwrap_or(key == "gc"), Source::Default));
+    let yes = |key: &str| {
+        Some(Sourced::new(
+            run[key].as_bool().unwrap_or(key == "gc"),
+            Source::Default,
+        ))
+    };
     let weights = if run["config"].is_object() {
         // A vision tower is counted by the headers of a checkpoint.
-        let whole = run["config"]["vision_config"].is_object().then(|| number("params", 0));
+        let whole = run["config"]["vision_config"]
+            .is_object()
+            .then(|| number("params", 0));
         architecture::read(&run["config"], whole.map(|params| (params, String::new())))?
     } else {
         [true, false].into_iter().find_map(|tied| {
@@ -171,9 +198,17 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         (_, 0) => Tuner::Lora,
         (_, bits) => Tuner::Quantised(bits),
     };
-    let dtype = Dtype::NAMES.iter().find(|(name, _)| *name == text("dtype").unwrap_or("bf16")).unwrap().1;
+    let dtype = Dtype::NAMES
+        .iter()
+        .find(|(name, _)| *name == text("dtype").unwrap_or("bf16"))
+        .unwrap()
+        .1;
     // The earlier script had 64 samples: one micro batch for each of 64 ranks.
-    let accumulation = if number("ranks", 1) == 64 && run["config"].is_null() { 1 } else { number("ga", 2) };
+    let accumulation = if number("ranks", 1) == 64 && run["config"].is_null() {
+        1
+    } else {
+        number("ga", 2)
+    };
     let name = text("algorithm").or(run["dpo"].as_bool().map(|_| "dpo"));
     let mut algorithm = name.and_then(|name| Algorithm::find(|known| known == name));
     if let (Some(algorithm), Some(beta)) = (&mut algorithm, run["beta"].as_f64()) {
@@ -186,10 +221,14 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         tuner: Some(Sourced::new(tuner, Source::Default)),
         lora_rank: given(number("lora", 0)),
         dtype: Some(Sourced::new(dtype, Source::Default)),
-        optimizer: Some(Sourced::new(Optimizer::named(text("optim").unwrap_or("adamw_torch_fused")), Source::Default)),
+        optimizer: Some(Sourced::new(
+            Optimizer::named(text("optim").unwrap_or("adamw_torch_fused")),
+            Source::Default,
+        )),
         checkpointing: yes("gc"),
         fused_loss: yes("liger"),
-        attention: (text("attn") == Some("eager")).then(|| Sourced::new(Attention::Eager, Source::Default)),
+        attention: (text("attn") == Some("eager"))
+            .then(|| Sourced::new(Attention::Eager, Source::Default)),
         evaluation: run["eval"].as_u64().map(|batch| Evaluation {
             batch,
             has_loss: run["generate"].is_null(),
@@ -206,7 +245,8 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         ..TrainingArgs::default()
     };
     let mut settings = TrainingSettings::new(&args, None, None);
-    let other = |key: &str| architecture::read(run.get(key).unwrap_or(&run["config"]), None).unwrap();
+    let other =
+        |key: &str| architecture::read(run.get(key).unwrap_or(&run["config"]), None).unwrap();
     match name {
         Some("swift ppo") => settings.rewards.push(other("reward").without_head()),
         Some("gkd" | "swift gkd") => settings.rewards.push(other("teacher")),
@@ -228,7 +268,8 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         Some(name) => {
             let mut config = template(name).config;
             if run["peaks"]["saving"].is_null() {
-                config["zero_optimization"]["stage3_gather_16bit_weights_on_model_save"] = json!(false);
+                config["zero_optimization"]["stage3_gather_16bit_weights_on_model_save"] =
+                    json!(false);
             }
             if let Some(own) = text("ds_optim") {
                 config["optimizer"] = json!({"type": own});
@@ -240,12 +281,23 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         }
     };
     let ranks = number("ranks", 1);
-    Some(memory::need(&workload, &strategy, Cluster { nodes: ranks.div_ceil(8), gpus: ranks.min(8) }))
+    Some(memory::need(
+        &workload,
+        &strategy,
+        Cluster {
+            nodes: ranks.div_ceil(8),
+            gpus: ranks.min(8),
+        },
+    ))
 }
 
 /// What was measured, and what is said of it. Runs that ended early, generated text or had images say nothing about the sums.
 static LAB_RUNS: LazyLock<Vec<(Value, MemoryNeed)>> = LazyLock::new(|| {
-    let lines: Vec<&str> = OPTIMIZERS.lines().chain(MORE.lines()).chain(CAPPED.lines()).collect();
+    let lines: Vec<&str> = OPTIMIZERS
+        .lines()
+        .chain(MORE.lines())
+        .chain(CAPPED.lines())
+        .collect();
     let seen = |line: &&str| {
         let run: Value = serde_json::from_str(line).unwrap();
         let is_counted = !run["failed"].is_string()
@@ -257,9 +309,13 @@ static LAB_RUNS: LazyLock<Vec<(Value, MemoryNeed)>> = LazyLock::new(|| {
     };
     std::thread::scope(|scope| {
         let parts = lines.chunks(lines.len().div_ceil(4));
-        let parts: Vec<_> =
-            parts.map(|part| scope.spawn(|| part.iter().filter_map(seen).collect::<Vec<_>>())).collect();
-        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+        let parts: Vec<_> = parts
+            .map(|part| scope.spawn(|| part.iter().filter_map(seen).collect::<Vec<_>>()))
+            .collect();
+        parts
+            .into_iter()
+            .flat_map(|part| part.join().unwrap())
+            .collect()
     })
 });
 
@@ -290,13 +346,22 @@ fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
     let mut errors = Vec::new();
     for (run, need) in &*LAB_RUNS {
         let gpu = percent(need.allocated(), &run["peak_alloc"]);
-        let row = format!("GPU {gpu:+.1} % ({}): {} seen {}", need.peak.name(), case(run), run["peak_alloc"]);
+        let row = format!(
+            "GPU {gpu:+.1} % ({}): {} seen {}",
+            need.peak.name(),
+            case(run),
+            run["peak_alloc"]
+        );
         eprintln!("{row}");
         errors.push((gpu, row));
     }
     // At most one in twenty needs less than said (half of these train in fp32), and none needs more.
     let off = errors.iter().filter(|(error, _)| *error > 3.0).count();
-    assert!(errors.len() > 500 && off * 20 < errors.len(), "{off} of {}", errors.len());
+    assert!(
+        errors.len() > 500 && off * 20 < errors.len(),
+        "{off} of {}",
+        errors.len()
+    );
     let short: Vec<_> = errors.iter().filter(|(error, _)| *error < -3.0).collect();
     assert!(short.is_empty(), "{short:#?}");
 }
@@ -307,15 +372,25 @@ fn offloaded_states_take_the_host_memory_that_was_measured() {
     let mut errors = Vec::new();
     for (run, need) in &*LAB_RUNS {
         let ranks = run["ranks"].as_u64().unwrap_or(1);
-        let is_offloaded = run["ds"].as_str().or(run["template"].as_str()).is_some_and(|name| name.contains("offload"));
+        let is_offloaded = run["ds"]
+            .as_str()
+            .or(run["template"].as_str())
+            .is_some_and(|name| name.contains("offload"));
         if is_offloaded && run["host_peak_rss"].is_u64() && run["lora"].is_null() && ranks <= 16 {
             let host = percent(need.host / ranks.min(8), &run["host_peak_rss"]);
-            let row = format!("host {host:+.1} %: {} seen {}", case(run), run["host_peak_rss"]);
+            let row = format!(
+                "host {host:+.1} %: {} seen {}",
+                case(run),
+                run["host_peak_rss"]
+            );
             eprintln!("{row}");
             errors.push((host, row));
         }
     }
-    let off: Vec<_> = errors.iter().filter(|(error, _)| !(-5.0..6.0).contains(error)).collect();
+    let off: Vec<_> = errors
+        .iter()
+        .filter(|(error, _)| !(-5.0..6.0).contains(error))
+        .collect();
     assert!(errors.len() > 30 && off.is_empty(), "{off:#?}");
 }
 
@@ -323,7 +398,10 @@ fn offloaded_states_take_the_host_memory_that_was_measured() {
 #[test]
 fn evaluations_and_saves_take_what_was_measured() {
     let (mut between, mut tried, mut wrong) = (0, 0, Vec::new());
-    for run in PHASES.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+    for run in PHASES
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+    {
         let need = lab_predicted(&run).unwrap();
         let allocated = need.allocated();
         // Too much: the answers of a preference and of a dataset are taken to have no prompt, and adapters of joined projections to
@@ -333,21 +411,43 @@ fn evaluations_and_saves_take_what_was_measured() {
             // The margins of `fits`. Most evaluations were tried with less, one of them in vain.
             let gaps = if need.peak.is_between_steps() { 9 } else { 5 };
             let enough = allocated + allocated * gaps / 100;
-            assert!(run["trained"] == true || cap < enough - 1_000_000, "{enough} {run}");
-            assert!(run["trained"] == false || cap > allocated || is_over, "{allocated} {run}");
+            assert!(
+                run["trained"] == true || cap < enough - 1_000_000,
+                "{enough} {run}"
+            );
+            assert!(
+                run["trained"] == false || cap > allocated || is_over,
+                "{allocated} {run}"
+            );
             tried += usize::from(run["trained"] == true && cap <= enough + 1_000_000);
         }
         let phases = ["step", "evaluation", "saving", "generation"];
-        let Some(seen) = phases.iter().filter_map(|phase| run["peaks"][phase].as_u64()).max() else { continue };
+        let Some(seen) = phases
+            .iter()
+            .filter_map(|phase| run["peaks"][phase].as_u64())
+            .max()
+        else {
+            continue;
+        };
         let keeps_logits = run["metrics"] == true && run["eval_accumulation_steps"].is_null();
         let error = percent(allocated, &seen.into());
         let of_step = percent(need.step + allocated - need.gpu(), &run["peaks"]["step"]);
-        let row = format!("GPU {error:+.1} %, step {of_step:+.1} % ({}): {} seen {seen}", need.peak.name(), case(&run));
+        let row = format!(
+            "GPU {error:+.1} %, step {of_step:+.1} % ({}): {} seen {seen}",
+            need.peak.name(),
+            case(&run)
+        );
         eprintln!("{row}");
         let prompt = run["seq"].as_u64().unwrap_or(0) - run["new"].as_u64().unwrap_or(0);
         let most = match is_over {
             // The answers of a dataset may have no prompts, but most of these have.
-            true if prompt > 16 && run["algorithm"].as_str().is_some_and(|name| name.ends_with("gkd")) => 200.0,
+            true if prompt > 16
+                && run["algorithm"]
+                    .as_str()
+                    .is_some_and(|name| name.ends_with("gkd")) =>
+            {
+                200.0
+            }
             true if run["algorithm"] == "kto" && run["template"] == "zero3_offload" => 36.0,
             true if run["generations"].is_u64() && run["ga"] == 1 && run["lora"].is_u64() => 30.0,
             true => 12.0,
@@ -355,7 +455,9 @@ fn evaluations_and_saves_take_what_was_measured() {
         };
         let is_between = run["peaks"]["step"] != seen;
         let is_same_phase = is_between == need.peak.is_between_steps();
-        if !keeps_logits && !(-3.1..most).contains(&error) || !is_same_phase && error.abs() > 1.0 && !is_over {
+        if !keeps_logits && !(-3.1..most).contains(&error)
+            || !is_same_phase && error.abs() > 1.0 && !is_over
+        {
             wrong.push(row);
         }
         between += usize::from(is_between);

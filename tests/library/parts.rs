@@ -23,7 +23,10 @@ fn the_embedded_list_is_the_folder() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     files.sort();
-    let mut embedded: Vec<_> = BUILT_IN.iter().map(|(name, _)| format!("{name}.json")).collect();
+    let mut embedded: Vec<_> = BUILT_IN
+        .iter()
+        .map(|(name, _)| format!("{name}.json"))
+        .collect();
     embedded.sort();
     assert_eq!(files, embedded);
 }
@@ -47,10 +50,20 @@ fn a_command_begins_where_our_options_end() {
         ("--launcher-arg --foo --launcher-arg -- swift", "swift"),
         ("swift -- check", "swift -- check"),
     ] {
-        let argv: Vec<OsString> = ["zlaunch"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
-        let Ok(Asked::Request(request)) = parse(&argv, &Host::default(), &TOOLS) else { panic!("{line}") };
+        let argv: Vec<OsString> = ["zlaunch"]
+            .into_iter()
+            .chain(line.split(' '))
+            .map(OsString::from)
+            .collect();
+        let Ok(Asked::Request(request)) = parse(&argv, &Host::default(), &TOOLS) else {
+            panic!("{line}")
+        };
         let launch = request.into_launch().unwrap();
-        let command: Vec<_> = launch.command.iter().filter_map(|word| word.to_str()).collect();
+        let command: Vec<_> = launch
+            .command
+            .iter()
+            .filter_map(|word| word.to_str())
+            .collect();
         assert_eq!(command.join(" "), expected, "{line}");
     }
 }
@@ -76,10 +89,33 @@ fn sources_are_split_into_words() {
     let source = "x = f(a=1.5,  # note\n  b='it\\'s', c=\"\"\"two\nlines\"\"\")\nif y_1 ** 2 == -3.5:\n    pass\n";
     let found = tokens(source);
     let words: Vec<&str> = found.iter().map(|token| token.text).collect();
-    let expected = ["x", "=", "f", "(", "a", "=", "1.5", ",", "b", "=", "it\\'s", ",", "c", "=", "two\nlines", ")"];
+    let expected = [
+        "x",
+        "=",
+        "f",
+        "(",
+        "a",
+        "=",
+        "1.5",
+        ",",
+        "b",
+        "=",
+        "it\\'s",
+        ",",
+        "c",
+        "=",
+        "two\nlines",
+        ")",
+    ];
     assert_eq!(words[..16], expected);
-    assert_eq!(words[16..], ["if", "y_1", "**", "2", "==", "-", "3.5", ":", "pass"]);
-    let starts: Vec<_> = found.iter().filter_map(|token| Some((token.line, token.indent?))).collect();
+    assert_eq!(
+        words[16..],
+        ["if", "y_1", "**", "2", "==", "-", "3.5", ":", "pass"]
+    );
+    let starts: Vec<_> = found
+        .iter()
+        .filter_map(|token| Some((token.line, token.indent?)))
+        .collect();
     assert_eq!(starts, [(1, 0), (4, 0), (5, 4)]);
     // Whatever it is, it ends.
     for odd in ["'", "\"\"\"", "x = 'a\nb", "é = \"ü", "1", ".", "\\"] {

@@ -13,7 +13,11 @@ fn merge_patches_are_those_of_the_rfc() {
         (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
         (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
         (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
-        (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+        (
+            r#"{"a":{"b":"c"}}"#,
+            r#"{"a":{"b":"d","c":null}}"#,
+            r#"{"a":{"b":"d"}}"#,
+        ),
         (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
         (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
         (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
@@ -22,7 +26,11 @@ fn merge_patches_are_those_of_the_rfc() {
         (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
         ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
         ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
-        (r#"{"a":1,"b":2,"c":3}"#, r#"{"a":null,"d":4}"#, r#"{"b":2,"c":3,"d":4}"#),
+        (
+            r#"{"a":1,"b":2,"c":3}"#,
+            r#"{"a":null,"d":4}"#,
+            r#"{"b":2,"c":3,"d":4}"#,
+        ),
     ] {
         let mut config = json::parse(before).unwrap();
         merge(&mut config, json::parse(patch).unwrap());
@@ -34,15 +42,31 @@ fn merge_patches_are_those_of_the_rfc() {
 fn operations_are_read_or_told() {
     let apply = |operations: &str| {
         let mut config = json::parse(r#"{"a": {"b": 1}, "c": [1, 2]}"#).unwrap();
-        operate(&mut config, json::parse(operations).unwrap(), "p.json").map(|()| config.to_string())
+        operate(&mut config, json::parse(operations).unwrap(), "p.json")
+            .map(|()| config.to_string())
     };
     for (operations, after) in [
-        (r#"[{"op": "add", "path": "/a/n", "value": null, "x": 1}]"#, r#"{"a":{"b":1,"n":null},"c":[1,2]}"#),
+        (
+            r#"[{"op": "add", "path": "/a/n", "value": null, "x": 1}]"#,
+            r#"{"a":{"b":1,"n":null},"c":[1,2]}"#,
+        ),
         (r#"[{"op": "remove", "path": "/a"}]"#, r#"{"c":[1,2]}"#),
-        (r#"[{"op": "replace", "path": "/c/0", "value": 3}]"#, r#"{"a":{"b":1},"c":[3,2]}"#),
-        (r#"[{"op": "move", "from": "/a/b", "path": "/c/-"}]"#, r#"{"a":{},"c":[1,2,1]}"#),
-        (r#"[{"op": "copy", "from": "/a/b", "path": "/a/d"}]"#, r#"{"a":{"b":1,"d":1},"c":[1,2]}"#),
-        (r#"[{"op": "test", "path": "/a/b", "value": 1}]"#, r#"{"a":{"b":1},"c":[1,2]}"#),
+        (
+            r#"[{"op": "replace", "path": "/c/0", "value": 3}]"#,
+            r#"{"a":{"b":1},"c":[3,2]}"#,
+        ),
+        (
+            r#"[{"op": "move", "from": "/a/b", "path": "/c/-"}]"#,
+            r#"{"a":{},"c":[1,2,1]}"#,
+        ),
+        (
+            r#"[{"op": "copy", "from": "/a/b", "path": "/a/d"}]"#,
+            r#"{"a":{"b":1,"d":1},"c":[1,2]}"#,
+        ),
+        (
+            r#"[{"op": "test", "path": "/a/b", "value": 1}]"#,
+            r#"{"a":{"b":1},"c":[1,2]}"#,
+        ),
     ] {
         assert_eq!(apply(operations).unwrap(), after);
     }
@@ -53,15 +77,36 @@ fn operations_are_read_or_told() {
             r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate", "path": ""}]"#,
             "operation 2: `frobnicate` is not one of add, remove,",
         ),
-        (r#"[{"op": "add", "path": "/a"}]"#, "operation 1: `value` is missing"),
+        (
+            r#"[{"op": "add", "path": "/a"}]"#,
+            "operation 1: `value` is missing",
+        ),
         (r#"[{"op": "remove"}]"#, "operation 1: `path` is missing"),
         (r#"[{"path": "/a"}]"#, "operation 1: `op` is missing"),
-        (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: its `path` or `from` is not a JSON pointer"),
-        (r#"[{"op": "test", "path": "/a/b", "value": 2}]"#, "its `test` fails"),
-        (r#"[{"op": "replace", "path": "/x", "value": 2}]"#, "its `path` does not exist"),
-        (r#"[{"op": "copy", "from": "/x", "path": "/y"}]"#, "its `from` does not exist"),
-        (r#"[{"op": "move", "from": "/a", "path": "/a/b"}]"#, "it moves a value into itself"),
-        (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1: invalid type: integer `1`, expected a string"),
+        (
+            r#"[{"op": "remove", "path": "a"}]"#,
+            "operation 1: its `path` or `from` is not a JSON pointer",
+        ),
+        (
+            r#"[{"op": "test", "path": "/a/b", "value": 2}]"#,
+            "its `test` fails",
+        ),
+        (
+            r#"[{"op": "replace", "path": "/x", "value": 2}]"#,
+            "its `path` does not exist",
+        ),
+        (
+            r#"[{"op": "copy", "from": "/x", "path": "/y"}]"#,
+            "its `from` does not exist",
+        ),
+        (
+            r#"[{"op": "move", "from": "/a", "path": "/a/b"}]"#,
+            "it moves a value into itself",
+        ),
+        (
+            r#"[{"op": "move", "path": "/a", "from": 1}]"#,
+            "operation 1: invalid type: integer `1`, expected a string",
+        ),
     ] {
         let told = apply(operations).unwrap_err().what;
         assert!(told.contains(what), "{operations}: {told}");

@@ -33,18 +33,34 @@ fn the_command_begins_behind_the_options() {
         let prefix = Prefix::split(&given).unwrap_or_else(|| panic!("{line}"));
         assert_eq!(joined(&prefix.command), command, "{line}");
         let again = joined(&prefix.in_front_of(prefix.command.clone()));
-        assert_eq!(again.strip_prefix("env ").filter(|_| front.starts_with("A=")).unwrap_or(&again), joined(&given));
+        assert_eq!(
+            again
+                .strip_prefix("env ")
+                .filter(|_| front.starts_with("A="))
+                .unwrap_or(&again),
+            joined(&given)
+        );
     }
 }
 
 #[test]
 fn what_is_not_known_is_not_split() {
-    for line in
-        ["nice", "nice --help", "timeout 60", "ionice -p 17", "env", "uv sync", "uv run --no-such x", "srun nice x"]
-    {
+    for line in [
+        "nice",
+        "nice --help",
+        "timeout 60",
+        "ionice -p 17",
+        "env",
+        "uv sync",
+        "uv run --no-such x",
+        "srun nice x",
+    ] {
         assert!(Prefix::split(&words(line)).is_none(), "{line}");
     }
-    assert_eq!(joined(&Prefix::split(&words("nice timeout")).unwrap().command), "timeout");
+    assert_eq!(
+        joined(&Prefix::split(&words("nice timeout")).unwrap().command),
+        "timeout"
+    );
 }
 
 #[test]
@@ -53,12 +69,27 @@ fn variables_and_barriers() {
     assert_eq!((prefix.unset, prefix.set.len()), (words("A B"), 2));
     assert_eq!(prefix.set[1], ("D".into(), "x=y".into()));
     let barrier = |line| Prefix::split(&words(line)).unwrap().barrier;
-    assert!(matches!(barrier("docker run --gpus all -v a:b image swift sft"), Some(Barrier::Container("docker run"))));
-    assert!(matches!(barrier("env -i swift sft"), Some(Barrier::Option(option)) if option == "env -i"));
-    assert!(matches!(barrier("env -C dir swift sft"), Some(Barrier::Option(option)) if option == "env -C"));
-    assert!(matches!(barrier("sudo swift sft"), Some(Barrier::Without("sudo", "-E"))));
+    assert!(matches!(
+        barrier("docker run --gpus all -v a:b image swift sft"),
+        Some(Barrier::Container("docker run"))
+    ));
+    assert!(
+        matches!(barrier("env -i swift sft"), Some(Barrier::Option(option)) if option == "env -i")
+    );
+    assert!(
+        matches!(barrier("env -C dir swift sft"), Some(Barrier::Option(option)) if option == "env -C")
+    );
+    assert!(matches!(
+        barrier("sudo swift sft"),
+        Some(Barrier::Without("sudo", "-E"))
+    ));
     assert!(barrier("sudo -E swift sft").is_none() && barrier("nice swift sft").is_none());
-    assert_eq!(Prefix::split(&words("nice uv run swift sft")).unwrap().own_python, Some("uv run"));
+    assert_eq!(
+        Prefix::split(&words("nice uv run swift sft"))
+            .unwrap()
+            .own_python,
+        Some("uv run")
+    );
 }
 
 #[test]
@@ -66,12 +97,29 @@ fn plain_text_for_a_shell_is_a_command() {
     let split = |line: &[&str]| Prefix::split(&line.iter().map(OsString::from).collect::<Vec<_>>());
     let prefix = split(&["nice", "bash", "-c", "A=1 swift sft --model 'a b'"]).unwrap();
     assert_eq!(prefix.command, ["swift", "sft", "--model", "a b"]);
-    assert_eq!(prefix.in_front_of(prefix.command.clone()), ["nice", "bash", "-c", "env A=1 swift sft --model 'a b'"]);
-    assert_eq!(split(&["bash", "-lc", "swift sft"]).unwrap().own_python, Some("bash"));
-    for text in ["cd x && swift sft", "swift sft $X", "swift sft; true", "swift `x`", ""] {
+    assert_eq!(
+        prefix.in_front_of(prefix.command.clone()),
+        ["nice", "bash", "-c", "env A=1 swift sft --model 'a b'"]
+    );
+    assert_eq!(
+        split(&["bash", "-lc", "swift sft"]).unwrap().own_python,
+        Some("bash")
+    );
+    for text in [
+        "cd x && swift sft",
+        "swift sft $X",
+        "swift sft; true",
+        "swift `x`",
+        "",
+    ] {
         assert!(split(&["bash", "-c", text]).is_none(), "{text}");
     }
-    for line in ["bash train.sh", "bash -x train.sh", "bash -rc nvidia-smi", "sh -c nvidia-smi x"] {
+    for line in [
+        "bash train.sh",
+        "bash -x train.sh",
+        "bash -rc nvidia-smi",
+        "sh -c nvidia-smi x",
+    ] {
         assert!(Prefix::split(&words(line)).is_none(), "{line}");
     }
 }
@@ -92,12 +140,28 @@ fn every_line_of_the_table_is_read() {
         }
         for line in lines {
             let (list, options) = line.split_once(' ').unwrap();
-            assert!(["value", "switch", "outside"].contains(&list), "{head}: {line}");
-            assert!(options.split(' ').all(|option| option.starts_with('-')), "{head}: {line}");
+            assert!(
+                ["value", "switch", "outside"].contains(&list),
+                "{head}: {line}"
+            );
+            assert!(
+                options.split(' ').all(|option| option.starts_with('-')),
+                "{head}: {line}"
+            );
         }
-        let has =
-            |option| [program.with_value, program.switches].iter().any(|list| list.split(' ').any(|own| own == option));
-        assert!(program.barring.split_terminator(' ').chain(program.keeps_variables).all(has), "{head}");
+        let has = |option| {
+            [program.with_value, program.switches]
+                .iter()
+                .any(|list| list.split(' ').any(|own| own == option))
+        };
+        assert!(
+            program
+                .barring
+                .split_terminator(' ')
+                .chain(program.keeps_variables)
+                .all(has),
+            "{head}"
+        );
     }
     assert!(programs.next().is_none());
 }

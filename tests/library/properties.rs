@@ -23,11 +23,24 @@ use crate::invariants::{self, SANDBOX};
 fn cases(count: u32) -> ProptestConfig {
     let asked = ProptestConfig::default().cases;
     let cases = if asked == 256 { count } else { asked };
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 fn key() -> impl Strategy<Value = String> {
-    let known = select(vec!["a", "b", "train_batch_size", "zero_optimization", "stage", "auto", "$zlaunch", "é\"\\\n"]);
+    let known = select(vec![
+        "a",
+        "b",
+        "train_batch_size",
+        "zero_optimization",
+        "stage",
+        "auto",
+        "$zlaunch",
+        "é\"\\\n",
+    ]);
     prop_oneof![3 => known.prop_map(str::to_string), 1 => "\\PC{0,4}"]
 }
 
@@ -37,7 +50,9 @@ fn leaf() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
-        any::<f64>().prop_filter("JSON has no others", |it| it.is_finite()).prop_map(Value::from),
+        any::<f64>()
+            .prop_filter("JSON has no others", |it| it.is_finite())
+            .prop_map(Value::from),
         Just(json!("auto")),
         any::<String>().prop_map(Value::from),
     ]
@@ -47,7 +62,8 @@ fn object(leaf: impl Strategy<Value = Value> + 'static) -> impl Strategy<Value =
     let inside = leaf.prop_recursive(4, 24, 5, |inside| {
         prop_oneof![
             vec(inside.clone(), 0..4).prop_map(Value::Array),
-            btree_map(key(), inside, 0..5).prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            btree_map(key(), inside, 0..5)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
         ]
     });
     btree_map(key(), inside, 0..5).prop_map(|entries| Value::Object(entries.into_iter().collect()))
@@ -59,7 +75,11 @@ fn decorated(value: &Value, noise: &mut impl Iterator<Item = &'static str>, text
     between(text);
     let (open, close, entries): (_, _, Vec<(Option<&String>, &Value)>) = match value {
         Value::Array(list) => ('[', ']', list.iter().map(|item| (None, item)).collect()),
-        Value::Object(object) => ('{', '}', object.iter().map(|(key, item)| (Some(key), item)).collect()),
+        Value::Object(object) => (
+            '{',
+            '}',
+            object.iter().map(|(key, item)| (Some(key), item)).collect(),
+        ),
         plain => return *text += &plain.to_string(),
     };
     text.push(open);
@@ -69,17 +89,32 @@ fn decorated(value: &Value, noise: &mut impl Iterator<Item = &'static str>, text
         }
         decorated(item, noise, text);
         *text += noise.next().unwrap_or_default();
-        text.push_str(if at + 1 < entries.len() || text.len().is_multiple_of(2) { "," } else { "" });
+        text.push_str(if at + 1 < entries.len() || text.len().is_multiple_of(2) {
+            ","
+        } else {
+            ""
+        });
         *text += noise.next().unwrap_or_default();
     }
     text.push(close);
 }
 
-const NOISE: &[&str] = &["", " ", "\n", "\t\r\n", "// , } ] \" é\n", "/* , } \" // */", "/**/", "/*/ */"];
+const NOISE: &[&str] = &[
+    "",
+    " ",
+    "\n",
+    "\t\r\n",
+    "// , } ] \" é\n",
+    "/* , } \" // */",
+    "/**/",
+    "/*/ */",
+];
 
 /// RFC 7386's own words, as a function from two values to a third.
 fn merged_by_the_book(target: &Value, change: &Value) -> Value {
-    let Some(change) = change.as_object() else { return change.clone() };
+    let Some(change) = change.as_object() else {
+        return change.clone();
+    };
     let mut after = target.as_object().cloned().unwrap_or_default();
     for (name, value) in change {
         let before = after.shift_remove(name).unwrap_or(Value::Null);
@@ -90,8 +125,12 @@ fn merged_by_the_book(target: &Value, change: &Value) -> Value {
     Value::Object(after)
 }
 
-const FIELDS: &[Field] =
-    &[("learning_rate", Nargs::One), ("bf16", Nargs::Optional), ("deepspeed", Nargs::One), ("resume", Nargs::Nothing)];
+const FIELDS: &[Field] = &[
+    ("learning_rate", Nargs::One),
+    ("bf16", Nargs::Optional),
+    ("deepspeed", Nargs::One),
+    ("resume", Nargs::Nothing),
+];
 
 fn word() -> impl Strategy<Value = OsString> {
     let known = select(vec![
@@ -146,7 +185,16 @@ fn command() -> impl Strategy<Value = Vec<u8>> {
         "{",
         "&a [*a]",
     ];
-    let other = prop_oneof![select(COMMANDS.join(" ").split(' ').map(str::to_string).collect::<Vec<_>>()), "\\PC{0,6}"];
+    let other = prop_oneof![
+        select(
+            COMMANDS
+                .join(" ")
+                .split(' ')
+                .map(str::to_string)
+                .collect::<Vec<_>>()
+        ),
+        "\\PC{0,6}"
+    ];
     let edits = vec((any::<prop::sample::Index>(), other, 0..3_u8), 0..4);
     (select(COMMANDS), edits, select(CONTENTS)).prop_map(|(command, edits, content)| {
         let mut words: Vec<String> = command.split(' ').map(str::to_string).collect();
@@ -253,7 +301,10 @@ proptest! {
 /// A quarter of what the others draw: each of these is slow.
 fn a_share() -> ProptestConfig {
     let all = cases(128);
-    ProptestConfig { cases: all.cases.div_ceil(4), ..all }
+    ProptestConfig {
+        cases: all.cases.div_ceil(4),
+        ..all
+    }
 }
 
 side_by_side!(machines_are_named_by_anybody commands_are_planned_by_the_laws);
@@ -271,10 +322,17 @@ fn commands_are_planned_by_the_laws(_: &Share) {
 /// Keys that YAML 1.1 itself forbids without an escape.
 fn without_odd_keys(value: &mut Value) {
     let Some(object) = value.as_object_mut() else {
-        return value.as_array_mut().into_iter().flatten().for_each(without_odd_keys);
+        return value
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+            .for_each(without_odd_keys);
     };
     let odd = |key: &str| key.chars().any(|c| !matches!(c, ' '..='~' | 'é'));
-    let kept: Map<String, Value> = std::mem::take(object).into_iter().filter(|(key, _)| !odd(key)).collect();
+    let kept: Map<String, Value> = std::mem::take(object)
+        .into_iter()
+        .filter(|(key, _)| !odd(key))
+        .collect();
     *object = kept;
     object.values_mut().for_each(without_odd_keys);
 }
@@ -282,5 +340,7 @@ fn without_odd_keys(value: &mut Value) {
 /// The fuzzer's: it is filled as a float and read as an integer.
 #[test]
 fn an_integral_float_is_the_same_number() {
-    invariants::plan(b"--deepspeed\nzero2\n--nproc-per-node\n2\n--\npython\ntrain.py\n--max_grad_norm=3");
+    invariants::plan(
+        b"--deepspeed\nzero2\n--nproc-per-node\n2\n--\npython\ntrain.py\n--max_grad_norm=3",
+    );
 }

@@ -13,17 +13,30 @@ use crate::invariants::host;
 fn interpreters_of_console_scripts() {
     let sandbox = Sandbox::bare();
     for (head, program) in [
-        ("#!/opt/env/bin/python3.11\nimport sys\n", Some("/opt/env/bin/python3.11")),
+        (
+            "#!/opt/env/bin/python3.11\nimport sys\n",
+            Some("/opt/env/bin/python3.11"),
+        ),
         ("#!/opt/env/bin/python -E\n", Some("/opt/env/bin/python")),
-        ("#!/bin/sh\n'''exec' \"/a b/bin/python3\" \"$0\" \"$@\"\n' '''\n", Some("/a b/bin/python3")),
-        ("#!/bin/sh\n'''exec' '/a b/bin/python3' \"$0\" \"$@\"\n' '''\n", Some("/a b/bin/python3")),
-        ("#!/bin/sh\n'''exec' /a/bin/python3 \"$0\" \"$@\"\n' '''\n", Some("/a/bin/python3")),
+        (
+            "#!/bin/sh\n'''exec' \"/a b/bin/python3\" \"$0\" \"$@\"\n' '''\n",
+            Some("/a b/bin/python3"),
+        ),
+        (
+            "#!/bin/sh\n'''exec' '/a b/bin/python3' \"$0\" \"$@\"\n' '''\n",
+            Some("/a b/bin/python3"),
+        ),
+        (
+            "#!/bin/sh\n'''exec' /a/bin/python3 \"$0\" \"$@\"\n' '''\n",
+            Some("/a/bin/python3"),
+        ),
         ("#!/bin/sh\necho no\n", None),
         ("#!/bin/bash\n", None),
         ("\u{7f}ELF", None),
         ("", None),
     ] {
-        let found = interpreter(&sandbox.put("script", head), &Host::default()).map(|(program, _)| program);
+        let found =
+            interpreter(&sandbox.put("script", head), &Host::default()).map(|(program, _)| program);
         assert_eq!(found.as_deref(), program.map(Path::new), "{head}");
     }
 }
@@ -35,9 +48,15 @@ fn layouts() {
     let plant = |path: &str, text: &str| sandbox.put(path, text);
     let at = |path: &str| sandbox.path(path).display().to_string();
     let found = |script: &str, variables: &[(&str, &str)]| {
-        let host = Host { cwd: sandbox.cwd(), ..host(variables) };
+        let host = Host {
+            cwd: sandbox.cwd(),
+            ..host(variables)
+        };
         let python = Python::of_script(&sandbox.path(script), &host).unwrap();
-        (python.file("swift/cli/sft.py"), python.version_text("ms-swift"))
+        (
+            python.file("swift/cli/sft.py"),
+            python.version_text("ms-swift"),
+        )
     };
     let same = |got: (Option<PathBuf>, Option<String>), file: &str, version: &str| {
         assert_eq!(got, (Some(sandbox.path(file)), Some(version.to_string())));
@@ -46,7 +65,10 @@ fn layouts() {
     let site = |root: &str| format!("{root}/lib/python3.11/site-packages");
     let sft = |root: &str| format!("{}/swift/cli/sft.py", site(root));
     let dist_info = |root: &str, version: &str| {
-        plant(&format!("{}/ms_swift-{version}.dist-info/METADATA", site(root)), "");
+        plant(
+            &format!("{}/ms_swift-{version}.dist-info/METADATA", site(root)),
+            "",
+        );
     };
     let install = |root: &str, version: &str| {
         plant(&sft(root), "");
@@ -54,19 +76,36 @@ fn layouts() {
     };
     let interpreter = |root: &str| {
         let python = plant(&format!("{root}/bin/python3.11"), "");
-        plant(&format!("{root}/bin/swift"), &format!("#!{}\n", python.display()));
+        plant(
+            &format!("{root}/bin/swift"),
+            &format!("#!{}\n", python.display()),
+        );
     };
 
     // A virtual environment; PYTHONPATH beats it unless the script's interpreter ignores that, as pipx's does.
-    plant("v/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
+    plant(
+        "v/pyvenv.cfg",
+        "home = /usr/bin\ninclude-system-site-packages = false\n",
+    );
     interpreter("v");
     install("v", "4.6.0");
-    plant("v/bin/swift-pipx", &format!("#!{} -E\n", at("v/bin/python3.11")));
+    plant(
+        "v/bin/swift-pipx",
+        &format!("#!{} -E\n", at("v/bin/python3.11")),
+    );
     plant("other/swift/cli/sft.py", "");
     same(found("v/bin/swift", &[]), &sft("v"), "4.6.0");
     let path = format!("/proc/nowhere:{}", at("other"));
-    same(found("v/bin/swift", &[("PYTHONPATH", &path)]), "other/swift/cli/sft.py", "4.6.0");
-    same(found("v/bin/swift-pipx", &[("PYTHONPATH", &path)]), &sft("v"), "4.6.0");
+    same(
+        found("v/bin/swift", &[("PYTHONPATH", &path)]),
+        "other/swift/cli/sft.py",
+        "4.6.0",
+    );
+    same(
+        found("v/bin/swift-pipx", &[("PYTHONPATH", &path)]),
+        &sft("v"),
+        "4.6.0",
+    );
 
     // uv's relocatable environment, moved.
     plant(
@@ -78,30 +117,59 @@ fn layouts() {
     // Editable: a folder in a .pth file, a finder's mapping, and the old egg-link with its egg-info.
     for (name, pth, file) in [
         ("e1", at("src1"), "src1/swift/cli/sft.py"),
-        ("e2", "import __editable___ms_swift_4_6_0_finder; x.install()".to_string(), "src2/swift/cli/sft.py"),
+        (
+            "e2",
+            "import __editable___ms_swift_4_6_0_finder; x.install()".to_string(),
+            "src2/swift/cli/sft.py",
+        ),
     ] {
         plant(&format!("{name}/pyvenv.cfg"), "home = /usr/bin\n");
         interpreter(name);
-        plant(&format!("{}/__editable__.ms_swift-4.6.0.pth", site(name)), &format!("# made by\n{pth}\n"));
-        let mapping = format!("MAPPING: dict[str, str] = {{'swift': '{}'}}\n", at("src2/swift"));
-        plant(&format!("{}/__editable___ms_swift_4_6_0_finder.py", site(name)), &mapping);
+        plant(
+            &format!("{}/__editable__.ms_swift-4.6.0.pth", site(name)),
+            &format!("# made by\n{pth}\n"),
+        );
+        let mapping = format!(
+            "MAPPING: dict[str, str] = {{'swift': '{}'}}\n",
+            at("src2/swift")
+        );
+        plant(
+            &format!("{}/__editable___ms_swift_4_6_0_finder.py", site(name)),
+            &mapping,
+        );
         dist_info(name, "4.6.0");
         plant(file, "");
         same(found(&format!("{name}/bin/swift"), &[]), file, "4.6.0");
     }
     interpreter("e3");
-    plant(&format!("{}/easy-install.pth", site("e3")), &format!("{}\n", at("src3")));
+    plant(
+        &format!("{}/easy-install.pth", site("e3")),
+        &format!("{}\n", at("src3")),
+    );
     plant("src3/swift/cli/sft.py", "");
-    plant("src3/ms_swift.egg-info/PKG-INFO", "Metadata-Version: 2.1\nName: ms-swift\nVersion: 3.9.1\n");
+    plant(
+        "src3/ms_swift.egg-info/PKG-INFO",
+        "Metadata-Version: 2.1\nName: ms-swift\nVersion: 3.9.1\n",
+    );
     same(found("e3/bin/swift", &[]), "src3/swift/cli/sft.py", "3.9.1");
 
     // An environment that shares its base's packages, and the user's own in front of them.
-    plant("s/pyvenv.cfg", &format!("home = {}\ninclude-system-site-packages = true\n", at("base/bin")));
+    plant(
+        "s/pyvenv.cfg",
+        &format!(
+            "home = {}\ninclude-system-site-packages = true\n",
+            at("base/bin")
+        ),
+    );
     interpreter("s");
     install("base", "3.0.0");
     same(found("s/bin/swift", &[]), &sft("base"), "3.0.0");
     install("home/.local", "3.1.0");
-    same(found("s/bin/swift", &[("HOME", &at("home"))]), &sft("home/.local"), "3.1.0");
+    same(
+        found("s/bin/swift", &[("HOME", &at("home"))]),
+        &sft("home/.local"),
+        "3.1.0",
+    );
 
     // A shim of pyenv, for the version that the folder asks for.
     plant(
@@ -112,7 +180,11 @@ fn layouts() {
     plant("cwd/.python-version", "3.11.7\n");
     interpreter("pyenv/versions/3.11.7");
     install("pyenv/versions/3.11.7", "4.1.0");
-    same(found("pyenv/shims/swift", &[]), &sft("pyenv/versions/3.11.7"), "4.1.0");
+    same(
+        found("pyenv/shims/swift", &[]),
+        &sft("pyenv/versions/3.11.7"),
+        "4.1.0",
+    );
 }
 
 #[test]
@@ -125,8 +197,14 @@ fn modules_are_sought_where_python_looks() {
     sandbox.file("space/deep/run.py", "");
     sandbox.put("site/fast.cpython-311-x86_64-linux-gnu.so", "");
     sandbox.put("site/distutils-precedence.pth", "import os; exec('x')\n");
-    sandbox.put("site/__editable__.own-1.pth", "import __editable___own_finder; __editable___own_finder.install()\n");
-    sandbox.put("site/__editable___own_finder.py", "MAPPING: dict[str, str] = {'own': '/src/own'}\n");
+    sandbox.put(
+        "site/__editable__.own-1.pth",
+        "import __editable___own_finder; __editable___own_finder.install()\n",
+    );
+    sandbox.put(
+        "site/__editable___own_finder.py",
+        "MAPPING: dict[str, str] = {'own': '/src/own'}\n",
+    );
     sandbox.put("src/editable/run.py", "");
     sandbox.put("site/x.pth", sandbox.path("src").to_str().unwrap());
     let folders = [sandbox.cwd(), sandbox.path("site")];
@@ -147,5 +225,8 @@ fn modules_are_sought_where_python_looks() {
         assert_eq!(seek(module, &folders, &folders[1..]), expected, "{module}");
     }
     sandbox.put("site/strange.pth", "import strange; strange.install()\n");
-    assert_eq!(seek("no.such.module", &folders, &folders[1..]), Presence::Unknown);
+    assert_eq!(
+        seek("no.such.module", &folders, &folders[1..]),
+        Presence::Unknown
+    );
 }

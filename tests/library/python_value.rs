@@ -5,20 +5,42 @@ use zlaunch::testing::python_value::*;
 /// Derived with CPython 3.11's `int` and `float`.
 #[test]
 fn numbers_as_python_reads_them() {
-    for (text, value) in [("4", Some(4)), (" +4 ", Some(4)), ("1_000", Some(1000)), ("-3", Some(-3)), ("007", Some(7))]
-    {
+    for (text, value) in [
+        ("4", Some(4)),
+        (" +4 ", Some(4)),
+        ("1_000", Some(1000)),
+        ("-3", Some(-3)),
+        ("007", Some(7)),
+    ] {
         assert_eq!(int(text), value, "{text}");
     }
-    for text in ["", "4.0", "4_", "_4", "4__0", "0x10", "1e3", "four", "+", "+_4", "inf"] {
+    for text in [
+        "", "4.0", "4_", "_4", "4__0", "0x10", "1e3", "four", "+", "+_4", "inf",
+    ] {
         assert_eq!((int(text), large_int(text)), (None, None), "{text}");
     }
-    assert_eq!((int("1_0000000000000000000"), large_int("1_0000000000000000000")), (None, Some(1e19)));
-    for (text, value) in [("1e-5", 1e-5), ("1.", 1.0), (".5", 0.5), ("1_0.5", 10.5), (" 2 ", 2.0), ("+1E3", 1000.0)] {
+    assert_eq!(
+        (
+            int("1_0000000000000000000"),
+            large_int("1_0000000000000000000")
+        ),
+        (None, Some(1e19))
+    );
+    for (text, value) in [
+        ("1e-5", 1e-5),
+        ("1.", 1.0),
+        (".5", 0.5),
+        ("1_0.5", 10.5),
+        (" 2 ", 2.0),
+        ("+1E3", 1000.0),
+    ] {
         assert_eq!(float(text), Some(value), "{text}");
     }
     assert!(float("nan").is_some_and(f64::is_nan));
     assert_eq!(float("-Infinity"), Some(f64::NEG_INFINITY));
-    for text in ["", "1e", "e5", "infin", "1,5", "_1", "0x1p3", ".", "+-1", "1_e5"] {
+    for text in [
+        "", "1e", "e5", "infin", "1,5", "_1", "0x1p3", ".", "+-1", "1_e5",
+    ] {
         assert_eq!(float(text), None, "{text}");
     }
 }

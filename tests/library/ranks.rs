@@ -7,29 +7,64 @@ mod device_list {
     #[test]
     fn lists_are_read_as_the_driver_reads_them() {
         let read = |list: &str| DeviceList::read("CUDA_VISIBLE_DEVICES", list, Some(1));
-        for list in ["0", " 0", "0 ", "+0", "00", "0,", "0,,0", "0,-1", "GPU-012e41ed", "GPU-012e41ed,GPU-5"] {
-            assert!(!read(list).names.is_empty() && read(list).fault.is_none(), "{list}");
+        for list in [
+            "0",
+            " 0",
+            "0 ",
+            "+0",
+            "00",
+            "0,",
+            "0,,0",
+            "0,-1",
+            "GPU-012e41ed",
+            "GPU-012e41ed,GPU-5",
+        ] {
+            assert!(
+                !read(list).names.is_empty() && read(list).fault.is_none(),
+                "{list}"
+            );
         }
         for list in ["", "-1", ",0", "NoDevFiles", "none", "void"] {
-            assert!(read(list).names.is_empty() && read(list).fault.is_none(), "{list}");
+            assert!(
+                read(list).names.is_empty() && read(list).fault.is_none(),
+                "{list}"
+            );
         }
         for list in ["0,0", "0, 0", "0,00", "GPU-012e41ed,GPU-012e41ed"] {
             assert!(read(list).names.is_empty(), "{list}");
-            assert!(matches!(read(list).fault, Some(DeviceFault::Repeated(_))), "{list}");
+            assert!(
+                matches!(read(list).fault, Some(DeviceFault::Repeated(_))),
+                "{list}"
+            );
         }
-        for (list, seen) in
-            [("a", 0), ("a,b", 0), ("0,a", 1), ("a,0", 0), ("[0]", 0), ("cuda:0", 0), ("0,GPU-012e41ed", 1)]
-        {
+        for (list, seen) in [
+            ("a", 0),
+            ("a,b", 0),
+            ("0,a", 1),
+            ("a,0", 0),
+            ("[0]", 0),
+            ("cuda:0", 0),
+            ("0,GPU-012e41ed", 1),
+        ] {
             assert_eq!(read(list).names.len(), seen, "{list}");
-            assert!(matches!(read(list).fault, Some(DeviceFault::NotADevice(_))), "{list}");
+            assert!(
+                matches!(read(list).fault, Some(DeviceFault::NotADevice(_))),
+                "{list}"
+            );
         }
         for (list, seen) in [("1", 0), ("0,1", 1), ("0,1,1", 1), ("8,0", 0)] {
             assert_eq!(read(list).names.len(), seen, "{list}");
-            assert!(matches!(read(list).fault, Some(DeviceFault::NotThere(_, 1))), "{list}");
+            assert!(
+                matches!(read(list).fault, Some(DeviceFault::NotThere(_, 1))),
+                "{list}"
+            );
         }
         for list in ["0gpu", "0x0", "0 1", "0;1", "0.5"] {
             assert_eq!(read(list).names, ["0"], "{list}");
-            assert!(matches!(read(list).fault, Some(DeviceFault::MoreThanANumber(_))), "{list}");
+            assert!(
+                matches!(read(list).fault, Some(DeviceFault::MoreThanANumber(_))),
+                "{list}"
+            );
         }
     }
 
@@ -37,8 +72,14 @@ mod device_list {
     fn without_a_driver_only_the_form_counts() {
         let read = |variable, list| DeviceList::read(variable, list, None);
         assert_eq!(read("CUDA_VISIBLE_DEVICES", "3,11").names, ["3", "11"]);
-        assert!(matches!(read("CUDA_VISIBLE_DEVICES", "0,1,1").fault, Some(DeviceFault::Repeated(_))));
-        assert!(matches!(read("HIP_VISIBLE_DEVICES", "x").fault, Some(DeviceFault::NotADevice(_))));
+        assert!(matches!(
+            read("CUDA_VISIBLE_DEVICES", "0,1,1").fault,
+            Some(DeviceFault::Repeated(_))
+        ));
+        assert!(matches!(
+            read("HIP_VISIBLE_DEVICES", "x").fault,
+            Some(DeviceFault::NotADevice(_))
+        ));
         assert!(read("ASCEND_RT_VISIBLE_DEVICES", "0,0").fault.is_none());
     }
 }
@@ -54,11 +95,24 @@ mod hostfile {
     #[test]
     fn lines_are_parsed_as_the_runner_does() {
         let slots = pool("# all\n\nh0 slots=2\nh1\tslots=3 max\n").0;
-        assert_eq!(slots.iter().map(|(_, slots)| slots.len()).collect::<Vec<_>>(), [2, 3]);
-        for (text, count) in
-            [("h0 slots = 4", 1), ("h0\nh1 slots=x", 2), ("h0 slots=1\nh0 slots=2", 1), ("# none\n", 1)]
-        {
-            assert_eq!(parse(text, "hostfile").map_err(|problems| problems.len()), Err(count), "{text}");
+        assert_eq!(
+            slots
+                .iter()
+                .map(|(_, slots)| slots.len())
+                .collect::<Vec<_>>(),
+            [2, 3]
+        );
+        for (text, count) in [
+            ("h0 slots = 4", 1),
+            ("h0\nh1 slots=x", 2),
+            ("h0 slots=1\nh0 slots=2", 1),
+            ("# none\n", 1),
+        ] {
+            assert_eq!(
+                parse(text, "hostfile").map_err(|problems| problems.len()),
+                Err(count),
+                "{text}"
+            );
         }
     }
 
@@ -66,13 +120,23 @@ mod hostfile {
     fn filters_include_or_exclude() {
         let filtered = |filter: &str, keep| {
             let filter = Sourced::new(filter.to_string(), Source::Default);
-            let left = pool("h0 slots=4\nh1 slots=4").filtered(&filter, keep).map_err(|problems| problems.len())?;
-            Ok(left.0.iter().map(|(host, slots)| format!("{host}:{}", slots.join(","))).collect::<Vec<_>>().join("@"))
+            let left = pool("h0 slots=4\nh1 slots=4")
+                .filtered(&filter, keep)
+                .map_err(|problems| problems.len())?;
+            Ok(left
+                .0
+                .iter()
+                .map(|(host, slots)| format!("{host}:{}", slots.join(",")))
+                .collect::<Vec<_>>()
+                .join("@"))
         };
         assert_eq!(filtered("h1:0,2", true).as_deref(), Ok("h1:0,2"));
         assert_eq!(filtered("h0@h1:1", true).as_deref(), Ok("h0:0,1,2,3@h1:1"));
         assert_eq!(filtered("h0@h1:1", false).as_deref(), Ok("h1:0,2,3"));
-        assert_eq!((filtered("h2:0@h1:9", true), filtered("h0@h1", false)), (Err(2), Err(1)));
+        assert_eq!(
+            (filtered("h2:0@h1:9", true), filtered("h0@h1", false)),
+            (Err(2), Err(1))
+        );
     }
 }
 
@@ -84,13 +148,24 @@ mod rendezvous {
     #[test]
     fn names_are_resolved() {
         assert!(resolve("localhost").iter().any(IpAddr::is_loopback));
-        assert_eq!(resolve("10.1.2.3").first(), "10.1.2.3".parse().ok().as_ref());
+        assert_eq!(
+            resolve("10.1.2.3").first(),
+            "10.1.2.3".parse().ok().as_ref()
+        );
         assert_eq!(resolve("no such host"), Vec::<IpAddr>::new());
     }
 
     #[test]
     fn loopback_is_known_by_every_name() {
-        for address in ["127.0.0.1", "127.0.1.1", "localhost", "LOCALHOST", "::1", "[::1]", "localhost.localdomain"] {
+        for address in [
+            "127.0.0.1",
+            "127.0.1.1",
+            "localhost",
+            "LOCALHOST",
+            "::1",
+            "[::1]",
+            "localhost.localdomain",
+        ] {
             assert!(is_loopback(address), "{address}");
         }
         for address in ["10.0.0.1", "node01", "localhostess", "fe80::1", ""] {
@@ -101,12 +176,19 @@ mod rendezvous {
     #[test]
     fn the_first_entry_in_the_hosts_file_decides() {
         let hosts = "127.0.0.1 localhost\n127.0.1.1 node01.lab node01 # own\n10.0.0.2\tnode02\n";
-        for (name, expected) in
-            [("node01", true), ("NODE01.lab", true), ("node02", false), ("node0", false), ("own", false)]
-        {
+        for (name, expected) in [
+            ("node01", true),
+            ("NODE01.lab", true),
+            ("node02", false),
+            ("node0", false),
+            ("own", false),
+        ] {
             assert_eq!(maps_to_loopback(hosts, name), expected, "{name}");
         }
-        assert!(!maps_to_loopback("10.0.0.1 node01\n127.0.1.1 node01\n", "node01"));
+        assert!(!maps_to_loopback(
+            "10.0.0.1 node01\n127.0.1.1 node01\n",
+            "node01"
+        ));
     }
 }
 
@@ -119,11 +201,22 @@ mod decision {
     #[test]
     fn the_drivers_list_counts_when_no_variable_does() {
         let nproc = |gpus, env: &[(&str, &str)]| {
-            let host = Host { nvidia_gpus: gpus, ..host(env) };
-            let topology = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
-            topology.map(|topology| topology.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
+            let host = Host {
+                nvidia_gpus: gpus,
+                ..host(env)
+            };
+            let topology =
+                Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
+            topology.map(|topology| {
+                topology
+                    .nproc_per_node
+                    .map(|nproc| (nproc.value, nproc.from.to_string()))
+            })
         };
-        assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));
+        assert_eq!(
+            nproc(Some(8), &[]),
+            Ok(Some((8, "/proc/driver/nvidia/gpus".to_string())))
+        );
         let two = nproc(Some(8), &[("CUDA_VISIBLE_DEVICES", "3,4")]);
         assert_eq!(two, Ok(Some((2, "CUDA_VISIBLE_DEVICES".to_string()))));
         assert!(nproc(None, &[]).is_err() && nproc(Some(0), &[]).is_err());
@@ -140,8 +233,13 @@ mod decision {
             ("SLURM_STEP_TASKS_PER_NODE", "1(x2)"),
             ("SLURM_NODEID", "0"),
         ];
-        let host = Host { hostname: "localhost".to_string(), nvidia_gpus: Some(2), ..host(&env) };
-        let problems = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host).unwrap_err();
+        let host = Host {
+            hostname: "localhost".to_string(),
+            nvidia_gpus: Some(2),
+            ..host(&env)
+        };
+        let problems = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host)
+            .unwrap_err();
         assert_eq!(problems[0].what, "no other machine reaches localhost");
     }
 }
@@ -157,8 +255,18 @@ mod srun {
     fn one_task_gets_the_gpus_of_all() {
         for (tasks, variable, value, flag) in [
             ("4(x2)", "SLURM_GPUS_PER_TASK", "1", Some("--gres=gpu:4")),
-            ("4(x2)", "SLURM_GPUS_PER_TASK", "a100:2", Some("--gres=gpu:8")),
-            ("2(x16)", "SLURM_TRES_PER_TASK", "cpu=4,gres/gpu:a100=4", Some("--gres=gpu:8")),
+            (
+                "4(x2)",
+                "SLURM_GPUS_PER_TASK",
+                "a100:2",
+                Some("--gres=gpu:8"),
+            ),
+            (
+                "2(x16)",
+                "SLURM_TRES_PER_TASK",
+                "cpu=4,gres/gpu:a100=4",
+                Some("--gres=gpu:8"),
+            ),
             ("7,1", "SLURM_TRES_PER_TASK", "gres/gpu=1", Some("--gpus=8")),
             ("1(x2)", "SLURM_GPUS_PER_TASK", "4", None),
             ("4(x2)", "SLURM_TRES_PER_TASK", "cpu=4", None),
@@ -173,17 +281,36 @@ mod srun {
     fn flags_end_where_the_command_begins() {
         for (line, command) in [
             ("srun python x.py", "python x.py"),
-            ("srun -N2 -n 8 --ntasks-per-node=4 -lu python x.py -n 3", "python x.py -n 3"),
-            ("srun --nodes 2 --exclusive --gres gpu:4 -w node[01-02] swift sft", "swift sft"),
-            ("/usr/bin/srun -K1 -I5 --export ALL torchrun x.py", "torchrun x.py"),
+            (
+                "srun -N2 -n 8 --ntasks-per-node=4 -lu python x.py -n 3",
+                "python x.py -n 3",
+            ),
+            (
+                "srun --nodes 2 --exclusive --gres gpu:4 -w node[01-02] swift sft",
+                "swift sft",
+            ),
+            (
+                "/usr/bin/srun -K1 -I5 --export ALL torchrun x.py",
+                "torchrun x.py",
+            ),
             ("srun --mpi=pmi2 --label -- python x.py", "python x.py"),
         ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let prefix = SrunPrefix::split(&words).unwrap();
-            let rest: Vec<_> = prefix.command.iter().map(|word| word.to_str().unwrap()).collect();
+            let rest: Vec<_> = prefix
+                .command
+                .iter()
+                .map(|word| word.to_str().unwrap())
+                .collect();
             assert_eq!(rest.join(" "), command, "{line}");
         }
-        for line in ["srun -N2", "srun a : b", "srun --multi-prog f", "sbatch x", "srun"] {
+        for line in [
+            "srun -N2",
+            "srun a : b",
+            "srun --multi-prog f",
+            "sbatch x",
+            "srun",
+        ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             assert!(SrunPrefix::split(&words).is_none(), "{line}");
         }

@@ -11,15 +11,24 @@ use zlaunch::testing::recorded::*;
 #[test]
 fn versions_are_compared_by_their_numbers() {
     let before = |version: &str, other| Version::parse(version).is_before(other);
-    assert!(before("4.44.2", [4, 45, 0]) && before("4.9", [4, 45, 0]) && before("0.9.0", [0, 9, 1]));
-    assert!(!before("4.45.0.dev0", [4, 45, 0]) && !before("5.0.0rc1", [5, 0, 0]) && !before("10.1", [9, 9, 9]));
+    assert!(
+        before("4.44.2", [4, 45, 0]) && before("4.9", [4, 45, 0]) && before("0.9.0", [0, 9, 1])
+    );
+    assert!(
+        !before("4.45.0.dev0", [4, 45, 0])
+            && !before("5.0.0rc1", [5, 0, 0])
+            && !before("10.1", [9, 9, 9])
+    );
 }
 
 #[test]
 fn a_version_is_judged_by_itself_or_by_its_neighbours() {
     let found = |text| VersionMatch::find(versions("0.9.0 0.16.9 0.17.0"), Version::parse(text));
     assert_eq!(found("0.16.9"), VersionMatch::Exact(Version([0, 16, 9])));
-    assert_eq!(found("0.16.99"), VersionMatch::Between(Version([0, 16, 9]), Version([0, 17, 0])));
+    assert_eq!(
+        found("0.16.99"),
+        VersionMatch::Between(Version([0, 16, 9]), Version([0, 17, 0]))
+    );
     assert_eq!(found("0.99.0"), VersionMatch::Nearest(Version([0, 17, 0])));
     assert_eq!(found("0.1.0"), VersionMatch::Nearest(Version([0, 9, 0])));
     assert_eq!(found("0.1.0").version().to_string(), "0.9.0");
@@ -40,10 +49,19 @@ fn lines_are_found_by_their_beginning() {
         assert_eq!(table.find(words), found, "{words:?}");
     }
     assert_eq!(table.below(&["a"]).count(), 3);
-    assert_eq!((table.from("").count(), Table("").from("a").count()), (6, 0));
+    assert_eq!(
+        (table.from("").count(), Table("").from("a").count()),
+        (6, 0)
+    );
     let at = |version| at("1.0.0=y 2.0.0=-", Version(version));
-    assert_eq!((at([0, 9, 0]), at([1, 5, 0]), at([2, 0, 0])), (None, Some("y"), Some("-")));
-    assert_eq!(zlaunch::testing::recorded::at("=x", Version([0; 3])), Some("x"));
+    assert_eq!(
+        (at([0, 9, 0]), at([1, 5, 0]), at([2, 0, 0])),
+        (None, Some("y"), Some("-"))
+    );
+    assert_eq!(
+        zlaunch::testing::recorded::at("=x", Version([0; 3])),
+        Some("x")
+    );
 }
 
 #[test]
@@ -55,10 +73,18 @@ fn the_table_of_arguments_is_sorted_and_every_line_is_found() {
         if let [distribution, name, argument, rest] = words[..]
             && name != "*"
         {
-            assert_eq!(ArgumentClass { distribution, name }.row(argument), Some(rest), "{line}");
+            assert_eq!(
+                ArgumentClass { distribution, name }.row(argument),
+                Some(rest),
+                "{line}"
+            );
         }
     }
-    assert!(["lr", "zzz", ""].iter().all(|name| TRAINING_ARGUMENTS.row(name).is_none()));
+    assert!(
+        ["lr", "zzz", ""]
+            .iter()
+            .all(|name| TRAINING_ARGUMENTS.row(name).is_none())
+    );
     assert!(TRAINING_ARGUMENTS.names().count() > 100 && recorded_versions("zzz").is_none());
 }
 
@@ -67,13 +93,24 @@ fn the_table_of_arguments_is_sorted_and_every_line_is_found() {
 fn tables_have_the_checksums_they_were_recorded_with() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/recorded");
     let known = fs::read_to_string(folder.join("checksums.txt")).unwrap();
-    let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
-    let tables: BTreeSet<PathBuf> = files.filter(|path| !path.ends_with("checksums.txt")).collect();
+    let files = fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let tables: BTreeSet<PathBuf> = files
+        .filter(|path| !path.ends_with("checksums.txt"))
+        .collect();
     let line = |path: &PathBuf| {
-        format!("{:016x}  {}\n", fnv1a(&fs::read(path).unwrap()), path.file_name().unwrap().to_string_lossy())
+        format!(
+            "{:016x}  {}\n",
+            fnv1a(&fs::read(path).unwrap()),
+            path.file_name().unwrap().to_string_lossy()
+        )
     };
     let found: Vec<String> = tables.iter().map(line).collect();
-    let changed: Vec<&String> = found.iter().filter(|line| !known.contains(line.as_str())).collect();
+    let changed: Vec<&String> = found
+        .iter()
+        .filter(|line| !known.contains(line.as_str()))
+        .collect();
     assert!(
         changed.is_empty() && found.concat() == known,
         "tables in src/recorded have changed: {changed:?}\nif that is meant: python3 tools/record checksums"

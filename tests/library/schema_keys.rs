@@ -12,7 +12,11 @@ mod keys {
         assert!(TEXT.is_ascii() && keys.is_sorted() && keys.len() > 450);
         for key in keys {
             assert_eq!(lines_from(key).next().map(key_of), Some(key));
-            assert!(lines_from(&format!("{key}x")).next().is_none_or(|line| key_of(line) != key));
+            assert!(
+                lines_from(&format!("{key}x"))
+                    .next()
+                    .is_none_or(|line| key_of(line) != key)
+            );
         }
         assert!(TEXT.lines().all(|line| line.split('\t').count() == 7));
     }
@@ -25,29 +29,50 @@ mod keys {
                 let kind = kind.trim_start_matches('~').trim_end_matches('?');
                 assert!(ValueType::parse(kind).is_some(), "{line}");
             }
-            assert!(history(range).all(|range| range == "-" || ValueRange::parse(range).is_some()), "{line}");
+            assert!(
+                history(range).all(|range| range == "-" || ValueRange::parse(range).is_some()),
+                "{line}"
+            );
         }
     }
 
     fn history(column: &'static str) -> impl Iterator<Item = &'static str> {
-        column.split(';').map(|part| part.split('@').next().unwrap())
+        column
+            .split(';')
+            .map(|part| part.split('@').next().unwrap())
     }
 
     #[test]
     fn sections_know_their_keys() {
         let names: Vec<_> = names_below("zero_optimization.offload_param").collect();
-        assert!(names.len() == 6 && names.contains(&"max_in_cpu"), "{names:?}");
+        assert!(
+            names.len() == 6 && names.contains(&"max_in_cpu"),
+            "{names:?}"
+        );
         assert!(names_below("").any(|name| name == "train_batch_size"));
         assert!(!names_below("").any(|name| name.contains('.')));
-        assert!(TEXT.lines().all(|line| lines_from(line).next() == Some(line)));
+        assert!(
+            TEXT.lines()
+                .all(|line| lines_from(line).next() == Some(line))
+        );
         assert_eq!(lines_named("stage3_prefetch_bucket_size").count(), 1);
     }
 
     #[test]
     fn a_column_says_what_holds_in_a_version() {
         assert_eq!(at("int", newest()), "int");
-        for (version, holds) in [("0.14.3", "c"), ("0.14.4", "b"), ("0.16.5", "b"), ("0.16.6", "a"), ("0.20.0", "a")] {
-            assert_eq!(at("a@0.16.6;b@0.14.4;c", Version::parse(version)), holds, "{version}");
+        for (version, holds) in [
+            ("0.14.3", "c"),
+            ("0.14.4", "b"),
+            ("0.16.5", "b"),
+            ("0.16.6", "a"),
+            ("0.20.0", "a"),
+        ] {
+            assert_eq!(
+                at("a@0.16.6;b@0.14.4;c", Version::parse(version)),
+                holds,
+                "{version}"
+            );
         }
     }
 }

@@ -9,16 +9,36 @@ use zlaunch::testing::Host;
 use zlaunch::testing::secrets::*;
 
 fn secrets() -> Secrets<'static> {
-    let env = [("HF_TOKEN", "hf_abcdefgh"), ("ZLAUNCH_ENV", "B_TOKEN=of-a-site"), ("LANG", "C.UTF-8.long")];
-    let words = ["zlaunch", "MY_TOKEN=my own \"value\"", "--hub-token", "abcdef", "--eos_token", "<|im_end|>"];
+    let env = [
+        ("HF_TOKEN", "hf_abcdefgh"),
+        ("ZLAUNCH_ENV", "B_TOKEN=of-a-site"),
+        ("LANG", "C.UTF-8.long"),
+    ];
+    let words = [
+        "zlaunch",
+        "MY_TOKEN=my own \"value\"",
+        "--hub-token",
+        "abcdef",
+        "--eos_token",
+        "<|im_end|>",
+    ];
     let env = env.map(|(name, value)| (name.into(), value.into())).into();
-    Secrets::of(Box::leak(Box::new(Host { env, words: words.map(OsString::from).into(), ..Host::default() })))
+    Secrets::of(Box::leak(Box::new(Host {
+        env,
+        words: words.map(OsString::from).into(),
+        ..Host::default()
+    })))
 }
 
 /// A text without the marks around its secrets, and the same with the secrets hidden.
 fn marked(text: &str) -> (String, String) {
-    let hidden = text.split('«').map(|part| part.split_once('»').map_or(part, |(_, rest)| rest));
-    (text.replace(['«', '»'], ""), hidden.collect::<Vec<_>>().join(HIDDEN))
+    let hidden = text
+        .split('«')
+        .map(|part| part.split_once('»').map_or(part, |(_, rest)| rest));
+    (
+        text.replace(['«', '»'], ""),
+        hidden.collect::<Vec<_>>().join(HIDDEN),
+    )
 }
 
 /// `|` stands between the words.
@@ -71,7 +91,10 @@ fn words() {
         assert_eq!(shown.join(OsStr::new("|")), OsString::from(hidden));
     }
     let bytes = OsStr::from_bytes(b"S\xff\xfe\xfd");
-    assert_eq!(secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
+    assert_eq!(
+        secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..],
+        [OsStr::new(HIDDEN), bytes]
+    );
 }
 
 #[test]
@@ -85,7 +108,10 @@ fn files_and_json_values() {
         "{\"api_key\": \"«abcdefgh»\",, \"a\": \"b\"}",
     ] {
         let (file, hidden) = marked(file);
-        assert_eq!(String::from_utf8_lossy(&shown(&secrets.in_document(&file))), hidden);
+        assert_eq!(
+            String::from_utf8_lossy(&shown(&secrets.in_document(&file))),
+            hidden
+        );
     }
     let entries = json!({"AWS_SECRET_ACCESS_KEY": "a", "OMP_NUM_THREADS": "4", "argv": ["--token", "xyzt"],
         "n": [1, "hf_abcdefgh"], "api_keys": ["abcd", {"x": "efgh"}], "password": 1234, "max_token": 8});
@@ -118,8 +144,15 @@ fn names_of_secrets_and_of_other_things() {
 fn every_kind_of_token_is_hidden_where_it_stands_alone() {
     for prefix in TOKENS.split(' ') {
         let token = format!("{prefix}A1b2C3d4E5f6G7h8");
-        assert_eq!(secrets().hide_in_words([OsStr::new(&token)]), [HIDDEN], "{token}");
+        assert_eq!(
+            secrets().hide_in_words([OsStr::new(&token)]),
+            [HIDDEN],
+            "{token}"
+        );
     }
     // Those of the longer prefixes have `_` and `-` inside.
-    assert_eq!(secrets().hide_in_words([OsStr::new("github_pat_A1b2C3_E5f6-G7h8J9")]), [HIDDEN]);
+    assert_eq!(
+        secrets().hide_in_words([OsStr::new("github_pat_A1b2C3_E5f6-G7h8J9")]),
+        [HIDDEN]
+    );
 }

@@ -20,15 +20,22 @@ fn sizes_are_short_or_in_columns() {
         (3 << 40, "3 TiB", "3.0 TiB"),
         (u64::MAX, "16777215 TiB", "16777216.0 TiB"),
     ] {
-        assert_eq!((size(bytes).as_str(), Size(bytes).to_string().as_str()), (short, column));
+        assert_eq!(
+            (size(bytes).as_str(), Size(bytes).to_string().as_str()),
+            (short, column)
+        );
     }
 }
 
 #[test]
 fn sizes_are_read_as_people_write_them() {
-    for (text, size) in
-        [("8B", 8_000_000_000), ("1.7b", 1_700_000_000), ("350M", 350_000_000), ("8e9", 8_000_000_000), ("5", 5)]
-    {
+    for (text, size) in [
+        ("8B", 8_000_000_000),
+        ("1.7b", 1_700_000_000),
+        ("350M", 350_000_000),
+        ("8e9", 8_000_000_000),
+        ("5", 5),
+    ] {
         assert_eq!(parse_count(text), Some(size), "{text}");
     }
     for (text, size) in [
@@ -42,7 +49,11 @@ fn sizes_are_read_as_people_write_them() {
         assert_eq!(parse_bytes(text), Some(size), "{text}");
     }
     for text in ["", "B", "GiB", "x8B", "-1B", "0", "nan", "inf", "1e30"] {
-        assert_eq!((parse_count(text), parse_bytes(text)), (None, None), "{text}");
+        assert_eq!(
+            (parse_count(text), parse_bytes(text)),
+            (None, None),
+            "{text}"
+        );
     }
 }
 
@@ -56,7 +67,10 @@ fn times_are_those_of_date() {
         (4_107_542_400, "2100-03-01T00:00:00Z"),
         (1_794_720_000, "2026-11-15T05:20:00Z"),
     ] {
-        assert_eq!(timestamp(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        assert_eq!(
+            timestamp(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),
+            text
+        );
     }
 }
 
@@ -64,14 +78,23 @@ fn times_are_those_of_date() {
 fn plain_texts_are_split_and_others_are_not() {
     for (text, words) in [
         ("swift sft --x 1", &["swift", "sft", "--x", "1"][..]),
-        (" a  'b c' \"d 'e'\" f\\ g ''", &["a", "b c", "d 'e'", "f g", ""]),
+        (
+            " a  'b c' \"d 'e'\" f\\ g ''",
+            &["a", "b c", "d 'e'", "f g", ""],
+        ),
         (r#"a --set "{\"b\": 1}""#, &["a", "--set", "{\"b\": 1}"]),
     ] {
         assert_eq!(plain_words(text).unwrap(), words, "{text}");
         let line = line(&words.iter().map(OsString::from).collect::<Vec<_>>());
-        assert_eq!(plain_words(line.to_str().unwrap()).unwrap(), words, "{text}");
+        assert_eq!(
+            plain_words(line.to_str().unwrap()).unwrap(),
+            words,
+            "{text}"
+        );
     }
-    for text in ["", "a; b", "a $b", "a \"$b\"", "a 'b", "a # b", "~/a", "a > b", "a && b", "a\nb", "a *"] {
+    for text in [
+        "", "a; b", "a $b", "a \"$b\"", "a 'b", "a # b", "~/a", "a > b", "a && b", "a\nb", "a *",
+    ] {
         assert_eq!(plain_words(text), None, "{text}");
     }
 }
@@ -86,9 +109,16 @@ fn shell_words() {
         ("a\nb", "'a\nb'"),
         ("~x", "'~x'"),
         ("数据", "'数据'"),
-        ("a\x1b[\u{202e}\tb", r#"'a'"$(printf '\033')"'['"$(printf '\342\200\256\011')"'b'"#),
+        (
+            "a\x1b[\u{202e}\tb",
+            r#"'a'"$(printf '\033')"'['"$(printf '\342\200\256\011')"'b'"#,
+        ),
     ] {
-        assert_eq!(String::from_utf8(quoted(OsStr::new(word))).unwrap(), text, "{word}");
+        assert_eq!(
+            String::from_utf8(quoted(OsStr::new(word))).unwrap(),
+            text,
+            "{word}"
+        );
     }
     assert_eq!(quoted(OsStr::from_bytes(b"\xff")), br#""$(printf '\377')""#);
 }
@@ -96,9 +126,14 @@ fn shell_words() {
 #[test]
 fn base64_of_every_length() {
     // The vectors of RFC 4648, and the two digits that differ for URLs.
-    for (bytes, text) in
-        [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")]
-    {
+    for (bytes, text) in [
+        ("", ""),
+        ("f", "Zg=="),
+        ("fo", "Zm8="),
+        ("foo", "Zm9v"),
+        ("foob", "Zm9vYg=="),
+        ("fooba", "Zm9vYmE="),
+    ] {
         assert_eq!(base64(bytes.as_bytes()), text);
     }
     assert_eq!(base64(&[0xfb, 0xff, 0xff]), "-___");
@@ -107,11 +142,24 @@ fn base64_of_every_length() {
 #[test]
 fn base64_of_either_alphabet() {
     let text = "{\"a?>\":\"~~~?>>>ÿ\"}";
-    for coded in ["eyJhPz4iOiJ+fn4/Pj4+w78ifQ==", "eyJhPz4iOiJ-fn4_Pj4-w78ifQ==", "eyJhPz4iOiJ+fn4/\nPj4+w78ifQ==\n"] {
+    for coded in [
+        "eyJhPz4iOiJ+fn4/Pj4+w78ifQ==",
+        "eyJhPz4iOiJ-fn4_Pj4-w78ifQ==",
+        "eyJhPz4iOiJ+fn4/\nPj4+w78ifQ==\n",
+    ] {
         assert_eq!(object_in_base64(coded).as_deref(), Some(text), "{coded}");
     }
     assert_eq!(object_in_base64("CiB7fQo=").as_deref(), Some("\n {}\n"));
-    for other in ["", "zero2", "zero3_offload", "eyJhPz4iOiJ+fn4/Pj4+w78ifQ", "WzFd", "====", "e30=.json", "/ds/zero"] {
+    for other in [
+        "",
+        "zero2",
+        "zero3_offload",
+        "eyJhPz4iOiJ+fn4/Pj4+w78ifQ",
+        "WzFd",
+        "====",
+        "e30=.json",
+        "/ds/zero",
+    ] {
         assert_eq!(object_in_base64(other), None, "{other}");
     }
 }

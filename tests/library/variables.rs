@@ -13,26 +13,43 @@ fn every_variable_in_the_sources_has_a_row() {
     let all = all_variables();
     let rows: Vec<&str> = all.iter().flat_map(|var| var.name.split(", ")).collect();
     let zlaunch = cli::command(&cli::TOOLS);
-    let longs = zlaunch.get_arguments().filter_map(|option| option.get_long());
-    let options: Vec<String> = longs.map(|long| long.replace('-', "_").to_uppercase()).collect();
-    let (mut folders, mut seen) = (vec![root.join("src"), root.join("templates"), root.join("shims")], 0);
+    let longs = zlaunch
+        .get_arguments()
+        .filter_map(|option| option.get_long());
+    let options: Vec<String> = longs
+        .map(|long| long.replace('-', "_").to_uppercase())
+        .collect();
+    let (mut folders, mut seen) = (
+        vec![root.join("src"), root.join("templates"), root.join("shims")],
+        0,
+    );
     while let Some(folder) = folders.pop() {
-        for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+        for file in std::fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().path())
+        {
             if file.is_dir() {
                 folders.push(file);
                 continue;
             }
             // Recorded data and texts are not code.
-            if !file.extension().is_some_and(|ending| ending == "rs" || ending == "json" || ending == "sh") {
+            if !file
+                .extension()
+                .is_some_and(|ending| ending == "rs" || ending == "json" || ending == "sh")
+            {
                 continue;
             }
             let text = std::fs::read_to_string(&file).unwrap();
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
             for name in named(code) {
-                let known = rows.iter().any(|row| *row == name || row.strip_suffix('*') == Some(name));
+                let known = rows
+                    .iter()
+                    .any(|row| *row == name || row.strip_suffix('*') == Some(name));
                 // How the names of several begin.
                 let begins = name.ends_with('_') && rows.iter().any(|row| row.starts_with(name));
-                let option = name.strip_prefix("ZLAUNCH_").is_some_and(|rest| options.contains(&rest.to_string()));
+                let option = name
+                    .strip_prefix("ZLAUNCH_")
+                    .is_some_and(|rest| options.contains(&rest.to_string()));
                 let other = NO_VARIABLES.split(' ').any(|other| other == name);
                 assert!(
                     known || begins || option || other,
@@ -55,11 +72,16 @@ fn named(code: &str) -> Vec<&str> {
         let rest = &code[at + 1..];
         let name = &rest[..rest.find('"').unwrap_or(0)];
         let whole = name.len() > 3 && name.trim_end_matches('=').chars().all(part_of_a_name);
-        let variable = name.contains('_') && !name.starts_with('_') && !name.starts_with(|c: char| c.is_ascii_digit());
+        let variable = name.contains('_')
+            && !name.starts_with('_')
+            && !name.starts_with(|c: char| c.is_ascii_digit());
         let is_asked = asked.iter().any(|call| code[..=at].ends_with(call));
         found.extend((whole && (variable || is_asked)).then_some(name));
     }
-    let shell = code.match_indices("ZLAUNCH_SHIM").map(|(at, _)| &code[at..]);
-    found.extend(shell.map(|text| &text[..text.find(|c| !part_of_a_name(c)).unwrap_or(text.len())]));
+    let shell = code
+        .match_indices("ZLAUNCH_SHIM")
+        .map(|(at, _)| &code[at..]);
+    found
+        .extend(shell.map(|text| &text[..text.find(|c| !part_of_a_name(c)).unwrap_or(text.len())]));
     found
 }

@@ -54,19 +54,36 @@ fn names_are_unique() {
 fn every_name_has_a_row() {
     let all = zlaunch::testing::all_variables();
     for name in NAMES {
-        assert!(all.iter().any(|var| var.is_called(name)), "{name}: src/base/vars.txt has no row for it");
+        assert!(
+            all.iter().any(|var| var.is_called(name)),
+            "{name}: src/base/vars.txt has no row for it"
+        );
     }
-    assert!(all.iter().all(|var| ["reads", "sets", "reads, sets"].contains(&var.does) && !var.about.is_empty()));
+    assert!(
+        all.iter().all(
+            |var| ["reads", "sets", "reads, sets"].contains(&var.does) && !var.about.is_empty()
+        )
+    );
 }
 
 #[test]
 fn every_variable_with_a_role_has_a_row() {
     let all = zlaunch::testing::all_variables();
-    for variable in engines::all().flat_map(|block| block.variables()).filter(|variable| !variable.roles.is_empty()) {
+    for variable in engines::all()
+        .flat_map(|block| block.variables())
+        .filter(|variable| !variable.roles.is_empty())
+    {
         let called = |var: &Var| {
-            let begins = |name: &str| name.strip_suffix('*').is_some_and(|begin| variable.name().starts_with(begin));
+            let begins = |name: &str| {
+                name.strip_suffix('*')
+                    .is_some_and(|begin| variable.name().starts_with(begin))
+            };
             var.is_called(variable.name()) || var.names().any(begins)
         };
-        assert!(all.iter().any(called), "{}: `about` must stand above", variable.name());
+        assert!(
+            all.iter().any(called),
+            "{}: `about` must stand above",
+            variable.name()
+        );
     }
 }

@@ -16,21 +16,28 @@ fn refusals(config: &Value, world: u64, sandbox: &Sandbox) -> Vec<String> {
     sandbox.file("ds.json", config.to_string());
     let words = format!("--nproc-per-node {world} -- python plain.py --deepspeed_config ds.json");
     let found = found(&words, sandbox);
-    let refused = found.into_iter().filter(|it| it.severity == Severity::Error && it.when == Some(When::Parse));
-    refused.map(|it| format!("{}: {}", it.rule, it.what)).collect()
+    let refused = found
+        .into_iter()
+        .filter(|it| it.severity == Severity::Error && it.when == Some(When::Parse));
+    refused
+        .map(|it| format!("{}: {}", it.rule, it.what))
+        .collect()
 }
 
 /// Of versions that answer alike, those beside one that answers otherwise say enough.
 fn says_something_new(case: &Value, at: usize) -> bool {
     let refused = case["refused"].as_str().unwrap().as_bytes();
     let differs = |other: Option<&u8>| other.is_some_and(|other| *other != refused[at]);
-    differs(at.checked_sub(1).and_then(|before| refused.get(before))) || differs(refused.get(at + 1))
+    differs(at.checked_sub(1).and_then(|before| refused.get(before)))
+        || differs(refused.get(at + 1))
 }
 
 side_by_side!(every_recorded_verdict_is_zlaunch_s_own);
 
 fn every_recorded_verdict_is_zlaunch_s_own(share: &Share) {
-    let mut lines = VERDICTS.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut lines = VERDICTS
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let versions: Vec<String> = serde_json::from_value(lines.next().unwrap()).unwrap();
     let cases: Vec<Value> = lines.collect();
     let mut sandbox = Sandbox::new();
@@ -44,9 +51,16 @@ fn every_recorded_verdict_is_zlaunch_s_own(share: &Share) {
             let ours = refusals(&case["config"], case["world"].as_u64().unwrap(), &sandbox);
             let theirs = case["refused"].as_str().unwrap().as_bytes()[at] == b'1';
             if theirs == ours.is_empty() {
-                wrong.push(format!("DeepSpeed {version} refuses it: {theirs}, zlaunch says {ours:?}\n   {case}"));
+                wrong.push(format!(
+                    "DeepSpeed {version} refuses it: {theirs}, zlaunch says {ours:?}\n   {case}"
+                ));
             }
         }
     }
-    assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} differ\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

@@ -9,11 +9,23 @@ use zlaunch::testing::yaml::*;
 fn anchors_merges_and_quotes() {
     let text = "base: &base\n  lr: 1.0e-4\n  bf16: yes\nrun:\n  <<: *base\n  lr: '1e-5'\n  list: [1, two, 3.0]\n  text: |\n    a\n    b\n";
     let value = parse(text, Dialect::PyYaml).unwrap();
-    assert_eq!(value["run"], json!({"lr": "1e-5", "bf16": true, "list": [1, "two", 3.0], "text": "a\nb\n"}));
+    assert_eq!(
+        value["run"],
+        json!({"lr": "1e-5", "bf16": true, "list": [1, "two", 3.0], "text": "a\nb\n"})
+    );
     let text = "b: &b {lr: 1, x: 2}\nc: &c {lr: 3, y: 4}\none:\n  <<: [*b, *c]\ntwo:\n  <<: *b\n  <<: *c\nthree:\n  lr: 9\n  <<: *b\nfour: {\"<<\": 1}\n";
     let value = parse(text, Dialect::PyYaml).unwrap();
-    assert_eq!((&value["one"], &value["two"]), (&json!({"lr": 1, "y": 4, "x": 2}), &json!({"lr": 3, "x": 2, "y": 4})));
-    assert_eq!((&value["three"], &value["four"]), (&json!({"lr": 9, "x": 2}), &json!({"<<": 1})));
+    assert_eq!(
+        (&value["one"], &value["two"]),
+        (
+            &json!({"lr": 1, "y": 4, "x": 2}),
+            &json!({"lr": 3, "x": 2, "y": 4})
+        )
+    );
+    assert_eq!(
+        (&value["three"], &value["four"]),
+        (&json!({"lr": 9, "x": 2}), &json!({"<<": 1}))
+    );
     for (text, read) in [
         ("a: |\n  b", "b"),
         ("a: |\n  b\n", "b\n"),
@@ -22,7 +34,11 @@ fn anchors_merges_and_quotes() {
         ("a: >-\n  b", "b"),
         ("a: !!binary aGVsbG8=\n", "aGVsbG8="),
     ] {
-        assert_eq!(parse(text, Dialect::PyYaml), Ok(json!({"a": read})), "{text:?}");
+        assert_eq!(
+            parse(text, Dialect::PyYaml),
+            Ok(json!({"a": read})),
+            "{text:?}"
+        );
     }
     assert!(parse("a: !!set {x, y}\nb: !!omap [a: 1]\n", Dialect::PyYaml).is_ok());
     assert_eq!(parse("", Dialect::PyYaml), Ok(Value::Null));
@@ -32,21 +48,34 @@ fn anchors_merges_and_quotes() {
         parse("a: !!int 5\nb: !!bool yes\nc: !!null ~\n", Dialect::PyYaml),
         Ok(json!({"a": 5, "b": true, "c": null}))
     );
-    assert_eq!(parse("---\na: !!str 1\n...\n", Dialect::PyYaml), Ok(json!({"a": "1"})));
+    assert_eq!(
+        parse("---\na: !!str 1\n...\n", Dialect::PyYaml),
+        Ok(json!({"a": "1"}))
+    );
 }
 
 #[test]
 fn faults_have_a_place_and_bombs_are_refused() {
     assert_eq!(parse("a: [1\nb: 2", Dialect::PyYaml).unwrap_err().line, 2);
-    for text in
-        ["a: 1\n---\nb: 2\n", "a: !foo x\n", "a: !!python/object x\n", "a: =\n", "? [a]\n: b\n", "a:\n  <<: 1\n"]
-    {
+    for text in [
+        "a: 1\n---\nb: 2\n",
+        "a: !foo x\n",
+        "a: !!python/object x\n",
+        "a: =\n",
+        "? [a]\n: b\n",
+        "a:\n  <<: 1\n",
+    ] {
         assert!(parse(text, Dialect::PyYaml).is_err(), "{text}");
     }
     assert!(parse("a: 1\na: 2\n", Dialect::OmegaConf).is_err());
-    assert_eq!(parse("a: !!float 1\n", Dialect::PyYaml), Ok(json!({"a": 1.0})));
+    assert_eq!(
+        parse("a: !!float 1\n", Dialect::PyYaml),
+        Ok(json!({"a": 1.0}))
+    );
     assert!(parse(&"[".repeat(10_000), Dialect::PyYaml).is_err());
-    let bomb: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{0},*a{0},*a{0},*a{0}]\n", n - 1)).collect();
+    let bomb: String = (1..30)
+        .map(|n| format!("a{n}: &a{n} [*a{0},*a{0},*a{0},*a{0}]\n", n - 1))
+        .collect();
     assert!(parse(&format!("a0: &a0 [1,1,1,1]\n{bomb}"), Dialect::PyYaml).is_err());
 }
 
@@ -54,7 +83,10 @@ fn faults_have_a_place_and_bombs_are_refused() {
 #[test]
 fn values_become_words_as_python_writes_them() {
     assert_eq!(python_str(&json!(true)), "True");
-    assert_eq!(python_str(&json!(["b", "it's", 1.0, null, {"d": "e"}])), r#"['b', "it's", 1.0, None, {'d': 'e'}]"#);
+    assert_eq!(
+        python_str(&json!(["b", "it's", 1.0, null, {"d": "e"}])),
+        r#"['b', "it's", 1.0, None, {'d': 'e'}]"#
+    );
     assert_eq!(
         python_json(&json!({"a": [1, 2.0, "ü"], "b": null, "c": true})),
         r#"{"a": [1, 2.0, "ü"], "b": null, "c": true}"#

@@ -48,9 +48,18 @@ impl ArgType {
             "str" => ArgType::Text,
             "int" => ArgType::Int,
             "float" => ArgType::Float,
-            "bool" => ArgType::Bool { alone: true, negative: false },
-            "bool!" => ArgType::Bool { alone: true, negative: true },
-            "bool?" => ArgType::Bool { alone: false, negative: false },
+            "bool" => ArgType::Bool {
+                alone: true,
+                negative: false,
+            },
+            "bool!" => ArgType::Bool {
+                alone: true,
+                negative: true,
+            },
+            "bool?" => ArgType::Bool {
+                alone: false,
+                negative: false,
+            },
             "!" => ArgType::Mapping,
             "?" => ArgType::Anything,
             _ => match written.split_at(1) {
@@ -74,7 +83,11 @@ impl ArgType {
     }
 
     fn of_word(self) -> Self {
-        if let ArgType::Several(of) = self { ArgType::parse(of) } else { self }
+        if let ArgType::Several(of) = self {
+            ArgType::parse(of)
+        } else {
+            self
+        }
     }
 
     /// Values beyond the first are not for this option, unless it takes several.
@@ -83,16 +96,25 @@ impl ArgType {
             let alone = matches!(self, ArgType::Bool { alone: true, .. } | ArgType::Anything);
             return (!alone).then_some(Rejection::NoValue(self));
         }
-        let own = if matches!(self, ArgType::Several(_)) { values } else { &values[..1] };
+        let own = if matches!(self, ArgType::Several(_)) {
+            values
+        } else {
+            &values[..1]
+        };
         // A shell or a template engine puts another value there.
         if !self.is_mapping() && own.iter().any(|value| value.contains(['$', '`', '{', '<'])) {
             return None;
         }
-        let wrong = own.iter().find(|value| !self.of_word().accepts(value, versions));
+        let wrong = own
+            .iter()
+            .find(|value| !self.of_word().accepts(value, versions));
         let wrong = wrong.map(|value| Rejection::WrongValue((*value).to_string(), self));
         // A space is a mistake of another kind.
-        let is_over = own.len() < values.len() && self != ArgType::Anything && !values[1].trim().is_empty();
-        wrong.or_else(|| is_over.then(|| Rejection::Leftover(values.iter().map(ToString::to_string).collect())))
+        let is_over =
+            own.len() < values.len() && self != ArgType::Anything && !values[1].trim().is_empty();
+        wrong.or_else(|| {
+            is_over.then(|| Rejection::Leftover(values.iter().map(ToString::to_string).collect()))
+        })
     }
 
     fn accepts(self, value: &str, versions: &Versions) -> bool {
@@ -110,9 +132,10 @@ impl ArgType {
     pub(crate) fn choices(self, versions: &Versions) -> Vec<&'static str> {
         match self.of_word() {
             ArgType::OneOf(choices) => choices.split('|').collect(),
-            ArgType::MemberOf(class) => {
-                choices_of(class).names().filter(|choice| is_member(class, choice, versions)).collect()
-            }
+            ArgType::MemberOf(class) => choices_of(class)
+                .names()
+                .filter(|choice| is_member(class, choice, versions))
+                .collect(),
             _ => Vec::new(),
         }
     }
@@ -130,10 +153,18 @@ impl ArgType {
 }
 
 fn is_member(class: &'static str, value: &str, versions: &Versions) -> bool {
-    let Some(history) = choices_of(class).row(value) else { return false };
-    versions.is_any("transformers") || versions.each(|of| at(history, of("transformers"))).contains(&Some("+"))
+    let Some(history) = choices_of(class).row(value) else {
+        return false;
+    };
+    versions.is_any("transformers")
+        || versions
+            .each(|of| at(history, of("transformers")))
+            .contains(&Some("+"))
 }
 
 fn choices_of(name: &'static str) -> ArgumentClass {
-    ArgumentClass { distribution: "transformers", name }
+    ArgumentClass {
+        distribution: "transformers",
+        name,
+    }
 }

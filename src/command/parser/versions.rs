@@ -24,7 +24,10 @@ pub(crate) struct Versions<'p> {
 }
 
 impl<'p> Versions<'p> {
-    pub(super) fn of(distributions: impl Iterator<Item = &'static str>, python: Option<&'p Python>) -> Self {
+    pub(super) fn of(
+        distributions: impl Iterator<Item = &'static str>,
+        python: Option<&'p Python>,
+    ) -> Self {
         let mut found: Vec<(&'static str, OnceCell<_>)> = Vec::new();
         for distribution in distributions {
             if found.iter().all(|(known, _)| *known != distribution) {
@@ -35,31 +38,45 @@ impl<'p> Versions<'p> {
     }
 
     pub(super) fn neighbours(&self, distribution: &str) -> Option<&Neighbours> {
-        let (distribution, cell) = self.found.iter().find(|(known, _)| *known == distribution)?;
-        cell.get_or_init(|| Neighbours::of(distribution, self.python)).as_ref()
+        let (distribution, cell) = self
+            .found
+            .iter()
+            .find(|(known, _)| *known == distribution)?;
+        cell.get_or_init(|| Neighbours::of(distribution, self.python))
+            .as_ref()
     }
 
     fn all(&self) -> impl Iterator<Item = &Neighbours> {
-        self.found.iter().filter_map(|(distribution, _)| self.neighbours(distribution))
+        self.found
+            .iter()
+            .filter_map(|(distribution, _)| self.neighbours(distribution))
     }
 
     /// The answers of the older and of the newer of the versions that may be installed.
     pub(super) fn each<T>(&self, ask: impl Fn(&dyn Fn(&str) -> Version) -> T) -> Vec<T> {
-        [0, 1].map(|which| ask(&|distribution| self.version(which, distribution))).into()
+        [0, 1]
+            .map(|which| ask(&|distribution| self.version(which, distribution)))
+            .into()
     }
 
     fn version(&self, which: usize, distribution: &str) -> Version {
-        self.neighbours(distribution).map_or_else(Version::default, |found| found.versions[which])
+        self.neighbours(distribution)
+            .map_or_else(Version::default, |found| found.versions[which])
     }
 
     /// False where the parser has no class of the distribution.
     pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
         let is_part = self.found.iter().any(|(known, _)| *known == distribution);
-        is_part && self.each(|of| of(distribution)).iter().all(|version| (since..until).contains(&version.0))
+        is_part
+            && self
+                .each(|of| of(distribution))
+                .iter()
+                .all(|version| (since..until).contains(&version.0))
     }
 
     pub(super) fn is_any(&self, distribution: &str) -> bool {
-        self.neighbours(distribution).is_some_and(|found| found.installed.is_none())
+        self.neighbours(distribution)
+            .is_some_and(|found| found.installed.is_none())
     }
 
     /// All of them are installed, in versions that are recorded.
@@ -68,10 +85,19 @@ impl<'p> Versions<'p> {
     }
 
     pub(crate) fn first(&self) -> String {
-        let Some(Neighbours { distribution, installed, versions, .. }) = self.all().next() else {
+        let Some(Neighbours {
+            distribution,
+            installed,
+            versions,
+            ..
+        }) = self.all().next()
+        else {
             return String::new();
         };
-        format!("{distribution} {}", installed.clone().unwrap_or_else(|| versions[1].to_string()))
+        format!(
+            "{distribution} {}",
+            installed.clone().unwrap_or_else(|| versions[1].to_string())
+        )
     }
 
     /// In parentheses, behind a sentence; nothing if all are certain.
@@ -93,8 +119,14 @@ pub(crate) fn stand_in(distribution: &str, installed: &str) -> Option<String> {
     let is_recorded = all.split(' ').any(|version| version == installed);
     let version = Version::parse(installed);
     let counts = VersionMatch::find(versions(all), version).version();
-    let which = if counts > version { "the oldest recorded" } else { "the nearest older one" };
-    (!is_recorded).then(|| format!("its arguments are not recorded; {distribution} {counts} is used, {which}"))
+    let which = if counts > version {
+        "the oldest recorded"
+    } else {
+        "the nearest older one"
+    };
+    (!is_recorded).then(|| {
+        format!("its arguments are not recorded; {distribution} {counts} is used, {which}")
+    })
 }
 
 impl Neighbours {
@@ -105,12 +137,21 @@ impl Neighbours {
             None => ([versions(all).next_back()?; 2], false),
             Some(text) => {
                 let found = VersionMatch::find(versions(all), Version::parse(text));
-                let newer = if let VersionMatch::Between(_, newer) = found { newer } else { found.version() };
+                let newer = if let VersionMatch::Between(_, newer) = found {
+                    newer
+                } else {
+                    found.version()
+                };
                 // `4.7.0.dev0` may be anything between two releases.
                 let is_release = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
                 ([found.version(), newer], found.is_certain() && is_release)
             }
         };
-        Some(Neighbours { distribution, versions, installed, certain })
+        Some(Neighbours {
+            distribution,
+            versions,
+            installed,
+            certain,
+        })
     }
 }

@@ -39,15 +39,27 @@ impl PrefixProgram {
     pub(super) fn name_in(&self, words: &[OsString]) -> Option<&'static str> {
         self.names.split(", ").find(|name| {
             let mut parts = name.split(' ');
-            let is_program = parts.next().is_some_and(|program| base_name(&words[0]) == program);
-            is_program && parts.zip(1..).all(|(part, at)| words.get(at).is_some_and(|word| word == part))
+            let is_program = parts
+                .next()
+                .is_some_and(|program| base_name(&words[0]) == program);
+            is_program
+                && parts
+                    .zip(1..)
+                    .all(|(part, at)| words.get(at).is_some_and(|word| word == part))
         })
     }
 
     /// Its options and the word behind them. `None` where one of them is not known: it may take the next word.
-    pub(super) fn read_options(&self, words: &[OsString], mut at: usize) -> Option<(Options, usize)> {
+    pub(super) fn read_options(
+        &self,
+        words: &[OsString],
+        mut at: usize,
+    ) -> Option<(Options, usize)> {
         let mut options = Vec::new();
-        while let Some(word) = words.get(at).filter(|word| word.as_encoded_bytes().starts_with(b"-")) {
+        while let Some(word) = words
+            .get(at)
+            .filter(|word| word.as_encoded_bytes().starts_with(b"-"))
+        {
             at += 1;
             if word == "--" {
                 break;
@@ -59,13 +71,27 @@ impl PrefixProgram {
     }
 
     /// `true`: the next word is its value.
-    fn read_option(&self, word: &str, next: Option<&OsString>, options: &mut Options) -> Option<bool> {
+    fn read_option(
+        &self,
+        word: &str,
+        next: Option<&OsString>,
+        options: &mut Options,
+    ) -> Option<bool> {
         let has = |list: &str, name: &str| list.split(' ').any(|own| own == name);
         if word.starts_with("--") || has(self.with_value, word) || has(self.switches, word) {
-            let (name, joined) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value.into())));
+            let (name, joined) = word
+                .split_once('=')
+                .map_or((word, None), |(name, value)| (name, Some(value.into())));
             let takes_next = joined.is_none() && has(self.with_value, name);
             let known = takes_next || has(self.with_value, name) || has(self.switches, name);
-            options.push((name.to_string(), if takes_next { Some(next?.clone()) } else { joined }));
+            options.push((
+                name.to_string(),
+                if takes_next {
+                    Some(next?.clone())
+                } else {
+                    joined
+                },
+            ));
             return known.then_some(takes_next);
         }
         if has(self.switches, "-#") && word[1..].parse::<u32>().is_ok() {
@@ -77,7 +103,14 @@ impl PrefixProgram {
             let behind = &word[at + letter.len_utf8()..];
             if has(self.with_value, &name) {
                 let takes_next = behind.is_empty();
-                options.push((name, Some(if takes_next { next?.clone() } else { behind.into() })));
+                options.push((
+                    name,
+                    Some(if takes_next {
+                        next?.clone()
+                    } else {
+                        behind.into()
+                    }),
+                ));
                 return Some(takes_next);
             }
             if !has(self.switches, &name) {
@@ -93,24 +126,37 @@ impl PrefixProgram {
             return Some(Barrier::Container(name));
         }
         let mut given = options.iter().map(|(option, _)| option.as_str());
-        if let Some(needed) = self.keeps_variables.filter(|needed| !given.clone().any(|option| option == *needed)) {
+        if let Some(needed) = self
+            .keeps_variables
+            .filter(|needed| !given.clone().any(|option| option == *needed))
+        {
             return Some(Barrier::Without(name, needed));
         }
-        let option = given.find(|option| self.barring.split(' ').any(|barring| barring == *option))?;
+        let option =
+            given.find(|option| self.barring.split(' ').any(|barring| barring == *option))?;
         Some(Barrier::Option(format!("{name} {option}")))
     }
 }
 
 pub fn all() -> impl Iterator<Item = PrefixProgram> {
-    include_str!("../../recorded/prefixes.txt").split("\n\n").filter_map(parse)
+    include_str!("../../recorded/prefixes.txt")
+        .split("\n\n")
+        .filter_map(parse)
 }
 
 /// Nothing for the first block, which only has comments.
 fn parse(block: &'static str) -> Option<PrefixProgram> {
     let mut lines = block.lines().filter(|line| !line.starts_with('#'));
-    let (names, traits) = lines.next().map(|head| head.split_once(" | ").unwrap_or((head, "")))?;
-    let mut program = PrefixProgram { names, ..PrefixProgram::default() };
-    let traits = traits.split(' ').map(|word| word.split_once('=').unwrap_or((word, "")));
+    let (names, traits) = lines
+        .next()
+        .map(|head| head.split_once(" | ").unwrap_or((head, "")))?;
+    let mut program = PrefixProgram {
+        names,
+        ..PrefixProgram::default()
+    };
+    let traits = traits
+        .split(' ')
+        .map(|word| word.split_once('=').unwrap_or((word, "")));
     for (word, value) in traits.chain(lines.filter_map(|line| line.split_once(' '))) {
         match word {
             "words" => program.words = value.parse().unwrap_or_default(),

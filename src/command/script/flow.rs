@@ -31,8 +31,7 @@ const LIBRARIES: &str = "accelerate bitsandbytes datasets deepspeed evaluate hug
 /// Packages that refuse an option which no function or decorator of the script names.
 const STRICT: &str = "fire click typer";
 /// Names of functions and attributes that may set any argument.
-const OPAQUE: &str =
-    "parse_dict hyperparameter_search set_training set_optimizer set_lr_scheduler set_dataloader __dict__";
+const OPAQUE: &str = "parse_dict hyperparameter_search set_training set_optimizer set_lr_scheduler set_dataloader __dict__";
 const ASSIGNMENTS: &str = "= += -= *= /= //= **= %= |= :=";
 
 fn is_in(list: &str, word: &str) -> bool {
@@ -55,16 +54,28 @@ pub(crate) struct ArgumentFlow<'a> {
 impl<'a> ArgumentFlow<'a> {
     pub(crate) fn read(source: &'a ScriptSource) -> Self {
         let (mut all, mut files, mut own) = (Vec::new(), Vec::new(), 0);
-        let modules = source.modules().iter().rev().map(|module| (module.name.as_str(), module.text.as_str()));
+        let modules = source
+            .modules()
+            .iter()
+            .rev()
+            .map(|module| (module.name.as_str(), module.text.as_str()));
         for (name, text) in modules.chain([(source.name(), source.text.as_str())]) {
             own = all.len();
             all.extend(tokens(text));
             files.push((all.len(), name));
         }
         let reader = reader(&all, own);
-        let mut flow = ArgumentFlow { tokens: all, files, classes: Vec::new(), reader, made: Vec::new(), opaque: None };
+        let mut flow = ArgumentFlow {
+            tokens: all,
+            files,
+            classes: Vec::new(),
+            reader,
+            made: Vec::new(),
+            opaque: None,
+        };
         flow.find_classes();
-        let made = calls(&flow.tokens, |_| true).filter(|call| flow.class_at(call.start - 2).is_some());
+        let made =
+            calls(&flow.tokens, |_| true).filter(|call| flow.class_at(call.start - 2).is_some());
         flow.made = made.collect();
         flow.opaque = (0..flow.tokens.len()).find(|at| flow.is_opaque(*at));
         flow
@@ -75,7 +86,11 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn place(&self, at: usize) -> String {
-        let file = self.files.iter().find(|(end, _)| at < *end).map_or("", |(_, name)| name);
+        let file = self
+            .files
+            .iter()
+            .find(|(end, _)| at < *end)
+            .map_or("", |(_, name)| name);
         format!("{file}:{}", self.tokens[at].line)
     }
 
@@ -88,7 +103,9 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     pub(crate) fn has(&self, words: &[&str]) -> bool {
-        self.tokens.iter().any(|token| words.iter().any(|word| token.is(word)))
+        self.tokens
+            .iter()
+            .any(|token| words.iter().any(|word| token.is(word)))
     }
 
     fn find_classes(&mut self) {
@@ -100,8 +117,11 @@ impl<'a> ArgumentFlow<'a> {
                 self.classes.extend(class.map(|class| (name, class)));
             } else if self.is(at - 1, "from") && self.tokens[at - 1].indent.is_some() {
                 let package = self.tokens[at].text;
-                let names = self.tokens[at + 1..].iter().take_while(|token| token.indent.is_none());
-                let classes = names.filter_map(|name| Some((name.text, recorded_class(package, name.text)?)));
+                let names = self.tokens[at + 1..]
+                    .iter()
+                    .take_while(|token| token.indent.is_none());
+                let classes =
+                    names.filter_map(|name| Some((name.text, recorded_class(package, name.text)?)));
                 self.classes.extend(classes);
             }
         }
@@ -112,15 +132,25 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn behind(&self, at: usize) -> Range<usize> {
-        if self.is(at + 1, "(") { in_parentheses(&self.tokens, at + 1) } else { 0..0 }
+        if self.is(at + 1, "(") {
+            in_parentheses(&self.tokens, at + 1)
+        } else {
+            0..0
+        }
     }
 
     fn class_at(&self, at: usize) -> Option<ArgumentClass> {
-        let token = self.tokens.get(at).filter(|token| token.kind == Kind::Name)?;
+        let token = self
+            .tokens
+            .get(at)
+            .filter(|token| token.kind == Kind::Name)?;
         if at > 1 && self.is(at - 1, ".") {
             return recorded_class(self.tokens[at - 2].text, token.text);
         }
-        self.classes.iter().rfind(|(name, _)| *name == token.text).map(|(_, class)| *class)
+        self.classes
+            .iter()
+            .rfind(|(name, _)| *name == token.text)
+            .map(|(_, class)| *class)
     }
 
     fn parsed(&self) -> impl Iterator<Item = (&'a str, ArgumentClass)> {
@@ -135,11 +165,15 @@ impl<'a> ArgumentFlow<'a> {
             _ if token.kind != Kind::Name => false,
             // `sys.argv.remove(…)` changes it too.
             "argv" => self.is(at + 1, ".") || self.is_assigned(at),
-            "setattr" => call.iter().skip_while(|word| !word.is(",")).nth(1).is_none_or(|name| name.kind != Kind::Text),
+            "setattr" => call
+                .iter()
+                .skip_while(|word| !word.is(","))
+                .nth(1)
+                .is_none_or(|name| name.kind != Kind::Text),
             // It may be given other words than those of the command.
-            "parse_args_into_dataclasses" | "parse_args_and_config" => {
-                call.first().is_some_and(|word| !word.is("return_remaining_strings"))
-            }
+            "parse_args_into_dataclasses" | "parse_args_and_config" => call
+                .first()
+                .is_some_and(|word| !word.is("return_remaining_strings")),
             // zlaunch too reads a file that the command names.
             "parse_json_file" | "parse_yaml_file" => !call.iter().any(|word| word.is("argv")),
             name => is_in(OPAQUE, name),
@@ -147,44 +181,70 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn is_assigned(&self, at: usize) -> bool {
-        let mut rest = self.tokens[at + 1..].iter().take_while(|token| token.indent.is_none());
-        self.tokens[at].depth == 0 && rest.any(|token| token.depth == 0 && is_in(ASSIGNMENTS, token.text))
+        let mut rest = self.tokens[at + 1..]
+            .iter()
+            .take_while(|token| token.indent.is_none());
+        self.tokens[at].depth == 0
+            && rest.any(|token| token.depth == 0 && is_in(ASSIGNMENTS, token.text))
     }
 
     /// `args.NAME = …`
     pub(crate) fn set_at(&self, argument: &str) -> Option<usize> {
-        (1..self.tokens.len()).find(|at| self.is(*at, argument) && self.is(at - 1, ".") && self.is_assigned(*at))
+        (1..self.tokens.len())
+            .find(|at| self.is(*at, argument) && self.is(at - 1, ".") && self.is_assigned(*at))
     }
 
     /// The first place where the script may set the argument: it has the name, and does not only read the attribute.
     fn touched_at(&self, argument: &str) -> Option<usize> {
-        let mut named = (0..self.tokens.len()).filter(|at| self.tokens[*at].text.trim_start_matches('-') == argument);
+        let mut named = (0..self.tokens.len())
+            .filter(|at| self.tokens[*at].text.trim_start_matches('-') == argument);
         named.find(|at| *at == 0 || !self.is(at - 1, ".") || self.is_assigned(*at))
     }
 
     /// The reason why the trainer may get something else than the command gives for an argument.
     pub(crate) fn doubt(&self, argument: &str) -> Option<String> {
         let is_shown = self.parsed().next().is_some();
-        self.doubt_about(&[argument], is_shown, &format!("what becomes of --{argument}"))
+        self.doubt_about(
+            &[argument],
+            is_shown,
+            &format!("what becomes of --{argument}"),
+        )
     }
 
     /// The reason why the model may be another one than `--model_name_or_path` says.
     pub(crate) fn doubt_about_model(&self, argument: &str) -> Option<String> {
-        self.doubt_about(&[argument, "hidden_size"], self.loads_model_by(argument), "which model it loads")
+        self.doubt_about(
+            &[argument, "hidden_size"],
+            self.loads_model_by(argument),
+            "which model it loads",
+        )
     }
 
     fn doubt_about(&self, names: &[&str], is_shown: bool, what: &str) -> Option<String> {
         let doubt = match (self.reader, self.made.first(), self.opaque) {
-            (Reader::Other(package), ..) => Some(format!("{} reads its arguments with {package}", self.name())),
-            (Reader::Elsewhere, ..) => Some(format!("zlaunch cannot see how {} reads its arguments", self.name())),
-            (_, Some(made), _) => Some(format!("{} sets its arguments in code", self.place(made.start))),
-            (Reader::Hf, None, Some(at)) => Some(format!("{} may set any argument", self.place(at))),
+            (Reader::Other(package), ..) => Some(format!(
+                "{} reads its arguments with {package}",
+                self.name()
+            )),
+            (Reader::Elsewhere, ..) => Some(format!(
+                "zlaunch cannot see how {} reads its arguments",
+                self.name()
+            )),
+            (_, Some(made), _) => Some(format!(
+                "{} sets its arguments in code",
+                self.place(made.start)
+            )),
+            (Reader::Hf, None, Some(at)) => {
+                Some(format!("{} may set any argument", self.place(at)))
+            }
             (Reader::Hf | Reader::Nothing, None, _) => None,
         };
         if doubt.is_some() || self.reader == Reader::Nothing {
             return doubt;
         }
-        let touched = names.iter().find_map(|name| Some((name, self.touched_at(name)?)));
+        let touched = names
+            .iter()
+            .find_map(|name| Some((name, self.touched_at(name)?)));
         match touched {
             Some((name, at)) => Some(format!("{} may set {name}", self.place(at))),
             None if is_shown => None,
@@ -197,32 +257,54 @@ impl<'a> ArgumentFlow<'a> {
         const NO_MODEL: [&str; 4] = ["Tokenizer", "Processor", "Peft", "Vision"];
         (2..self.tokens.len()).any(|at| {
             let class = self.tokens[at - 2].text;
-            let by_class = self.is(at, "from_pretrained") && !NO_MODEL.iter().any(|other| class.contains(other));
+            let by_class = self.is(at, "from_pretrained")
+                && !NO_MODEL.iter().any(|other| class.contains(other));
             // TRL's trainers load it: `SFTTrainer(model=model_args.model_name_or_path)`.
             let by_trainer = self.is(at, "model") && self.is(at + 1, "=");
-            let value = if by_class && self.is(at + 3, "=") { at + 4 } else { at + 2 };
-            let is_named = self.is(value + 1, ".") && self.is(value + 2, argument) && self.ends_argument(value + 3);
+            let value = if by_class && self.is(at + 3, "=") {
+                at + 4
+            } else {
+                at + 2
+            };
+            let is_named = self.is(value + 1, ".")
+                && self.is(value + 2, argument)
+                && self.ends_argument(value + 3);
             (by_class || by_trainer) && is_named
         })
     }
 
     pub(crate) fn overrides(&self, argument: &str) -> Option<String> {
-        Some(format!("{} may set {argument}", self.place(self.set_at(argument)?)))
+        Some(format!(
+            "{} may set {argument}",
+            self.place(self.set_at(argument)?)
+        ))
     }
 
     /// The class whose default counts for an argument: the only one in a script that leaves the argument alone.
     pub(crate) fn default_class(&self, argument: &str) -> Option<ArgumentClass> {
-        let trains = self.tokens.iter().any(|token| token.kind == Kind::Name && token.text.ends_with("Trainer"));
-        let unpacks = self.made.iter().any(|call| self.tokens[call.clone()].iter().any(|token| token.is("**")));
+        let trains = self
+            .tokens
+            .iter()
+            .any(|token| token.kind == Kind::Name && token.text.ends_with("Trainer"));
+        let unpacks = self
+            .made
+            .iter()
+            .any(|call| self.tokens[call.clone()].iter().any(|token| token.is("**")));
         if !trains || unpacks || self.opaque.is_some() || self.touched_at(argument).is_some() {
             return None;
         }
-        let made = self.made.iter().filter_map(|call| self.class_at(call.start - 2));
-        let mut used: Vec<ArgumentClass> = self.parsed().map(|(_, class)| class).chain(made).collect();
+        let made = self
+            .made
+            .iter()
+            .filter_map(|call| self.class_at(call.start - 2));
+        let mut used: Vec<ArgumentClass> =
+            self.parsed().map(|(_, class)| class).chain(made).collect();
         if used.is_empty() && self.reader != Reader::Hf {
             used = self.classes.iter().map(|(_, class)| *class).collect();
         }
-        used.first().copied().filter(|first| used.iter().all(|class| class == first))
+        used.first()
+            .copied()
+            .filter(|first| used.iter().all(|class| class == first))
     }
 
     fn reader_name(&self) -> Option<&'static str> {
@@ -235,16 +317,26 @@ impl<'a> ArgumentFlow<'a> {
 
     /// `HfArgumentParser → TrainingArguments`
     pub(crate) fn in_words(&self) -> String {
-        let Some(read) = self.reader_name() else { return format!("{}: no argument parsing found", self.name()) };
-        let made = self.made.first().map(|call| self.tokens[call.start - 2].text);
+        let Some(read) = self.reader_name() else {
+            return format!("{}: no argument parsing found", self.name());
+        };
+        let made = self
+            .made
+            .first()
+            .map(|call| self.tokens[call.start - 2].text);
         let class = made.or_else(|| self.parsed().next().map(|(name, _)| name));
         class.map_or_else(|| read.to_string(), |class| format!("{read} → {class}"))
     }
 
     /// The option that becomes `TrainingArguments(deepspeed=args.NAME)`.
     pub(crate) fn config_option(&self) -> Option<&'a str> {
-        let value = self.made.iter().find_map(|call| keyword(&self.tokens[call.clone()], "deepspeed"))?;
-        let [object, dot, name, rest @ ..] = value else { return None };
+        let value = self
+            .made
+            .iter()
+            .find_map(|call| keyword(&self.tokens[call.clone()], "deepspeed"))?;
+        let [object, dot, name, rest @ ..] = value else {
+            return None;
+        };
         let ends = rest.first().is_none_or(|next| next.is(","));
         let is_read = matches!(self.reader, Reader::Hf | Reader::Other("argparse"));
         (object.kind == Kind::Name && dot.is(".") && ends && is_read).then_some(name.text)
@@ -252,20 +344,32 @@ impl<'a> ArgumentFlow<'a> {
 
     /// `None`: the script does not show all of its options.
     pub(crate) fn has_option(&self, option: &str) -> Option<bool> {
-        let mut named =
-            self.tokens.iter().filter(|token| token.text.trim_start_matches('-').replace('-', "_") == option);
+        let mut named = self
+            .tokens
+            .iter()
+            .filter(|token| token.text.trim_start_matches('-').replace('-', "_") == option);
         match self.reader {
             Reader::Nothing => Some(false),
             Reader::Other("argparse") => {
                 Some(named.any(|token| token.kind == Kind::Text && token.text.starts_with('-')))
             }
-            Reader::Other(package) if is_in(STRICT, package) && !self.made.is_empty() => Some(named.next().is_some()),
+            Reader::Other(package) if is_in(STRICT, package) && !self.made.is_empty() => {
+                Some(named.next().is_some())
+            }
             Reader::Other(_) | Reader::Elsewhere => None,
-            Reader::Hf if self.parsed().next().is_some() || named.any(|token| token.kind == Kind::Name) => Some(true),
+            Reader::Hf
+                if self.parsed().next().is_some()
+                    || named.any(|token| token.kind == Kind::Name) =>
+            {
+                Some(true)
+            }
             Reader::Hf => {
                 let given = calls(&self.tokens, is_hf_parser).flatten();
-                let given: Vec<usize> = given.filter(|at| self.tokens[*at].kind == Kind::Name).collect();
-                (!given.is_empty() && given.iter().all(|at| self.is_own_class(*at))).then_some(false)
+                let given: Vec<usize> = given
+                    .filter(|at| self.tokens[*at].kind == Kind::Name)
+                    .collect();
+                (!given.is_empty() && given.iter().all(|at| self.is_own_class(*at)))
+                    .then_some(false)
             }
         }
     }
@@ -273,21 +377,28 @@ impl<'a> ArgumentFlow<'a> {
     /// The token names a class of the script's own that derives from no other.
     fn is_own_class(&self, at: usize) -> bool {
         let name = self.tokens[at].text;
-        (1..self.tokens.len()).any(|at| self.defines_class(at) && self.is(at, name) && self.is(at + 1, ":"))
+        (1..self.tokens.len())
+            .any(|at| self.defines_class(at) && self.is(at, name) && self.is(at + 1, ":"))
     }
 
     /// The reader of the arguments, where it is sure to refuse an option of this name.
     pub(crate) fn refuses(&self, option: &str) -> Option<&'static str> {
         let is_open = self.reader == Reader::Other("argparse") && !self.shows_all_options();
         let tolerates = self.has(&["parse_known_args", "return_remaining_strings"]);
-        if is_open || tolerates || self.has_option(option) != Some(false) { None } else { self.reader_name() }
+        if is_open || tolerates || self.has_option(option) != Some(false) {
+            None
+        } else {
+            self.reader_name()
+        }
     }
 
     /// argparse's parser is made here with all options written out, and no other function may add more.
     fn shows_all_options(&self) -> bool {
         let tokens = &self.tokens;
         let mut made = calls(tokens, |token| token.is("ArgumentParser")).peekable();
-        if made.peek().is_none() || self.has(&["add_config_arguments", "parents", "add_argparse_args"]) {
+        if made.peek().is_none()
+            || self.has(&["add_config_arguments", "parents", "add_argparse_args"])
+        {
             return false;
         }
         let all_written = calls(tokens, |token| token.is("add_argument")).all(|call| {
@@ -310,30 +421,55 @@ impl<'a> ArgumentFlow<'a> {
 
     /// The options of transformers' parser, where the script shows them.
     pub(crate) fn parser(&self) -> Option<Parser> {
-        const SEQ2SEQ: ArgumentClass = ArgumentClass { name: "Seq2SeqTrainingArguments", ..TRAINING_ARGUMENTS };
+        const SEQ2SEQ: ArgumentClass = ArgumentClass {
+            name: "Seq2SeqTrainingArguments",
+            ..TRAINING_ARGUMENTS
+        };
         let mut parsers = calls(&self.tokens, is_hf_parser);
-        let (call, None) = (parsers.next()?, parsers.next()) else { return None };
+        let (call, None) = (parsers.next()?, parsers.next()) else {
+            return None;
+        };
         let parses = self.has(&["parse_args_into_dataclasses", "parse_args_and_config"]);
         // The alignment handbook's parser takes other words.
         if !parses || self.opaque.is_some() || self.has(&[HANDBOOK]) {
             return None;
         }
         let generates = self.has(&[SEQ2SEQ.name]);
-        let class = |class| if generates && class == TRAINING_ARGUMENTS { SEQ2SEQ } else { class };
-        let classes: Vec<ArgumentClass> = call.clone().filter_map(|at| self.class_at(at)).map(class).collect();
+        let class = |class| {
+            if generates && class == TRAINING_ARGUMENTS {
+                SEQ2SEQ
+            } else {
+                class
+            }
+        };
+        let classes: Vec<ArgumentClass> = call
+            .clone()
+            .filter_map(|at| self.class_at(at))
+            .map(class)
+            .collect();
         if classes.is_empty() {
             return None;
         }
         let is_shown = call.clone().all(|at| match self.tokens[at].kind {
             Kind::Sign => is_in("( ) [ ] , .", self.tokens[at].text),
             // The last word of `transformers.TrainingArguments` counts.
-            Kind::Name => self.is(at + 1, ".") || self.class_at(at).is_some() || self.is_own_class(at),
+            Kind::Name => {
+                self.is(at + 1, ".") || self.class_at(at).is_some() || self.is_own_class(at)
+            }
             Kind::Number | Kind::Text => false,
         });
         let mut parser = Parser::new(&classes);
-        parser.closed =
-            is_shown && !self.has(&["return_remaining_strings", "parse_known_args", "add_argument", "TrlParser"]);
-        let fields = self.tokens.windows(2).filter(|pair| pair[0].indent.is_some_and(|it| it > 0) && pair[1].is(":"));
+        parser.closed = is_shown
+            && !self.has(&[
+                "return_remaining_strings",
+                "parse_known_args",
+                "add_argument",
+                "TrlParser",
+            ]);
+        let fields = self
+            .tokens
+            .windows(2)
+            .filter(|pair| pair[0].indent.is_some_and(|it| it > 0) && pair[1].is(":"));
         // A bool of the script's own that is true by default has a `--no_NAME` beside it.
         for own in fields.map(|pair| pair[0].text) {
             parser.own.extend([own.to_string(), format!("no_{own}")]);
@@ -345,7 +481,9 @@ impl<'a> ArgumentFlow<'a> {
 
 fn recorded_class(package: &str, name: &str) -> Option<ArgumentClass> {
     match (package, name) {
-        ("transformers", "TrainingArguments" | "Seq2SeqTrainingArguments") => Some(TRAINING_ARGUMENTS),
+        ("transformers", "TrainingArguments" | "Seq2SeqTrainingArguments") => {
+            Some(TRAINING_ARGUMENTS)
+        }
         ("trl", name) => ArgumentClass::find("trl", name),
         _ => None,
     }
@@ -353,16 +491,26 @@ fn recorded_class(package: &str, name: &str) -> Option<ArgumentClass> {
 
 /// `own`: where the tokens of the script itself start.
 fn reader(tokens: &[Token], own: usize) -> Reader {
-    let starts = tokens[own..].windows(2).filter(|pair| pair[0].indent.is_some());
-    let imported = starts.filter(|pair| pair[0].is("import") || pair[0].is("from")).map(|pair| pair[1].text);
+    let starts = tokens[own..]
+        .windows(2)
+        .filter(|pair| pair[0].indent.is_some());
+    let imported = starts
+        .filter(|pair| pair[0].is("import") || pair[0].is("from"))
+        .map(|pair| pair[1].text);
     let imported: Vec<&str> = imported.collect();
     if calls(tokens, is_hf_parser).next().is_some() {
         Reader::Hf
     } else if let Some(other) = OTHERS.split(' ').find(|other| imported.contains(other)) {
         Reader::Other(other)
-    } else if tokens.iter().any(|token| token.is("add_argument") || token.is("ArgumentParser")) {
+    } else if tokens
+        .iter()
+        .any(|token| token.is("add_argument") || token.is("ArgumentParser"))
+    {
         Reader::Other("argparse")
-    } else if imported.iter().all(|module| is_in(LIBRARIES, module) || is_standard(module)) {
+    } else if imported
+        .iter()
+        .all(|module| is_in(LIBRARIES, module) || is_standard(module))
+    {
         Reader::Nothing
     } else {
         Reader::Elsewhere

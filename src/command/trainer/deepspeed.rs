@@ -18,11 +18,18 @@ pub(crate) const TRAINER: Trainer = Trainer {
         filler: Some(AutoFiller::Nobody),
         argument: |args| {
             let own_file = !args.is_given("deepspeed_config") && args.raw("deepspeed").is_some();
-            if own_file { "deepspeed" } else { "deepspeed_config" }
+            if own_file {
+                "deepspeed"
+            } else {
+                "deepspeed_config"
+            }
         },
         ..hf::TRAINER.config
     },
-    arguments: ArgumentTraits { fields: FIELDS, ..hf::TRAINER.arguments },
+    arguments: ArgumentTraits {
+        fields: FIELDS,
+        ..hf::TRAINER.arguments
+    },
     ..hf::TRAINER
 };
 
@@ -33,8 +40,14 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
-    let given = Args::read(command.args.clone(), &argv::fields(FIELDS).collect::<Vec<_>>(), OptionList::Open);
-    let named = ["deepspeed_config", "deepspeed"].iter().any(|name| given.raw(name).is_some());
+    let given = Args::read(
+        command.args.clone(),
+        &argv::fields(FIELDS).collect::<Vec<_>>(),
+        OptionList::Open,
+    );
+    let named = ["deepspeed_config", "deepspeed"]
+        .iter()
+        .any(|name| given.raw(name).is_some());
     let source = command.source(host).map(|source| &**source);
     let asked = if named { None } else { source };
     let no_config = asked.and_then(makes_config);
@@ -44,10 +57,17 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         ScriptKind::Hf => false,
         ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
-    let unusual = asked.filter(|it| !it.mentions("add_config_arguments") && !it.mentions_option("deepspeed_config"));
-    let own_option = unusual.and_then(|source| hf::config_options().find(|name| source.mentions_option(name)));
+    let unusual = asked.filter(|it| {
+        !it.mentions("add_config_arguments") && !it.mentions_option("deepspeed_config")
+    });
+    let own_option =
+        unusual.and_then(|source| hf::config_options().find(|name| source.mentions_option(name)));
     let takes_config = own_option.map(|name| TakesConfig::Named(name.to_string()));
-    is_raw.then(|| Job { takes_config, no_config, ..Job::of(trainer, command) })
+    is_raw.then(|| Job {
+        takes_config,
+        no_config,
+        ..Job::of(trainer, command)
+    })
 }
 
 /// The functions that make the config in DeepSpeed-Chat and Safe-RLHF.
@@ -56,16 +76,25 @@ const MAKERS: [&str; 2] = ["get_train_ds_config", "get_deepspeed_train_config"];
 /// The script makes the config for `deepspeed.initialize` itself: DeepSpeed refuses `--deepspeed_config` beside it.
 fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
     let text = source.text.as_str();
-    let maker = MAKERS.into_iter().find(|maker| !calls(text, maker).is_empty());
+    let maker = MAKERS
+        .into_iter()
+        .find(|maker| !calls(text, maker).is_empty());
     // The script may read a file that an option names all the same. `--deepspeed` is often a switch.
-    let by_option = hf::config_options().skip(1).any(|name| source.mentions_option(name));
+    let by_option = hf::config_options()
+        .skip(1)
+        .any(|name| source.mentions_option(name));
     if text.contains("args.deepspeed_config") || by_option && maker.is_none() {
         return None;
     }
     let started = calls(text, "deepspeed.initialize").into_iter();
-    let mut configs = started.filter_map(|call| keyword(call, "config").or_else(|| keyword(call, "config_params")));
+    let mut configs = started
+        .filter_map(|call| keyword(call, "config").or_else(|| keyword(call, "config_params")));
     let made = configs.find(|config| {
-        let is = |value: &&str| [" = ", "="].iter().any(|sign| text.contains(&format!("{config}{sign}{value}")));
+        let is = |value: &&str| {
+            [" = ", "="]
+                .iter()
+                .any(|sign| text.contains(&format!("{config}{sign}{value}")))
+        };
         config.starts_with(['{', '"', '\'']) || ["{"].iter().chain(&MAKERS).any(is)
     });
     let config = shown(made.or(maker)?);

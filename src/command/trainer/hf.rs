@@ -8,8 +8,8 @@ use crate::base::source::{Source, Sourced};
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver, LaunchTraits,
-    ModelTraits, NoConfig, OnlineDefaults, Precision, TakesConfig, TrainingDefaults,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver,
+    LaunchTraits, ModelTraits, NoConfig, OnlineDefaults, Precision, TakesConfig, TrainingDefaults,
 };
 use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
@@ -87,14 +87,21 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     online: Some(OnlineDefaults {
         answer: 256,
         // The default of --beta was 0.04 before TRL 0.19.
-        has_reference: |python| python.and_then(|it| it.version("trl")).is_some_and(|trl| trl.is_before([0, 19, 0])),
+        has_reference: |python| {
+            python
+                .and_then(|it| it.version("trl"))
+                .is_some_and(|trl| trl.is_before([0, 19, 0]))
+        },
     }),
     measured_losses: false,
 };
 
 /// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
 const INPUTS: &[Input] = &[
-    Input::new("model_name_or_path config_name tokenizer_name train_file validation_file test_file", Reads::Plain),
+    Input::new(
+        "model_name_or_path config_name tokenizer_name train_file validation_file test_file",
+        Reads::Plain,
+    ),
     Input::perhaps("resume_from_checkpoint"),
 ];
 
@@ -106,26 +113,43 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     let mut job = Job::of(trainer, command);
     // `HfArgumentParser` first reads the arguments in a file `script.args` beside the script.
     if let Target::Script { path, .. } = &command.target
-        && let Some(text) = reading::text_if_any(&host.absolute(Path::new(path)).with_extension("args"))
+        && let Some(text) =
+            reading::text_if_any(&host.absolute(Path::new(path)).with_extension("args"))
     {
         let words = text.split_whitespace().map(OsString::from);
         job.effective_words = Some(words.chain(command.args.iter().cloned()).collect());
     }
     let source = command.source(host);
     job.takes_config = source.and_then(|source| takes_config(source, &command.args));
-    if source.is_some_and(|source| source.text.contains("hydra.main")) && job.takes_config.is_none() {
+    if source.is_some_and(|source| source.text.contains("hydra.main")) && job.takes_config.is_none()
+    {
         let why = "the script uses hydra, and zlaunch cannot see which key names the config";
-        job.no_config = Some(NoConfig::new(why, "set it in the command, in hydra's syntax: KEY.deepspeed=zero3"));
+        job.no_config = Some(NoConfig::new(
+            why,
+            "set it in the command, in hydra's syntax: KEY.deepspeed=zero3",
+        ));
     }
     if let Some(file) = run_file::first(&command.args) {
-        take_run_file(&mut job, file, command.args.len() == 1, source.map(|source| &**source), host);
+        take_run_file(
+            &mut job,
+            file,
+            command.args.len() == 1,
+            source.map(|source| &**source),
+            host,
+        );
     }
     Some(job)
 }
 
 /// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script reads it
 /// itself. If it cannot be read, it may be data of a script that is not transformers'.
-fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&ScriptSource>, host: &Host) {
+fn take_run_file(
+    job: &mut Job,
+    file: &OsStr,
+    alone: bool,
+    source: Option<&ScriptSource>,
+    host: &Host,
+) {
     // The alignment handbook's parser takes `--name=value` behind it.
     let of_handbook = source.is_some_and(uses_handbook);
     if !of_handbook && (!alone || source.is_some_and(reads_own_file)) {
@@ -133,7 +157,9 @@ fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&Scrip
     }
     let Some(run_file) = RunFile::read(file, host) else {
         let hands_over = source.filter(|source| source.mentions("parse_json_file"));
-        return job.problems.extend(hands_over.and_then(|_| run_file::read(file, Dialect::PyYaml, host).err()));
+        return job
+            .problems
+            .extend(hands_over.and_then(|_| run_file::read(file, Dialect::PyYaml, host).err()));
     };
     job.read_arguments(&run_file);
     if !of_handbook {
@@ -149,7 +175,9 @@ const FIELDS: &str = "model_name_or_path deepspeed deepspeed_config ds_config de
     ds_config_path ds_config_file deepspeed_path deepspeed_file";
 
 fn config_argument(args: &Args) -> &'static str {
-    config_options().find(|name| args.raw(name).is_some()).unwrap_or("deepspeed")
+    config_options()
+        .find(|name| args.raw(name).is_some())
+        .unwrap_or("deepspeed")
 }
 
 /// Set where the script does not take the config by an option that `config_argument` finds.
@@ -158,7 +186,11 @@ fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig
         return Some(TakesConfig::Joined);
     }
     // `TrainingArguments(deepspeed=args.ds_config)`
-    let named = source.text.contains("deepspeed=").then(|| ArgumentFlow::read(source).config_option()).flatten()?;
+    let named = source
+        .text
+        .contains("deepspeed=")
+        .then(|| ArgumentFlow::read(source).config_option())
+        .flatten()?;
     (named != "deepspeed").then(|| TakesConfig::Named(named.to_string()))
 }
 
@@ -167,13 +199,18 @@ fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision
     let own = args.bool(name, true)?;
     let eval = args.bool(full_eval, true)?;
     let other = args.bool(other, true)?.filter(|other| other.value);
-    if let Some(on) = [&own, &eval].into_iter().flatten().find(|sourced| sourced.value) {
+    if let Some(on) = [&own, &eval]
+        .into_iter()
+        .flatten()
+        .find(|sourced| sourced.value)
+    {
         return Ok(Some(on.clone()));
     }
     // A word that may abbreviate it may still turn it on.
     if args.unclear(name).or(args.unclear(full_eval)).is_some() {
         return Ok(None);
     }
-    let excluded = other.map(|other| Source::Implied(Box::new([other.from.to_string(), "true".to_string()])));
+    let excluded =
+        other.map(|other| Source::Implied(Box::new([other.from.to_string(), "true".to_string()])));
     Ok(own.or_else(|| Some(Sourced::new(false, excluded?))))
 }

@@ -5,7 +5,9 @@ use std::ffi::OsString;
 
 use super::hf;
 use crate::base::vars;
-use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, HandOver, NoConfig, Variable, text_of};
+use crate::command::front_end::{
+    ArgumentTraits, AutoFiller, ConfigTraits, HandOver, NoConfig, Variable, text_of,
+};
 use crate::command::job::{Job, Trainer};
 use crate::command::script::{calls, imports, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
@@ -17,15 +19,26 @@ pub(crate) const TRAINER: Trainer = Trainer {
     recognise,
     config: ConfigTraits {
         filler: Some(AutoFiller::IfMissing),
-        hand_over: HandOver::Environment { config: vars::PL_DEEPSPEED_CONFIG_PATH, switch: None },
+        hand_over: HandOver::Environment {
+            config: vars::PL_DEEPSPEED_CONFIG_PATH,
+            switch: None,
+        },
         reads_base64: false,
         ..hf::TRAINER.config
     },
-    arguments: ArgumentTraits { fields: "", ..hf::UNRECORDED },
+    arguments: ArgumentTraits {
+        fields: "",
+        ..hf::UNRECORDED
+    },
     ..hf::TRAINER
 };
 
-const PACKAGES: &[&str] = &["lightning", "pytorch_lightning", "lightning_fabric", "lightning_pytorch"];
+const PACKAGES: &[&str] = &[
+    "lightning",
+    "pytorch_lightning",
+    "lightning_fabric",
+    "lightning_pytorch",
+];
 const TRAINERS: &[&str] = &["Trainer", "Fabric", "LightningCLI", FROM_OPTIONS];
 /// Before Lightning 2: the options of the command line are the Trainer's own.
 const FROM_OPTIONS: &str = "from_argparse_args";
@@ -38,7 +51,10 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     if trainers.is_empty() || by_argument || text.contains("TrainingArguments") {
         return None;
     }
-    let own = calls(text, "DeepSpeedStrategy").into_iter().find_map(|call| keyword(call, "config")).map(shown);
+    let own = calls(text, "DeepSpeedStrategy")
+        .into_iter()
+        .find_map(|call| keyword(call, "config"))
+        .map(shown);
     let in_code = own.map(|config| {
         NoConfig::new(
             format!("the script passes its own config to the strategy: DeepSpeedStrategy(config={config})"),
@@ -47,32 +63,62 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     });
     let no_config = in_code.or_else(|| other_strategy(text, &trainers, &command.args));
     let variables = processes(&trainers, host).into_iter().collect();
-    Some(Job { variables, no_config, ..Job::of(trainer, command) })
+    Some(Job {
+        variables,
+        no_config,
+        ..Job::of(trainer, command)
+    })
 }
 
 /// Lightning refuses another number of ranks than the script says.
 fn processes(trainers: &[&str], host: &Host) -> Option<Variable> {
-    const OTHERS: &[&str] =
-        &[vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE, vars::RANK, vars::WORLD_SIZE, "SLURM_JOB_ID"];
+    const OTHERS: &[&str] = &[
+        vars::NPROC_PER_NODE,
+        vars::PET_NPROC_PER_NODE,
+        vars::RANK,
+        vars::WORLD_SIZE,
+        "SLURM_JOB_ID",
+    ];
     let given = |name| trainers.iter().find_map(|call| keyword(call, name));
-    let devices = given("devices")?.parse::<u32>().ok().filter(|count| *count > 0)?;
+    let devices = given("devices")?
+        .parse::<u32>()
+        .ok()
+        .filter(|count| *count > 0)?;
     let several_machines = given("num_nodes").is_some_and(|nodes| nodes != "1");
     if several_machines || OTHERS.iter().any(|name| host.nonempty_var(name).is_some()) {
         return None;
     }
-    Some(Variable::new(vars::NPROC_PER_NODE, devices.to_string(), format!("devices={devices} in the script")))
+    Some(Variable::new(
+        vars::NPROC_PER_NODE,
+        devices.to_string(),
+        format!("devices={devices} in the script"),
+    ))
 }
 
 /// Another strategy reads no config. One that is not written out may be DeepSpeed's.
 fn other_strategy(text: &str, trainers: &[&str], words: &[OsString]) -> Option<NoConfig> {
     let is_deepspeed = |text: &str| text.contains("deepspeed") || text.contains("DeepSpeed");
-    let named: Vec<&str> = trainers.iter().filter_map(|call| keyword(call, "strategy")).collect();
+    let named: Vec<&str> = trainers
+        .iter()
+        .filter_map(|call| keyword(call, "strategy"))
+        .collect();
     let from_elsewhere = named.iter().any(|value| !is_text(value))
-        || ["LightningCLI", FROM_OPTIONS].iter().any(|name| !calls(text, name).is_empty());
-    if is_deepspeed(text) || words.iter().any(|word| is_deepspeed(&word.to_string_lossy())) || from_elsewhere {
+        || ["LightningCLI", FROM_OPTIONS]
+            .iter()
+            .any(|name| !calls(text, name).is_empty());
+    if is_deepspeed(text)
+        || words
+            .iter()
+            .any(|word| is_deepspeed(&word.to_string_lossy()))
+        || from_elsewhere
+    {
         return None;
     }
-    let strategy = named.first().map_or("its default strategy".to_string(), |value| format!("strategy={value}"));
+    let strategy = named
+        .first()
+        .map_or("its default strategy".to_string(), |value| {
+            format!("strategy={value}")
+        });
     Some(NoConfig::new(
         format!("the script uses {strategy}, which reads no DeepSpeed config"),
         "write strategy=\"deepspeed\" in the script: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",

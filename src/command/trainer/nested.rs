@@ -11,11 +11,19 @@ pub(crate) const TRAINER: Trainer = Trainer {
     name: "nested",
     recognise: |trainer, command, _| {
         let option = section_option::find(&command.args, "deepspeed")?;
-        if ["null", "None", ""].contains(&option.value) || matches!(command.target, Target::Program(_)) {
+        if ["null", "None", ""].contains(&option.value)
+            || matches!(command.target, Target::Program(_))
+        {
             return None;
         }
-        Some(Job { effective_words: Some(Vec::new()), ..Job::of(trainer, command) })
+        Some(Job {
+            effective_words: Some(Vec::new()),
+            ..Job::of(trainer, command)
+        })
     },
-    config: ConfigTraits { hand_over: HandOver::Nested, ..hf::TRAINER.config },
+    config: ConfigTraits {
+        hand_over: HandOver::Nested,
+        ..hf::TRAINER.config
+    },
     ..hf::TRAINER
 };

@@ -15,8 +15,8 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
-    OnlineDefaults, Precision, TrainingDefaults, UnknownOptions, Variable, python_of,
+    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits,
+    ModelTraits, OnlineDefaults, Precision, TrainingDefaults, UnknownOptions, Variable, python_of,
 };
 use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
@@ -39,7 +39,10 @@ pub(crate) const TRAINER: Trainer = Trainer {
         ..hf::TRAINER.launch
     },
     config: ConfigTraits {
-        shipped: Some(ShippedConfigs { yields_to_file: false, has_stand_ins: true }),
+        shipped: Some(ShippedConfigs {
+            yields_to_file: false,
+            has_stand_ins: true,
+        }),
         reads_base64: false,
         refuses_optimizer: Some([[4, 2, 0], [4, 7, 0]]),
         ..hf::TRAINER.config
@@ -52,7 +55,10 @@ pub(crate) const TRAINER: Trainer = Trainer {
         parser: ArgumentParser::Recorded {
             class: |target, _| {
                 let name = command_of(target).filter(|command| *command != "infer")?;
-                Some(ArgumentClass { distribution: "ms-swift", name })
+                Some(ArgumentClass {
+                    distribution: "ms-swift",
+                    name,
+                })
             },
             unknown: UnknownOptions::Refused(|args, _| is_on(args, "ignore_args_error")),
         },
@@ -63,9 +69,19 @@ pub(crate) const TRAINER: Trainer = Trainer {
     model: ModelTraits {
         argument: "model",
         hub: |args, host| {
-            let given = args.bool("use_hf", true).ok().flatten().map(|sourced| sourced.value);
-            let use_hf = given.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);
-            if use_hf { Hub::HuggingFace } else { Hub::ModelScope }
+            let given = args
+                .bool("use_hf", true)
+                .ok()
+                .flatten()
+                .map(|sourced| sourced.value);
+            let use_hf = given
+                .or_else(|| host.var(vars::USE_HF).and_then(hf_bool))
+                .unwrap_or(false);
+            if use_hf {
+                Hub::HuggingFace
+            } else {
+                Hub::ModelScope
+            }
         },
         hidden_size: HiddenSizeLookup::MsSwift,
         fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
@@ -82,7 +98,10 @@ pub(crate) const TRAINER: Trainer = Trainer {
             half: true,
             eval_batch: Some(1),
             eval_sets: "val_dataset cached_val_dataset split_dataset_ratio",
-            online: Some(OnlineDefaults { answer: 512, has_reference: |_| true }),
+            online: Some(OnlineDefaults {
+                answer: 512,
+                has_reference: |_| true,
+            }),
             ..hf::DEFAULTS
         },
         ..hf::TRAINER.model
@@ -90,9 +109,15 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 const INPUTS: &[Input] = &[
-    Input::new("model adapters ref_model ref_adapters reward_model teacher_model", Reads::SwiftModel),
+    Input::new(
+        "model adapters ref_model ref_adapters reward_model teacher_model",
+        Reads::SwiftModel,
+    ),
     Input::new("dataset val_dataset", Reads::SwiftDataset),
-    Input::new("cached_dataset cached_val_dataset custom_dataset_info resume_from_checkpoint", Reads::Home),
+    Input::new(
+        "cached_dataset cached_val_dataset custom_dataset_info resume_from_checkpoint",
+        Reads::Home,
+    ),
     Input::new("external_plugins custom_register_path", Reads::File),
 ];
 
@@ -105,13 +130,22 @@ const SFT: Table = Table(include_str!("../../recorded/swift_sft.txt"));
 const COMMANDS: &[(&str, &[Table])] = &[
     ("sft", &[SFT]),
     ("pt", &[SFT]),
-    ("rlhf", &[SFT, Table(include_str!("../../recorded/swift_rlhf.txt"))]),
-    ("infer", &[Table(include_str!("../../recorded/swift_infer.txt"))]),
+    (
+        "rlhf",
+        &[SFT, Table(include_str!("../../recorded/swift_rlhf.txt"))],
+    ),
+    (
+        "infer",
+        &[Table(include_str!("../../recorded/swift_infer.txt"))],
+    ),
 ];
 
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command_of(&command.target).is_some() {
-        let mut job = Job { python: python_of(command, host), ..Job::of(trainer, command) };
+        let mut job = Job {
+            python: python_of(command, host),
+            ..Job::of(trainer, command)
+        };
         adapt(&mut job, host);
         return Some(job);
     }
@@ -139,20 +173,31 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         insert_run_file(&mut job, at..at + 2, &file, true, host);
     }
     // With `--use_ray`, Ray starts the ranks.
-    let args = Args::read(job.words.clone(), &[("use_ray", Nargs::Optional)], OptionList::Open);
+    let args = Args::read(
+        job.words.clone(),
+        &[("use_ray", Nargs::Optional)],
+        OptionList::Open,
+    );
     (!is_on(&args, "use_ray")).then_some(job)
 }
 
 fn is_on(args: &Args, name: &str) -> bool {
-    args.bool(name, true).ok().flatten().is_some_and(|sourced| sourced.value)
+    args.bool(name, true)
+        .ok()
+        .flatten()
+        .is_some_and(|sourced| sourced.value)
 }
 
 /// Before 4.1 a JSON file may hold all arguments, and no other file any.
 fn adapt(job: &mut Job, host: &Host) {
-    let is_older = job.version().is_some_and(|version| version.is_before([4, 1, 0]));
+    let is_older = job
+        .version()
+        .is_some_and(|version| version.is_before([4, 1, 0]));
     if let [file] = &job.words[..]
         && is_older
-        && Path::new(file).extension().is_some_and(|ending| ending == "json")
+        && Path::new(file)
+            .extension()
+            .is_some_and(|ending| ending == "json")
         && let Some(run_file) = RunFile::read(file, host)
     {
         job.read_arguments(&run_file);
@@ -167,12 +212,17 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
         Ok(None) => {}
         Ok(Some(mut entries)) => {
             let block = entries.shift_remove("ENV");
-            if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
+            if block
+                .as_ref()
+                .is_some_and(|block| !block.is_object() && !block.is_null())
+            {
                 let what = "`ENV` must hold `NAME: value` lines";
-                let problem = Problem::error(Rule::RunFile, what).at(format!("{}, ENV", file.to_string_lossy()));
+                let problem = Problem::error(Rule::RunFile, what)
+                    .at(format!("{}, ENV", file.to_string_lossy()));
                 job.problems.push(problem.fix("ENV: {NPROC_PER_NODE: 8}"));
             }
-            job.variables.extend(variables(block.as_ref(), file, job.version(), host));
+            job.variables
+                .extend(variables(block.as_ref(), file, job.version(), host));
             job.words.drain(place.clone());
             let at = if at_end { job.words.len() } else { place.start };
             job.words.splice(at..at, run_file::words(&entries));
@@ -182,36 +232,80 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
 }
 
 /// The variables of the `ENV` block, and the one that tells the trainer which file it is.
-fn variables(block: Option<&Value>, file: &OsStr, version: Option<Version>, host: &Host) -> Vec<Variable> {
-    const RANKS: &[&str] = &[vars::NPROC_PER_NODE, vars::NNODES, vars::NODE_RANK, vars::MASTER_ADDR, vars::MASTER_PORT];
+fn variables(
+    block: Option<&Value>,
+    file: &OsStr,
+    version: Option<Version>,
+    host: &Host,
+) -> Vec<Variable> {
+    const RANKS: &[&str] = &[
+        vars::NPROC_PER_NODE,
+        vars::NNODES,
+        vars::NODE_RANK,
+        vars::MASTER_ADDR,
+        vars::MASTER_PORT,
+    ];
     let why = format!("ENV in {}", file.to_string_lossy());
-    let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
+    let entries = block
+        .and_then(|block| block.as_object())
+        .into_iter()
+        .flatten();
     let named = entries.filter(|(name, _)| vars::is_name(name));
     // In 4.1 to 4.2.1 the block wins over the environment, except for what was read before the file.
-    let wins = version.is_some_and(|version| !version.is_before([4, 1, 0]) && version.is_before([4, 2, 2]));
-    let wanted =
-        named.filter(|(name, _)| if wins { !RANKS.contains(&name.as_str()) } else { host.var_os(name).is_none() });
+    let wins = version
+        .is_some_and(|version| !version.is_before([4, 1, 0]) && version.is_before([4, 2, 2]));
+    let wanted = named.filter(|(name, _)| {
+        if wins {
+            !RANKS.contains(&name.as_str())
+        } else {
+            host.var_os(name).is_none()
+        }
+    });
     let wanted = wanted.map(|(name, value)| Variable::new(name, python_str(value), &why));
-    wanted.chain([Variable::new("SWIFT_CONFIG_FILE", file.to_string_lossy(), "as swift sets it")]).collect()
+    wanted
+        .chain([Variable::new(
+            "SWIFT_CONFIG_FILE",
+            file.to_string_lossy(),
+            "as swift sets it",
+        )])
+        .collect()
 }
 
 fn command_of(target: &Target) -> Option<&'static str> {
-    COMMANDS.iter().map(|(name, _)| *name).find(|name| target.is_module(&format!("swift.cli.{name}")))
+    COMMANDS
+        .iter()
+        .map(|(name, _)| *name)
+        .find(|name| target.is_module(&format!("swift.cli.{name}")))
 }
 
 fn options(target: &Target) -> OptionList<'static> {
     let command = command_of(target).unwrap_or("sft");
-    OptionList::Known(COMMANDS.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lists)| *lists))
+    OptionList::Known(
+        COMMANDS
+            .iter()
+            .find(|(name, _)| *name == command)
+            .map_or(&[], |(_, lists)| *lists),
+    )
 }
 
 /// With `--load_args`, a file beside a checkpoint has defaults too.
 fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
-    let loads = args.is_given("load_args") && !matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value);
-    if loads { None } else { ArgumentClass::find("ms-swift", command_of(target)?) }
+    let loads = args.is_given("load_args")
+        && !matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value);
+    if loads {
+        None
+    } else {
+        ArgumentClass::find("ms-swift", command_of(target)?)
+    }
 }
 
 /// The tuner decides `learning_rate`, and there are as many accumulation steps as make 16 samples.
-fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u64>) -> Option<String> {
+fn computed(
+    argument: &str,
+    args: &Args,
+    version: Version,
+    world_size: Option<u64>,
+) -> Option<String> {
     match argument {
         "learning_rate" => {
             // The names of the option in 4 and 3.
@@ -220,11 +314,20 @@ fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u6
             Some(if trains_all { "1e-5" } else { "1e-4" }.to_string())
         }
         "gradient_accumulation_steps" => {
-            if args.text("rlhf_type").is_some_and(|rlhf| rlhf.value == "grpo") {
+            if args
+                .text("rlhf_type")
+                .is_some_and(|rlhf| rlhf.value == "grpo")
+            {
                 return (!version.is_before([3, 7, 0])).then(|| "1".to_string());
             }
-            let micro = args.int("per_device_train_batch_size").ok()?.map_or(1, |micro| micro.value);
-            let samples = u64::try_from(micro).ok()?.checked_mul(world_size?).filter(|samples| *samples > 0)?;
+            let micro = args
+                .int("per_device_train_batch_size")
+                .ok()?
+                .map_or(1, |micro| micro.value);
+            let samples = u64::try_from(micro)
+                .ok()?
+                .checked_mul(world_size?)
+                .filter(|samples| *samples > 0)?;
             Some(16_u64.div_ceil(samples).to_string())
         }
         _ => None,
@@ -235,9 +338,18 @@ fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u6
 /// either, swift looks at its model registry and at the GPU.
 fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Precision {
     let given = args.bool(full_eval, true)?.filter(|sourced| sourced.value);
-    let given = if given.is_some() { given } else { args.bool(name, false)? };
+    let given = if given.is_some() {
+        given
+    } else {
+        args.bool(name, false)?
+    };
     Ok(given.or_else(|| {
-        let Sourced { value, from } = args.text("torch_dtype").filter(|dtype| dtype.value != "None")?;
-        Some(Sourced::new(dtypes.contains(&&*value), Source::Implied(Box::new([from.to_string(), value]))))
+        let Sourced { value, from } = args
+            .text("torch_dtype")
+            .filter(|dtype| dtype.value != "None")?;
+        Some(Sourced::new(
+            dtypes.contains(&&*value),
+            Source::Implied(Box::new([from.to_string(), value])),
+        ))
     }))
 }

@@ -7,8 +7,8 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::{Args, Nargs, OptionList};
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits, ModelTraits,
-    TrainingDefaults, UnknownOptions, Variable,
+    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, LaunchTraits,
+    ModelTraits, TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::input_paths::{Input, Reads};
 use crate::command::job::{Job, Trainer};
@@ -27,20 +27,33 @@ pub(crate) const TRAINER: Trainer = Trainer {
         console_modules: &["trl.commands.cli", "trl.cli", "trl.cli.main"],
         ..hf::TRAINER.launch
     },
-    config: ConfigTraits { argument: |_| "deepspeed", ..hf::TRAINER.config },
+    config: ConfigTraits {
+        argument: |_| "deepspeed",
+        ..hf::TRAINER.config
+    },
     arguments: ArgumentTraits {
         inputs: &[
-            Input::new("model_name_or_path dataset_name datasets chat_template_path", Reads::Plain),
+            Input::new(
+                "model_name_or_path dataset_name datasets chat_template_path",
+                Reads::Plain,
+            ),
             Input::perhaps("resume_from_checkpoint"),
         ],
         datasets: Datasets::Folders,
         besides: &["config"],
         // `trl` would pass unknown options on to accelerate.
         parser: ArgumentParser::Recorded {
-            class: |target, _| Some(ArgumentClass { distribution: "trl", name: command_of(target)?.0 }),
+            class: |target, _| {
+                Some(ArgumentClass {
+                    distribution: "trl",
+                    name: command_of(target)?.0,
+                })
+            },
             unknown: UnknownOptions::Ignored,
         },
-        defaults: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", command_of(target)?.1)),
+        defaults: DefaultArguments::Recorded(|_, target| {
+            ArgumentClass::find("trl", command_of(target)?.1)
+        }),
         ..hf::TRAINER.arguments
     },
     model: ModelTraits {
@@ -52,14 +65,23 @@ pub(crate) const TRAINER: Trainer = Trainer {
             measured_losses: true,
             ..hf::DEFAULTS
         },
-        has_reference: |_, target| command_of(target).is_some_and(|(name, _)| ["dpo", "kto"].contains(&name)),
+        has_reference: |_, target| {
+            command_of(target).is_some_and(|(name, _)| ["dpo", "kto"].contains(&name))
+        },
         needs_weights: true,
         ..hf::TRAINER.model
     },
 };
 
 /// The classes of their arguments.
-const CLASSES: [&str; 6] = ["SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "RewardConfig", "RLOOConfig"];
+const CLASSES: [&str; 6] = [
+    "SFTConfig",
+    "DPOConfig",
+    "GRPOConfig",
+    "KTOConfig",
+    "RewardConfig",
+    "RLOOConfig",
+];
 /// The packages of their scripts: since 0.13, and before.
 const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
 
@@ -75,9 +97,18 @@ fn is_for_accelerate(name: &str) -> bool {
 fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let mut job = if trainer.is_console(&command.target) {
         let (script, rest) = command.args.split_first()?;
-        let script = trainer.launch.commands.iter().find(|name| script == **name)?;
-        let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
-        if names.map(|name| name.replace('-', "_")).any(|name| is_for_accelerate(&name)) {
+        let script = trainer
+            .launch
+            .commands
+            .iter()
+            .find(|name| script == **name)?;
+        let names = rest
+            .iter()
+            .filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
+        if names
+            .map(|name| name.replace('-', "_"))
+            .any(|name| is_for_accelerate(&name))
+        {
             return None;
         }
         let [module, older] = FOLDERS.map(|folder| format!("{folder}.{script}"));
@@ -86,7 +117,12 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
         command_of(&command.target)?;
         Job::of(trainer, command)
     };
-    if let Some(file) = Args::read(job.words.clone(), &[("config", Nargs::One)], OptionList::Open).raw("config")
+    if let Some(file) = Args::read(
+        job.words.clone(),
+        &[("config", Nargs::One)],
+        OptionList::Open,
+    )
+    .raw("config")
         && let Some(mut entries) = job.read_run_file(file.value, Dialect::PyYaml, host)
     {
         if entries.keys().any(|key| is_for_accelerate(key)) {
@@ -103,12 +139,21 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
 
 fn command_of(target: &Target) -> Option<(&'static str, &'static str)> {
     let mut commands = TRAINER.launch.commands.iter().copied().zip(CLASSES);
-    commands.find(|(name, _)| FOLDERS.iter().any(|folder| target.is_module(&format!("{folder}.{name}"))))
+    commands.find(|(name, _)| {
+        FOLDERS
+            .iter()
+            .any(|folder| target.is_module(&format!("{folder}.{name}")))
+    })
 }
 
 /// The `env` block of the file wins over the environment.
 fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
-    let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
+    let entries = block
+        .and_then(|block| block.as_object())
+        .into_iter()
+        .flatten();
     let named = entries.filter(|(name, _)| vars::is_name(name));
-    named.map(|(name, value)| Variable::new(name, python_str(value), "env in the run file")).collect()
+    named
+        .map(|(name, value)| Variable::new(name, python_str(value), "env in the run file"))
+        .collect()
 }

@@ -3,7 +3,9 @@
 
 use super::hf;
 use crate::base::rows;
-use crate::command::front_end::{AutoFiller, ConfigTraits, LaunchTraits, ModelTraits, NoConfig, text_of};
+use crate::command::front_end::{
+    AutoFiller, ConfigTraits, LaunchTraits, ModelTraits, NoConfig, text_of,
+};
 use crate::command::job::{Job, Trainer};
 use crate::command::script::imports;
 use crate::command::target::ParsedCommand;
@@ -16,18 +18,31 @@ pub(crate) const PASSTHROUGH: Trainer = Trainer {
     name: "command",
     distribution: None,
     recognise: |trainer, command, _| Some(Job::of(trainer, command)),
-    config: ConfigTraits { filler: None, ..hf::TRAINER.config },
-    model: ModelTraits { fp16: |_| Ok(None), bf16: |_| Ok(None), ..hf::TRAINER.model },
+    config: ConfigTraits {
+        filler: None,
+        ..hf::TRAINER.config
+    },
+    model: ModelTraits {
+        fp16: |_| Ok(None),
+        bf16: |_| Ok(None),
+        ..hf::TRAINER.model
+    },
     ..hf::TRAINER
 };
 
 /// Executed once: they start their ranks themselves.
-const ONCE: Trainer = Trainer { recognise: find, ..PASSTHROUGH };
+const ONCE: Trainer = Trainer {
+    recognise: find,
+    ..PASSTHROUGH
+};
 
 /// torchrun starts their ranks.
 const RANKS: Trainer = Trainer {
     recognise: find,
-    config: ConfigTraits { filler: Some(AutoFiller::Nobody), ..hf::TRAINER.config },
+    config: ConfigTraits {
+        filler: Some(AutoFiller::Nobody),
+        ..hf::TRAINER.config
+    },
     arguments: hf::UNRECORDED,
     ..hf::TRAINER
 };
@@ -47,34 +62,62 @@ pub(crate) const MEGATRON: Trainer = Trainer {
 pub(crate) const FABRIC: Trainer = Trainer {
     name: "fabric",
     distribution: Some("lightning"),
-    launch: LaunchTraits { consoles: &["fabric", "lightning"], ..ONCE.launch },
+    launch: LaunchTraits {
+        consoles: &["fabric", "lightning"],
+        ..ONCE.launch
+    },
     ..ONCE
 };
 
 /// The next generation of xtuner, as its documents describe it: it is not in a release yet.
-pub(crate) const XTUNER_V1: Trainer = Trainer { name: "xtuner_v1", distribution: Some("xtuner"), ..RANKS };
+pub(crate) const XTUNER_V1: Trainer = Trainer {
+    name: "xtuner_v1",
+    distribution: Some("xtuner"),
+    ..RANKS
+};
 
 /// torchrun starts its modules as well as `deepspeed --module` does: they read LOCAL_RANK.
-pub(crate) const OPENRLHF: Trainer = Trainer { name: "openrlhf", distribution: Some("openrlhf"), ..RANKS };
+pub(crate) const OPENRLHF: Trainer = Trainer {
+    name: "openrlhf",
+    distribution: Some("openrlhf"),
+    ..RANKS
+};
 
 /// Its reinforcement learning starts Ray, and belongs to `RAY`.
-pub(crate) const VERL: Trainer = Trainer { name: "verl", distribution: Some("verl"), ..RANKS };
+pub(crate) const VERL: Trainer = Trainer {
+    name: "verl",
+    distribution: Some("verl"),
+    ..RANKS
+};
 
 /// One driver, for which Ray places the workers.
 pub(crate) const RAY: Trainer = Trainer {
     name: "ray",
     distribution: Some("ray"),
-    launch: LaunchTraits { consoles: &["ray"], ..ONCE.launch },
+    launch: LaunchTraits {
+        consoles: &["ray"],
+        ..ONCE.launch
+    },
     ..ONCE
 };
 
 fn find(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let block = blocks().find(|(name, block)| *name == trainer.name && is_on(block, command, host))?.1;
+    let block = blocks()
+        .find(|(name, block)| *name == trainer.name && is_on(block, command, host))?
+        .1;
     let program = command.target.name();
-    let first = command.args.first().map_or_else(String::new, |word| format!(" {}", word.to_string_lossy()));
-    let why = field(block, "why").replace("{program}", program).replace("{command}", &format!("{program}{first}"));
+    let first = command
+        .args
+        .first()
+        .map_or_else(String::new, |word| format!(" {}", word.to_string_lossy()));
+    let why = field(block, "why")
+        .replace("{program}", program)
+        .replace("{command}", &format!("{program}{first}"));
     let no_config = Some(NoConfig::new(why, field(block, "help")));
-    Some(Job { no_config, ..Job::of(trainer, command) })
+    Some(Job {
+        no_config,
+        ..Job::of(trainer, command)
+    })
 }
 
 /// Each with the name of its front end.
@@ -83,7 +126,10 @@ pub fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 pub fn field(block: &'static str, name: &str) -> &'static str {
-    block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
+    block
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+        .unwrap_or_default()
 }
 
 fn is_on(block: &'static str, command: &ParsedCommand, host: &Host) -> bool {
@@ -94,7 +140,9 @@ fn is_on(block: &'static str, command: &ParsedCommand, host: &Host) -> bool {
     if is_console || words("module").any(|module| target.is_module(module)) {
         return true;
     }
-    let Some(script) = text_of(command, host) else { return false };
+    let Some(script) = text_of(command, host) else {
+        return false;
+    };
     let imported: Vec<&str> = words("import").collect();
     let has_text = !text.is_empty() && script.contains(text);
     imports(script, &imported) || has_text && !words("unless").any(|word| script.contains(word))

@@ -6,7 +6,9 @@ use super::hf;
 use crate::base::recorded::Table;
 use crate::base::vars;
 use crate::command::argv::OptionList;
-use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, LaunchTraits, Ranks, Variable};
+use crate::command::front_end::{
+    ArgumentTraits, AutoFiller, ConfigTraits, LaunchTraits, Ranks, Variable,
+};
 use crate::command::job::{Job, Trainer};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::ParsedCommand;
@@ -19,15 +21,25 @@ pub(crate) const TRAINER: Trainer = Trainer {
     launch: LaunchTraits {
         consoles: &["xtuner"],
         // xtuner gives it to each rank of torchrun. For tasks of srun or mpirun the user gives it, or nobody.
-        rank_args: |args, ranks| match (ranks, args.text("launcher").as_ref().map(|given| given.value.as_str())) {
-            (Ranks::Single, _) | (_, Some("pytorch")) | (Ranks::Existing, Some("slurm" | "mpi")) => &[],
+        rank_args: |args, ranks| match (
+            ranks,
+            args.text("launcher")
+                .as_ref()
+                .map(|given| given.value.as_str()),
+        ) {
+            (Ranks::Single, _)
+            | (_, Some("pytorch"))
+            | (Ranks::Existing, Some("slurm" | "mpi")) => &[],
             _ => &["--launcher", "pytorch"],
         },
         ..hf::TRAINER.launch
     },
     config: ConfigTraits {
         filler: Some(AutoFiller::Trainer),
-        shipped: Some(ShippedConfigs { yields_to_file: true, has_stand_ins: false }),
+        shipped: Some(ShippedConfigs {
+            yields_to_file: true,
+            has_stand_ins: false,
+        }),
         reads_base64: false,
         ..hf::TRAINER.config
     },
@@ -47,11 +59,16 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     if command.target.is_module(MODULE) {
         return Some(Job::of(trainer, command));
     }
-    command.args.first().filter(|mode| mode.eq_ignore_ascii_case("train") && trainer.is_console(&command.target))?;
+    command
+        .args
+        .first()
+        .filter(|mode| mode.eq_ignore_ascii_case("train") && trainer.is_console(&command.target))?;
     let mut job = Job::behind(trainer, command, &[MODULE], host);
     for (own, name) in [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)] {
         let value = host.nonempty_var(own);
-        job.variables.extend(value.map(|value| Variable::new(name, value, format!("{own}, as xtuner reads it"))));
+        job.variables.extend(
+            value.map(|value| Variable::new(name, value, format!("{own}, as xtuner reads it"))),
+        );
     }
     Some(job)
 }

@@ -35,14 +35,32 @@ pub(crate) struct FillContext<'a> {
 }
 
 impl<'a> FillContext<'a> {
-    pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
+    pub(crate) fn new(
+        job: &'a Job,
+        topology: &'a Topology,
+        config: &'a Value,
+        host: &'a Host,
+    ) -> Self {
         let (hidden_size, flow) = (OnceCell::new(), OnceCell::new());
         let (by_launcher, no_fill, compares) = (None, false, false);
-        FillContext { job, topology, config, host, by_launcher, no_fill, compares, hidden_size, flow }
+        FillContext {
+            job,
+            topology,
+            config,
+            host,
+            by_launcher,
+            no_fill,
+            compares,
+            hidden_size,
+            flow,
+        }
     }
 
     pub(super) fn comparing(&self) -> Self {
-        FillContext { compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
+        FillContext {
+            compares: true,
+            ..Self::new(self.job, self.topology, self.config, self.host)
+        }
     }
 
     /// True if the script is the user's own and cannot be followed.
@@ -72,18 +90,35 @@ impl<'a> FillContext<'a> {
     fn doubt(&self, argument: &str) -> Option<String> {
         // HfArgumentParser adds this option for a bool that is true by default.
         let off = format!("--no_{argument}");
-        if self.job.args.words().iter().any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off))) {
+        if self
+            .job
+            .args
+            .words()
+            .iter()
+            .any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off)))
+        {
             return Some(format!("{off} is also set"));
         }
         let flow = self.flow()?;
         // `--trainer` lets the argument fill; a value that contradicts it may still be the script's doing.
-        if self.job.is_named && !self.compares { flow.overrides(argument) } else { flow.doubt(argument) }
+        if self.job.is_named && !self.compares {
+            flow.overrides(argument)
+        } else {
+            flow.doubt(argument)
+        }
     }
 
     /// The command can have this argument, and the trainer would get it as it is.
-    pub(super) fn can_be_given(&self, TrainerDefault { argument, unless, .. }: &TrainerDefault) -> bool {
+    pub(super) fn can_be_given(
+        &self,
+        TrainerDefault {
+            argument, unless, ..
+        }: &TrainerDefault,
+    ) -> bool {
         unless.is_none()
-            || self.flow().is_some_and(|flow| flow.has_option(argument) == Some(true) && flow.doubt(argument).is_none())
+            || self.flow().is_some_and(|flow| {
+                flow.has_option(argument) == Some(true) && flow.doubt(argument).is_none()
+            })
     }
 
     /// An argument that is given, if the trainer gets it as it is.
@@ -96,7 +131,9 @@ impl<'a> FillContext<'a> {
         if !args.is_given(name) {
             return Ok(None);
         }
-        let Some(why) = self.doubt(name) else { return Ok(read(args)?) };
+        let Some(why) = self.doubt(name) else {
+            return Ok(read(args)?);
+        };
         if !self.compares {
             return Err(Unfilled::Deferred(why));
         }
@@ -112,30 +149,50 @@ impl<'a> FillContext<'a> {
 
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
     pub(super) fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
-        let given = self.given(name, |args| args.float(name))?.or_else(|| self.default(name, python_value::float));
-        let Some(argument) = given else { return Err(self.not_given(name)) };
+        let given = self
+            .given(name, |args| args.float(name))?
+            .or_else(|| self.default(name, python_value::float));
+        let Some(argument) = given else {
+            return Err(self.not_given(name));
+        };
         match serde_json::Number::from_f64(argument.value) {
             Some(number) => Ok(Sourced::new(Value::Number(number), argument.from)),
-            None => Err(Unfilled::Deferred(format!("{} cannot be written as JSON", argument.spelling()))),
+            None => Err(Unfilled::Deferred(format!(
+                "{} cannot be written as JSON",
+                argument.spelling()
+            ))),
         }
     }
 
     /// A batch argument, unless something rewrites the batch later.
     pub(super) fn batch(&self, name: &'static str) -> Result<Sourced<i64>, Unfilled> {
         let args = &self.job.args;
-        if args.bool("auto_find_batch_size", true)?.is_some_and(|sourced| sourced.value) {
+        if args
+            .bool("auto_find_batch_size", true)?
+            .is_some_and(|sourced| sourced.value)
+        {
             return Err(Unfilled::deferred("--auto_find_batch_size tries several"));
         }
         if args.is_given("parallelism_config") {
             return Err(Unfilled::deferred("--parallelism_config may divide it"));
         }
-        if args.int("sequence_parallel_size")?.is_some_and(|sourced| sourced.value > 1) {
-            return Err(Unfilled::deferred("--sequence_parallel_size changes how it counts"));
+        if args
+            .int("sequence_parallel_size")?
+            .is_some_and(|sourced| sourced.value > 1)
+        {
+            return Err(Unfilled::deferred(
+                "--sequence_parallel_size changes how it counts",
+            ));
         }
-        if args.is_given("callbacks") && args.words().iter().any(|word| word == "deepspeed_elastic") {
-            return Err(Unfilled::deferred("the deepspeed_elastic callback rewrites it"));
+        if args.is_given("callbacks") && args.words().iter().any(|word| word == "deepspeed_elastic")
+        {
+            return Err(Unfilled::deferred(
+                "the deepspeed_elastic callback rewrites it",
+            ));
         }
-        let given = self.given(name, |args| args.int(name))?.or_else(|| self.default(name, python_value::int));
+        let given = self
+            .given(name, |args| args.int(name))?
+            .or_else(|| self.default(name, python_value::int));
         given.ok_or_else(|| self.not_given(name))
     }
 
@@ -146,7 +203,9 @@ impl<'a> FillContext<'a> {
         if args.is_given("half_precision_backend") || args.is_given("fp16_backend") {
             return Err(Unfilled::deferred("--half_precision_backend decides too"));
         }
-        let mut given = ["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"].iter().filter(|name| args.is_given(name));
+        let mut given = ["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"]
+            .iter()
+            .filter(|name| args.is_given(name));
         let doubt = given.find_map(|name| self.doubt(name));
         let said = match &doubt {
             Some(why) if !self.compares => return Err(Unfilled::deferred(why)),
@@ -154,21 +213,42 @@ impl<'a> FillContext<'a> {
             None => of(args)?,
         };
         match (said, self.job.trainer.model.precision_unknown) {
-            (Some(given), _) => Ok(if let Some(why) = doubt { doubtful(given, why) } else { given }.into()),
+            (Some(given), _) => Ok(if let Some(why) = doubt {
+                doubtful(given, why)
+            } else {
+                given
+            }
+            .into()),
             (None, Some(why)) => Err(Unfilled::deferred(why)),
-            (None, None) => self.default_precision(name).ok_or_else(|| self.not_given(name)),
+            (None, None) => self
+                .default_precision(name)
+                .ok_or_else(|| self.not_given(name)),
         }
     }
 
     /// Half precision that no argument decides.
     fn default_precision(&self, name: &'static str) -> Option<FilledValue> {
-        let given = |name| Some(self.job.args.bool(name, true).ok()?.map(|given| given.value));
+        let given = |name| {
+            Some(
+                self.job
+                    .args
+                    .bool(name, true)
+                    .ok()?
+                    .map(|given| given.value),
+            )
+        };
         let is_on = |default: &Sourced<String>| match default.value.as_str() {
             // TRL's bf16: on, unless fp16 is.
-            "!fp16" => given("fp16")?.or_else(|| Some(self.default("fp16", hf_bool)?.value)).map(|fp16| !fp16),
+            "!fp16" => given("fp16")?
+                .or_else(|| Some(self.default("fp16", hf_bool)?.value))
+                .map(|fp16| !fp16),
             text => hf_bool(text),
         };
-        let full_eval = if name == "fp16" { "fp16_full_eval" } else { "bf16_full_eval" };
+        let full_eval = if name == "fp16" {
+            "fp16_full_eval"
+        } else {
+            "bf16_full_eval"
+        };
         let (default, full) = (self.default_text(name)?, given(full_eval)?);
         let on = is_on(&default)? || full.or_else(|| is_on(&self.default_text(full_eval)?))?;
         Some(Sourced::new(on, default.from).into())
@@ -183,7 +263,11 @@ impl<'a> FillContext<'a> {
         Some(Sourced::new(steps, from).into())
     }
 
-    fn default<T>(&self, argument: &'static str, read: fn(&str) -> Option<T>) -> Option<Sourced<T>> {
+    fn default<T>(
+        &self,
+        argument: &'static str,
+        read: fn(&str) -> Option<T>,
+    ) -> Option<Sourced<T>> {
         let default = self.default_text(argument)?;
         Some(Sourced::new(read(&default.value)?, default.from))
     }
@@ -191,12 +275,15 @@ impl<'a> FillContext<'a> {
     /// The trainer's default as it would be written on a command line.
     fn default_text(&self, argument: &'static str) -> Option<Sourced<String>> {
         let job = self.job;
-        let hidden = job.args.unclear(argument).is_some() || job.unread.iter().any(|name| name == argument);
+        let hidden =
+            job.args.unclear(argument).is_some() || job.unread.iter().any(|name| name == argument);
         if !self.compares || hidden || job.args.is_given(argument) {
             return None;
         }
         match job.trainer.arguments.defaults {
-            DefaultArguments::Recorded(class) => self.recorded(class(&job.args, &job.target)?, argument, None),
+            DefaultArguments::Recorded(class) => {
+                self.recorded(class(&job.args, &job.target)?, argument, None)
+            }
             DefaultArguments::Script => {
                 let flow = self.flow()?;
                 let mut words = job.args.words().iter().map(|word| word.to_string_lossy());
@@ -205,7 +292,11 @@ impl<'a> FillContext<'a> {
                     return None;
                 }
                 // A script may do more than its text shows, so nothing is certain.
-                self.recorded(flow.default_class(argument)?, argument, Some("the script changes it"))
+                self.recorded(
+                    flow.default_class(argument)?,
+                    argument,
+                    Some("the script changes it"),
+                )
             }
         }
     }
@@ -223,13 +314,25 @@ impl<'a> FillContext<'a> {
             let newest = Version([u32::MAX; 3]);
             let world_size = self.topology.world_size.as_ref().map(|world| world.value);
             let computed = self.job.trainer.arguments.computed;
-            computed(argument, &self.job.args, version.unwrap_or(newest), world_size)?
+            computed(
+                argument,
+                &self.job.args,
+                version.unwrap_or(newest),
+                world_size,
+            )?
         } else {
             value.to_string()
         };
         let unless = unless.or((!certain).then_some("your version has another default"));
-        let default = TrainerDefault { argument, whose: format!("default of {of}"), unless };
-        Some(Sourced::new(text, Source::TrainerDefault(Box::new(default))))
+        let default = TrainerDefault {
+            argument,
+            whose: format!("default of {of}"),
+            unless,
+        };
+        Some(Sourced::new(
+            text,
+            Source::TrainerDefault(Box::new(default)),
+        ))
     }
 
     /// True if an HF trainer's environment is known to have an older version.
@@ -246,21 +349,40 @@ impl<'a> FillContext<'a> {
 
 fn doubtful<T>(given: Sourced<T>, why: String) -> Sourced<T> {
     let argument = given.from.to_string();
-    Sourced::new(given.value, Source::Doubtful(Box::new(DoubtfulArgument { argument, why })))
+    Sourced::new(
+        given.value,
+        Source::Doubtful(Box::new(DoubtfulArgument { argument, why })),
+    )
 }
 
 pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
     let name = job.trainer.model.argument;
     let Some(model) = job.args.text(name) else {
-        return Err(format!("needs the model's hidden_size: --{name} is not set"));
+        return Err(format!(
+            "needs the model's hidden_size: --{name} is not set"
+        ));
     };
-    if let Some((option, _)) = ["config_name", "config_overrides"].iter().find_map(|name| job.args.list(name)) {
-        return Err(format!("needs the model's hidden_size: {option} decides too"));
+    if let Some((option, _)) = ["config_name", "config_overrides"]
+        .iter()
+        .find_map(|name| job.args.list(name))
+    {
+        return Err(format!(
+            "needs the model's hidden_size: {option} decides too"
+        ));
     }
     let hub = (job.trainer.model.hub)(&job.args, host);
-    let revision = job.args.text("model_revision").map(|revision| revision.value);
-    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.model.hidden_size, host)
-        .map_err(|why| format!("needs the model's hidden_size: {why}"))
+    let revision = job
+        .args
+        .text("model_revision")
+        .map(|revision| revision.value);
+    model::hidden_size(
+        &model.value,
+        revision.as_deref(),
+        hub,
+        job.trainer.model.hidden_size,
+        host,
+    )
+    .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
 
 pub(super) type Answer = Result<FilledValue, Unfilled>;
@@ -275,13 +397,21 @@ pub(super) struct FilledValue {
 impl FilledValue {
     /// A value that no argument decides.
     pub(super) fn fixed(value: impl Into<Value>, from: impl Into<String>) -> Self {
-        FilledValue { value: value.into(), from: from.into(), arguments: Vec::new() }
+        FilledValue {
+            value: value.into(),
+            from: from.into(),
+            arguments: Vec::new(),
+        }
     }
 }
 
 impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
     fn from(argument: Sourced<T>) -> Self {
-        FilledValue { value: argument.value.into(), from: argument.from.to_string(), arguments: vec![argument.from] }
+        FilledValue {
+            value: argument.value.into(),
+            from: argument.from.to_string(),
+            arguments: vec![argument.from],
+        }
     }
 }
 
@@ -304,7 +434,9 @@ impl Unfilled {
 impl From<ArgumentError> for Unfilled {
     fn from(unread: ArgumentError) -> Self {
         match unread {
-            ArgumentError::Unresolved(argument) => Unfilled::Deferred(format!("{argument} is not resolved yet")),
+            ArgumentError::Unresolved(argument) => {
+                Unfilled::Deferred(format!("{argument} is not resolved yet"))
+            }
             ArgumentError::Refused(problem) => Unfilled::Invalid(problem),
         }
     }

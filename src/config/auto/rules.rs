@@ -19,11 +19,20 @@ pub struct AutoRule {
 
 /// `rules.txt` says what its columns mean.
 pub static RULES: LazyLock<Vec<AutoRule>> = LazyLock::new(|| {
-    let lines = include_str!("rules.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("rules.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
     let rules = lines.map(|line| {
         let mut columns = line.splitn(5, " | ");
-        let [key, kind, plain, how, doc] = std::array::from_fn(|_| columns.next().unwrap_or_default());
-        AutoRule { key, doc, compared: kind == "compared", plain: Some(plain).filter(|plain| *plain != "-"), how }
+        let [key, kind, plain, how, doc] =
+            std::array::from_fn(|_| columns.next().unwrap_or_default());
+        AutoRule {
+            key,
+            doc,
+            compared: kind == "compared",
+            plain: Some(plain).filter(|plain| *plain != "-"),
+            how,
+        }
     });
     rules.collect()
 });
@@ -37,12 +46,21 @@ impl AutoRule {
         match how {
             "batch" => Ok(context.batch(what)?.into()),
             "float" => Ok(context.float(what)?.into()),
-            "precision" => context.precision(if what == "fp16" { model.fp16 } else { model.bf16 }, what),
+            "precision" => context.precision(
+                if what == "fp16" {
+                    model.fp16
+                } else {
+                    model.bf16
+                },
+                what,
+            ),
             "accelerate" => {
                 let (variable, default) = what.split_once(' ').unwrap_or_default();
                 // The variable overrides the default later.
                 if context.host.var_os(variable).is_some() {
-                    return Err(Unfilled::Deferred(format!("accelerate reads it from {variable}")));
+                    return Err(Unfilled::Deferred(format!(
+                        "accelerate reads it from {variable}"
+                    )));
                 }
                 let value: Value = serde_json::from_str(default).unwrap_or_default();
                 Ok(FilledValue::fixed(value, "accelerate's default"))
@@ -68,47 +86,82 @@ impl AutoRule {
 impl FillContext<'_> {
     /// Half precision by the arguments and the trainer's defaults, as far as they are known.
     pub(crate) fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
-        let rule = RULES.iter().find(|rule| rule.key == key && self.job.trainer.source_of_auto(key).is_none())?;
+        let rule = RULES
+            .iter()
+            .find(|rule| rule.key == key && self.job.trainer.source_of_auto(key).is_none())?;
         let filled = rule.value(&self.comparing()).ok()?;
-        Some(Sourced::new(filled.value.as_bool()?, filled.arguments.into_iter().next()?))
+        Some(Sourced::new(
+            filled.value.as_bool()?,
+            filled.arguments.into_iter().next()?,
+        ))
     }
 }
 
 /// A size that follows from the model. Below stage 3, accelerate fills two of the three, without a look at `text_config`.
-fn sized(context: &FillContext, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
+fn sized(
+    context: &FillContext,
+    at_every_stage: bool,
+    of: fn(u64) -> (Value, &'static str),
+) -> Answer {
     // TRL initialises a reference model before transformers fills these sizes; DeepSpeed drops an "auto" there.
     if (context.job.trainer.model.has_reference)(&context.job.args, &context.job.target) {
         return Err(Unfilled::deferred("the reference model gets it unchanged"));
     }
     let hidden = context.hidden_size()?;
     if !at_every_stage && !context.is_stage3() && !hidden.at_top {
-        return Err(Unfilled::deferred("below stage 3 accelerate does not look into text_config"));
+        return Err(Unfilled::deferred(
+            "below stage 3 accelerate does not look into text_config",
+        ));
     }
     if !hidden.at_top && context.installed_before("transformers", [4, 46, 0]) {
-        return Err(Unfilled::deferred("transformers before 4.46 does not look into text_config"));
+        return Err(Unfilled::deferred(
+            "transformers before 4.46 does not look into text_config",
+        ));
     }
     if hidden.value == 0 || hidden.value > 1 << 24 {
-        return Err(Unfilled::Deferred(format!("hidden_size {} is implausible", hidden.value)));
+        return Err(Unfilled::Deferred(format!(
+            "hidden_size {} is implausible",
+            hidden.value
+        )));
     }
     let (size, formula) = of(hidden.value);
-    let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
+    let from = format!(
+        "{formula}, hidden_size {} in {}",
+        hidden.value,
+        hidden.file.display()
+    );
     Ok(FilledValue::fixed(size, from))
 }
 
 fn betas(context: &FillContext) -> Answer {
     let (one, two) = (context.float("adam_beta1")?, context.float("adam_beta2")?);
     let from = format!("{}, {}", one.from, two.from);
-    Ok(FilledValue { value: json!([one.value, two.value]), from, arguments: vec![one.from, two.from] })
+    Ok(FilledValue {
+        value: json!([one.value, two.value]),
+        from,
+        arguments: vec![one.from, two.from],
+    })
 }
 
 fn total_steps(context: &FillContext) -> Answer {
-    let steps = context.given("max_steps", |args| args.int("max_steps"))?.filter(|steps| steps.value > 0);
-    Ok(steps.ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?.into())
+    let steps = context
+        .given("max_steps", |args| args.int("max_steps"))?
+        .filter(|steps| steps.value > 0);
+    Ok(steps
+        .ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?
+        .into())
 }
 
 fn prefetch_bucket(context: &FillContext) -> Answer {
-    if context.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
-        return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
+    if context
+        .job
+        .args
+        .text("rlhf_type")
+        .is_some_and(|sourced| sourced.value == "grpo")
+    {
+        return Err(Unfilled::deferred(
+            "ms-swift sets it to 0 for GRPO at stage 3",
+        ));
     }
     // transformers fills it at stage 3, accelerate below. Old versions of both do not round.
     let keeps_fractions = if context.is_stage3() {
@@ -117,37 +170,61 @@ fn prefetch_bucket(context: &FillContext) -> Answer {
         context.installed_before("accelerate", [0, 31, 0])
     };
     if keeps_fractions {
-        return sized(context, false, |h| (nine_tenths_squared(h, false), "0.9 · hidden_size²"));
+        return sized(context, false, |h| {
+            (nine_tenths_squared(h, false), "0.9 · hidden_size²")
+        });
     }
-    sized(context, false, |h| (nine_tenths_squared(h, true), "⌊0.9 · hidden_size²⌋"))
+    sized(context, false, |h| {
+        (nine_tenths_squared(h, true), "⌊0.9 · hidden_size²⌋")
+    })
 }
 
 fn global_batch(context: &FillContext) -> Answer {
     let micro = context.batch("per_device_train_batch_size")?;
     let steps = context.batch("gradient_accumulation_steps")?;
     let Some(world) = &context.topology.world_size else {
-        return Err(Unfilled::deferred("the launcher leaves the number of ranks open"));
+        return Err(Unfilled::deferred(
+            "the launcher leaves the number of ranks open",
+        ));
     };
     let product = i128::from(world.value) * i128::from(micro.value) * i128::from(steps.value);
-    let Ok(product) = i64::try_from(product) else { return Err(Unfilled::deferred("the product is too large")) };
-    let nodes = context.topology.nnodes.as_ref().map_or(1, |nodes| nodes.value);
+    let Ok(product) = i64::try_from(product) else {
+        return Err(Unfilled::deferred("the product is too large"));
+    };
+    let nodes = context
+        .topology
+        .nnodes
+        .as_ref()
+        .map_or(1, |nodes| nodes.value);
     let ranks = match &context.topology.nproc_per_node {
         Some(nproc) if nodes > 1 => format!("{nodes} × {}", nproc.value),
         _ => world.value.to_string(),
     };
-    let from = format!("{ranks} × {} × {} ({}, {}, {})", micro.value, steps.value, world.from, micro.from, steps.from);
-    Ok(FilledValue { value: product.into(), from, arguments: vec![micro.from, steps.from] })
+    let from = format!(
+        "{ranks} × {} × {} ({}, {}, {})",
+        micro.value, steps.value, world.from, micro.from, steps.from
+    );
+    Ok(FilledValue {
+        value: product.into(),
+        from,
+        arguments: vec![micro.from, steps.from],
+    })
 }
 
 /// From 1 on, `warmup_steps` is a number of steps. Below, it is a share of the steps, which depend on the dataset.
 fn warmup_steps(context: &FillContext) -> Answer {
     let Some(warmup) = context.given("warmup_steps", |args| args.float("warmup_steps"))? else {
-        return context.no_warmup().ok_or_else(|| context.not_given("warmup_steps"));
+        return context
+            .no_warmup()
+            .ok_or_else(|| context.not_given("warmup_steps"));
     };
     if warmup.value < 1.0 || warmup.value > 1e15 || context.job.args.is_given("warmup_ratio") {
         return Err(Unfilled::deferred(NEEDS_DATASET));
     }
-    #[expect(clippy::cast_possible_truncation, reason = "Python's int() truncates too; the range was checked")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "Python's int() truncates too; the range was checked"
+    )]
     let steps = warmup.value as i64;
     Ok(Sourced::new(steps, warmup.from).into())
 }
@@ -162,5 +239,9 @@ fn warmup_steps(context: &FillContext) -> Answer {
 )]
 fn nine_tenths_squared(h: u64, rounded: bool) -> Value {
     let size = 0.9 * h as f64 * h as f64;
-    if rounded || size.fract() == 0.0 { json!(size as u64) } else { json!(size) }
+    if rounded || size.fract() == 0.0 {
+        json!(size as u64)
+    } else {
+        json!(size)
+    }
 }

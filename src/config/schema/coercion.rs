@@ -20,7 +20,11 @@ pub(crate) fn is_true(value: &Value) -> bool {
 pub(crate) fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),
-        _ => match value.as_str().map_or_else(|| value.to_string(), str::to_ascii_lowercase).as_str() {
+        _ => match value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_ascii_lowercase)
+            .as_str()
+        {
             "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
             "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
             _ => None,
@@ -30,7 +34,9 @@ pub(crate) fn truth(value: &Value) -> Option<bool> {
 
 /// The int that pydantic makes of a value. Whole floats are integers by the time they come here.
 pub(crate) fn whole(value: &Value) -> Option<f64> {
-    let Value::String(text) = value else { return if value.is_f64() { None } else { number(value) } };
+    let Value::String(text) = value else {
+        return if value.is_f64() { None } else { number(value) };
+    };
     match text.trim().split_once('.') {
         Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|b| b == b'0') => {
             python_value::large_int(digits)

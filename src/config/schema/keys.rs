@@ -11,8 +11,11 @@ use crate::base::recorded::{Table, Version};
 pub const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
 /// Each line with the last part of its key, because every unknown key of a config is compared with all of them.
-static NAMED: LazyLock<Vec<(&str, &str)>> =
-    LazyLock::new(|| TEXT.lines().map(|line| (name_of(key_of(line)), line)).collect());
+static NAMED: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    TEXT.lines()
+        .map(|line| (name_of(key_of(line)), line))
+        .collect()
+});
 
 pub fn key_of(line: &'static str) -> &'static str {
     line.split('\t').next().unwrap_or(line)
@@ -29,13 +32,20 @@ pub fn lines_from(key: &str) -> Lines<'static> {
 
 /// The keys right below a section; `""` is the top.
 pub fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
-    let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
-    let names = lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
+    let prefix = if section.is_empty() {
+        String::new()
+    } else {
+        format!("{section}.")
+    };
+    let names =
+        lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
     names.filter(|name| !name.contains(['.', '@']))
 }
 
 pub fn lines_named(name: &str) -> impl Iterator<Item = &'static str> {
-    let lines = NAMED.iter().filter(move |(own, line)| *own == name && !key_of(line).contains('@'));
+    let lines = NAMED
+        .iter()
+        .filter(move |(own, line)| *own == name && !key_of(line).contains('@'));
     lines.map(|(_, line)| *line)
 }
 
@@ -45,8 +55,12 @@ pub fn at(column: &'static str, version: Version) -> &'static str {
     if memchr2(b'@', b';', column.as_bytes()).is_none() {
         return column;
     }
-    let mut parts = column.split(';').map(|part| part.rsplit_once('@').unwrap_or((part, "")));
-    parts.find(|(_, since)| Version::parse(since) <= version).map_or("-", |(text, _)| text)
+    let mut parts = column
+        .split(';')
+        .map(|part| part.rsplit_once('@').unwrap_or((part, "")));
+    parts
+        .find(|(_, since)| Version::parse(since) <= version)
+        .map_or("-", |(text, _)| text)
 }
 
 pub fn columns(line: &'static str) -> [&'static str; 7] {

@@ -83,7 +83,9 @@ impl ValueType {
         match self {
             ValueType::Model | ValueType::ModelOrBool => Some(UnknownKeys::Refused),
             ValueType::PlainModel => Some(UnknownKeys::RefusedPlainly),
-            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable => Some(UnknownKeys::Ignored),
+            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable => {
+                Some(UnknownKeys::Ignored)
+            }
             _ => None,
         }
     }
@@ -93,11 +95,19 @@ impl ValueType {
     }
 
     pub(super) fn is_model(self) -> bool {
-        matches!(self, ValueType::Model | ValueType::ModelOrBool | ValueType::PlainModel)
+        matches!(
+            self,
+            ValueType::Model | ValueType::ModelOrBool | ValueType::PlainModel
+        )
     }
 
     pub(super) fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
-        let word = |word: &str| range.choices().is_some_and(|all| !all.contains(&word)).then_some(ValueFault::Value);
+        let word = |word: &str| {
+            range
+                .choices()
+                .is_some_and(|all| !all.contains(&word))
+                .then_some(ValueFault::Value)
+        };
         let fits = match self {
             ValueType::Int => return range.fault(whole(value)),
             ValueType::Float => return range.fault(real(value)),
@@ -107,18 +117,30 @@ impl ValueType {
                 Value::String(text) => return (text != "auto").then_some(ValueFault::Value),
                 _ => return range.fault(whole(value)),
             },
-            ValueType::Str | ValueType::Path => return value.as_str().map_or(Some(ValueFault::Type), word),
-            ValueType::Word => return value.as_str().map_or(Some(ValueFault::Type), |text| word(&text.to_lowercase())),
+            ValueType::Str | ValueType::Path => {
+                return value.as_str().map_or(Some(ValueFault::Type), word);
+            }
+            ValueType::Word => {
+                return value
+                    .as_str()
+                    .map_or(Some(ValueFault::Type), |text| word(&text.to_lowercase()));
+            }
             ValueType::Choices => {
-                let Value::Array(list) = value else { return Some(ValueFault::Type) };
-                return list.iter().find_map(|item| item.as_str().map_or(Some(ValueFault::Type), word));
+                let Value::Array(list) = value else {
+                    return Some(ValueFault::Type);
+                };
+                return list
+                    .iter()
+                    .find_map(|item| item.as_str().map_or(Some(ValueFault::Type), word));
             }
             ValueType::Any | ValueType::Unread => true,
             ValueType::Nothing => false,
             ValueType::Switched => value.get("enabled").is_some(),
             ValueType::Bool => truth(value).is_some(),
             ValueType::Flag => is_flag(value),
-            ValueType::Bits => value.is_boolean() || value.is_i64() || value.is_u64() || value.is_object(),
+            ValueType::Bits => {
+                value.is_boolean() || value.is_i64() || value.is_u64() || value.is_object()
+            }
             ValueType::Truthy => is_true(value),
             ValueType::CastInt => can_be_int(value),
             ValueType::List => value.is_array(),
@@ -126,7 +148,9 @@ impl ValueType {
             ValueType::StrOrStrings => value.is_string() || are_texts(value),
             ValueType::AutoOrStrings => *value == "auto" || are_texts(value),
             ValueType::Names => value.is_string() || value.is_object() || are_texts(value),
-            ValueType::Object | ValueType::Model | ValueType::PlainModel | ValueType::Section => value.is_object(),
+            ValueType::Object | ValueType::Model | ValueType::PlainModel | ValueType::Section => {
+                value.is_object()
+            }
             ValueType::ModelOrBool => value.is_object() || value.is_boolean(),
             ValueType::SectionOrFalsy => value.is_object() || !is_true(value),
             ValueType::SectionOrIterable => match value {
@@ -148,7 +172,9 @@ impl ValueType {
             ValueType::Int if value.is_string() => return range.fault(count(value)),
             // Python's `int` cuts fractions off.
             ValueType::Int => return range.fault(number(value).map(f64::trunc)),
-            ValueType::Str if !is_enum => value.is_string() || value.is_number() || value.is_boolean(),
+            ValueType::Str if !is_enum => {
+                value.is_string() || value.is_number() || value.is_boolean()
+            }
             // `dict(value)` is tried.
             ValueType::Object | ValueType::Model => value.is_object() || is_empty,
             other => return other.fault(value, range),
@@ -159,7 +185,11 @@ impl ValueType {
     /// `a number from 0 to 1`
     pub(super) fn wanted(self, range: ValueRange) -> String {
         if let ValueRange::OneOf(list) = range {
-            let form = if self == ValueType::Choices { "a list of" } else { "one of" };
+            let form = if self == ValueType::Choices {
+                "a list of"
+            } else {
+                "one of"
+            };
             return format!("{form} {}", list.replace('|', ", "));
         }
         format!("{}{range}", self.row().0)
@@ -169,7 +199,9 @@ impl ValueType {
     pub(super) fn row(self) -> (&'static str, &'static str) {
         let name = json!(self);
         let mut rows = TYPES.lines().filter_map(|line| line.split_once('\t'));
-        let row = rows.find(|(known, _)| name == *known).and_then(|(_, row)| row.split_once('\t'));
+        let row = rows
+            .find(|(known, _)| name == *known)
+            .and_then(|(_, row)| row.split_once('\t'));
         row.unwrap_or_default()
     }
 }
@@ -180,7 +212,9 @@ pub(super) fn is_flag(value: &Value) -> bool {
 }
 
 fn are_texts(value: &Value) -> bool {
-    value.as_array().is_some_and(|list| list.iter().all(Value::is_string))
+    value
+        .as_array()
+        .is_some_and(|list| list.iter().all(Value::is_string))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -207,10 +241,16 @@ impl ValueRange {
         if text.contains('|') {
             return Some(ValueRange::OneOf(text));
         }
-        let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+        let inner = text
+            .strip_prefix('(')
+            .and_then(|text| text.strip_suffix(')'));
         let (least, most) = inner.unwrap_or(text).split_once("..")?;
         let (least, most) = (least.parse().ok()?, most.parse().ok()?);
-        Some(if inner.is_some() { ValueRange::Between(least, most) } else { ValueRange::Within(least, most) })
+        Some(if inner.is_some() {
+            ValueRange::Between(least, most)
+        } else {
+            ValueRange::Within(least, most)
+        })
     }
 
     pub(super) fn holds(self, number: f64) -> bool {
@@ -221,19 +261,27 @@ impl ValueRange {
             ValueRange::Within(least, most) => number >= least && number <= most,
             ValueRange::Between(least, most) => number > least && number < most,
             ValueRange::OneOf(list) => {
-                let mut known = list.split('|').filter_map(|choice| choice.parse::<f64>().ok());
+                let mut known = list
+                    .split('|')
+                    .filter_map(|choice| choice.parse::<f64>().ok());
                 known.any(|known| (known - number).abs() < f64::EPSILON)
             }
         }
     }
 
     fn fault(self, number: Option<f64>) -> Option<ValueFault> {
-        let Some(number) = number else { return Some(ValueFault::Type) };
+        let Some(number) = number else {
+            return Some(ValueFault::Type);
+        };
         (!self.holds(number)).then_some(ValueFault::Value)
     }
 
     pub(super) fn choices(self) -> Option<Vec<&'static str>> {
-        if let ValueRange::OneOf(list) = self { Some(list.split('|').collect()) } else { None }
+        if let ValueRange::OneOf(list) = self {
+            Some(list.split('|').collect())
+        } else {
+            None
+        }
     }
 }
 

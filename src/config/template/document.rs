@@ -41,20 +41,35 @@ pub(super) struct Document {
 impl Document {
     /// Splits the header off the config. All errors in it are reported at once.
     pub(super) fn new(value: Value, origin: &Origin) -> Result<Self, Vec<Problem>> {
-        let Value::Object(mut body) = value else { return Err(vec![reading::not_an_object(origin)]) };
+        let Value::Object(mut body) = value else {
+            return Err(vec![reading::not_an_object(origin)]);
+        };
         let header = body.shift_remove("$zlaunch");
         body.shift_remove(SCHEMA_LINE);
-        let mut document = Document { body: Value::Object(body), ..Document::default() };
+        let mut document = Document {
+            body: Value::Object(body),
+            ..Document::default()
+        };
         let mut problems = Vec::new();
         let is_accelerates = document.body["deepspeed_config"].is_object()
-            && ["train_batch_size", "train_micro_batch_size_per_gpu"].iter().all(|key| document.body[key].is_null());
+            && ["train_batch_size", "train_micro_batch_size_per_gpu"]
+                .iter()
+                .all(|key| document.body[key].is_null());
         match header {
             None if document.body.get("zlaunch").is_some() => {
-                let problem = Problem::error(Rule::Template, "zlaunch's section is named `$zlaunch`");
-                problems.push(problem.at(Place::key(origin, "zlaunch")).fix(say("write \"$zlaunch\"")));
+                let problem =
+                    Problem::error(Rule::Template, "zlaunch's section is named `$zlaunch`");
+                problems.push(
+                    problem
+                        .at(Place::key(origin, "zlaunch"))
+                        .fix(say("write \"$zlaunch\"")),
+                );
             }
             None if is_accelerates => {
-                let problem = Problem::error(Rule::Template, "this is accelerate's config, not DeepSpeed's");
+                let problem = Problem::error(
+                    Rule::Template,
+                    "this is accelerate's config, not DeepSpeed's",
+                );
                 let help = "give it to accelerate launch --config_file, or name a template: --deepspeed zero2";
                 problems.push(problem.at(Place::key(origin, "deepspeed_config")).fix(help));
             }
@@ -66,10 +81,20 @@ impl Document {
             }
             Some(_) => problems.push(bad_header(origin, "$zlaunch", "an object")),
         }
-        if problems.is_empty() { Ok(document) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(document)
+        } else {
+            Err(problems)
+        }
     }
 
-    fn read_entry(&mut self, key: &str, value: Value, origin: &Origin, problems: &mut Vec<Problem>) {
+    fn read_entry(
+        &mut self,
+        key: &str,
+        value: Value,
+        origin: &Origin,
+        problems: &mut Vec<Problem>,
+    ) {
         let wanted = match (key, value) {
             ("about", Value::String(text)) => return self.about = Some(text),
             ("about.zh", Value::String(text)) => return self.about_zh = Some(text),
@@ -84,22 +109,36 @@ impl Document {
             ("needs", _) => "an object",
             _ => {
                 let known = format!("known entries: {}", HEADER.join(", "));
-                let problem = Problem::error(Rule::Template, format!("`$zlaunch` has no entry `{key}`"))
-                    .at(Place::key(origin, &format!("$zlaunch.{key}")))
-                    .fix(did_you_mean(nearest(key, HEADER.iter().copied()), &known));
+                let problem =
+                    Problem::error(Rule::Template, format!("`$zlaunch` has no entry `{key}`"))
+                        .at(Place::key(origin, &format!("$zlaunch.{key}")))
+                        .fix(did_you_mean(nearest(key, HEADER.iter().copied()), &known));
                 return problems.push(problem);
             }
         };
         problems.push(bad_header(origin, &format!("$zlaunch.{key}"), wanted));
     }
 
-    fn read_needs(&mut self, needs: Map<String, Value>, origin: &Origin, problems: &mut Vec<Problem>) {
+    fn read_needs(
+        &mut self,
+        needs: Map<String, Value>,
+        origin: &Origin,
+        problems: &mut Vec<Problem>,
+    ) {
         for (key, value) in needs {
             let text = |name: &str| value.get(name)?.as_str().map(str::to_string);
-            let when = value.get("when").and_then(Value::as_object).and_then(|when| when.iter().next());
+            let when = value
+                .get("when")
+                .and_then(Value::as_object)
+                .and_then(|when| when.iter().next());
             let when = when.map(|(key, value)| (key.clone(), value.clone()));
             match (text("why"), text("example")) {
-                (Some(why), Some(example)) => self.needs.push(RequiredKey { key, why, example, when }),
+                (Some(why), Some(example)) => self.needs.push(RequiredKey {
+                    key,
+                    why,
+                    example,
+                    when,
+                }),
                 _ => {
                     let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
                     problems.push(bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted));
@@ -108,7 +147,12 @@ impl Document {
         }
     }
 
-    fn read_env(&mut self, variables: Map<String, Value>, origin: &Origin, problems: &mut Vec<Problem>) {
+    fn read_env(
+        &mut self,
+        variables: Map<String, Value>,
+        origin: &Origin,
+        problems: &mut Vec<Problem>,
+    ) {
         for (name, value) in variables {
             let key = format!("$zlaunch.env.{name}");
             let value = match value {
@@ -122,9 +166,15 @@ impl Document {
             if !vars::is_name(&name) || value.contains('\0') {
                 problems.push(bad_header(origin, &key, "a variable that can be exported"));
             } else if !only_tunes(&name) {
-                let what = format!("a template may not set `{name}`: it is not a known tuning variable");
-                let fix = set_variable(&name, &value).remark("for one launch; remove it from the template");
-                problems.push(Problem::error(Rule::Template, what).at(Place::key(origin, &key)).fix(fix));
+                let what =
+                    format!("a template may not set `{name}`: it is not a known tuning variable");
+                let fix = set_variable(&name, &value)
+                    .remark("for one launch; remove it from the template");
+                problems.push(
+                    Problem::error(Rule::Template, what)
+                        .at(Place::key(origin, &key))
+                        .fix(fix),
+                );
             } else {
                 self.env.push((name, value));
             }
@@ -144,10 +194,22 @@ const TUNING: &str = include_str!("tuning.txt");
 
 pub fn only_tunes(name: &str) -> bool {
     let lines = |sign: &'static str| {
-        TUNING.lines().filter_map(move |line| line.strip_prefix(sign)).flat_map(str::split_whitespace)
+        TUNING
+            .lines()
+            .filter_map(move |line| line.strip_prefix(sign))
+            .flat_map(str::split_whitespace)
     };
-    let mut plain = TUNING.lines().filter(|line| !line.starts_with(['#', '-', '+'])).flat_map(str::split_whitespace);
+    let mut plain = TUNING
+        .lines()
+        .filter(|line| !line.starts_with(['#', '-', '+']))
+        .flat_map(str::split_whitespace);
     lines("+ ").any(|known| known == name)
-        || plain.any(|known| known == name || known.strip_suffix('*').is_some_and(|start| name.starts_with(start)))
-            && !name.split('_').any(|part| lines("- ").any(|word| word == part))
+        || plain.any(|known| {
+            known == name
+                || known
+                    .strip_suffix('*')
+                    .is_some_and(|start| name.starts_with(start))
+        }) && !name
+            .split('_')
+            .any(|part| lines("- ").any(|word| word == part))
 }

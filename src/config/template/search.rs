@@ -27,7 +27,10 @@ embedded! {
 
 /// Spellings of older releases and of other projects, and what they mean here.
 pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
-    include_str!("aliases.txt").lines().skip(1).filter_map(|line| line.split_once(' '))
+    include_str!("aliases.txt")
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once(' '))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +59,14 @@ pub struct Search {
 }
 
 fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
-    let folders = host.var_os("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
-    folders.filter(|path| !path.as_os_str().is_empty()).map(|path| host.absolute(&path))
+    let folders = host
+        .var_os("ZLAUNCH_TEMPLATE_DIR")
+        .map(std::env::split_paths)
+        .into_iter()
+        .flatten();
+    folders
+        .filter(|path| !path.as_os_str().is_empty())
+        .map(|path| host.absolute(&path))
 }
 
 impl Search {
@@ -66,9 +75,14 @@ impl Search {
             .into_iter()
             .map(|path| host.absolute(&path))
             .chain(of_site(host))
-            .chain(host.config_home().map(|home| home.join("zlaunch/templates")))
+            .chain(
+                host.config_home()
+                    .map(|home| home.join("zlaunch/templates")),
+            )
             .chain([PathBuf::from("/etc/zlaunch/templates")]);
-        Search { folders: folders.collect() }
+        Search {
+            folders: folders.collect(),
+        }
     }
 
     /// A site's list may name folders that are not everywhere, but one of them should be here.
@@ -79,39 +93,72 @@ impl Search {
         let first = of_site(host).next()?.display().to_string();
         let what = format!("there is no folder `{first}`, so templates come from elsewhere");
         let place = Place::variable("ZLAUNCH_TEMPLATE_DIR", first);
-        Some(Problem::warning(Rule::TemplateDir, what).at(place).fix("correct the variable, or unset it"))
+        Some(
+            Problem::warning(Rule::TemplateDir, what)
+                .at(place)
+                .fix("correct the variable, or unset it"),
+        )
     }
 
     /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
     pub(super) fn find(&self, name: &str, from: usize) -> Option<(usize, Origin)> {
         let file = format!("{name}.json");
-        let paths = self.folders.iter().map(|folder| folder.join(&file)).enumerate().skip(from);
+        let paths = self
+            .folders
+            .iter()
+            .map(|folder| folder.join(&file))
+            .enumerate()
+            .skip(from);
         let mut there = paths.filter(|(_, path)| fs::symlink_metadata(path).is_ok());
-        let is_built_in = from <= self.folders.len() && BUILT_IN.iter().any(|(built_in, _)| *built_in == name);
+        let is_built_in =
+            from <= self.folders.len() && BUILT_IN.iter().any(|(built_in, _)| *built_in == name);
         let built_in = is_built_in.then_some((self.folders.len(), Origin::BuiltIn));
-        there.next().map(|(at, path)| (at, Origin::File(path))).or(built_in)
+        there
+            .next()
+            .map(|(at, path)| (at, Origin::File(path)))
+            .or(built_in)
     }
 
     /// Like `find`, but refuses a file that any user of the machine could have written.
-    pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<(usize, Origin)>, Problem> {
+    pub(super) fn find_trusted(
+        &self,
+        name: &str,
+        from: usize,
+    ) -> Result<Option<(usize, Origin)>, Problem> {
         let found = self.find(name, from);
         // A folder that cannot be read may have the file.
         let last = found.as_ref().map_or(self.folders.len(), |(at, _)| *at);
         for folder in &self.folders[from.min(last)..last] {
             let seen = fs::symlink_metadata(folder.join(format!("{name}.json")));
-            if let Some(why) = seen.err().filter(|why| why.kind() == ErrorKind::PermissionDenied) {
-                let what = format!("`{name}` may be in a template folder that cannot be read: {why}");
+            if let Some(why) = seen
+                .err()
+                .filter(|why| why.kind() == ErrorKind::PermissionDenied)
+            {
+                let what =
+                    format!("`{name}` may be in a template folder that cannot be read: {why}");
                 let chmod = run(shell::text(&["chmod".into(), "u+rx".into(), folder.into()]));
-                return Err(Problem::error(Rule::TemplateDir, what).at(folder).fix(chmod.or("drop that folder")));
+                return Err(Problem::error(Rule::TemplateDir, what)
+                    .at(folder)
+                    .fix(chmod.or("drop that folder")));
             }
         }
         if let Some((_, Origin::File(path))) = &found {
             let mut paths = path.parent().into_iter().chain([path.as_path()]);
-            let open = paths.find(|path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0));
-            if let Some(open) = open.map(Path::to_path_buf).or_else(|| open_to_others(path, Trust::Group)) {
+            let open =
+                paths.find(|path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0));
+            if let Some(open) = open
+                .map(Path::to_path_buf)
+                .or_else(|| open_to_others(path, Trust::Group))
+            {
                 let shown = open.display();
-                let what = format!("anyone could have written the template `{name}`: everyone can write to `{shown}`");
-                let chmod = run(shell::text(&["chmod".into(), "o-w".into(), open.clone().into()]));
+                let what = format!(
+                    "anyone could have written the template `{name}`: everyone can write to `{shown}`"
+                );
+                let chmod = run(shell::text(&[
+                    "chmod".into(),
+                    "o-w".into(),
+                    open.clone().into(),
+                ]));
                 let fixes = chmod.or(give("--deepspeed", path.display()).remark("the file itself"));
                 return Err(Problem::error(Rule::Template, what).at(path).fix(fixes));
             }
@@ -123,29 +170,49 @@ impl Search {
     pub(super) fn all(&self) -> Vec<(String, Origin)> {
         let mut found = Vec::new();
         for folder in &self.folders {
-            let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+            let entries = fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .filter_map(Result::ok);
             let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
             paths.sort();
-            for path in paths.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "json")) {
-                let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| is_name(stem));
+            for path in paths
+                .into_iter()
+                .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+            {
+                let stem = path
+                    .file_stem()
+                    .and_then(|stem| stem.to_str())
+                    .filter(|stem| is_name(stem));
                 if let Some(name) = stem.map(str::to_string) {
                     found.push((name, Origin::File(path)));
                 }
             }
         }
-        found.extend(BUILT_IN.iter().map(|(name, _)| ((*name).to_string(), Origin::BuiltIn)));
+        found.extend(
+            BUILT_IN
+                .iter()
+                .map(|(name, _)| ((*name).to_string(), Origin::BuiltIn)),
+        );
         found
     }
 
     /// The folders that are there, in search order.
     pub(crate) fn in_words(&self) -> String {
         let there = self.folders.iter().filter(|folder| folder.is_dir());
-        there.map(|folder| format!("{}, ", folder.display())).collect::<String>() + "built in"
+        there
+            .map(|folder| format!("{}, ", folder.display()))
+            .collect::<String>()
+            + "built in"
     }
 
     pub fn names(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        self.all().into_iter().map(|(name, _)| name).filter(|name| seen.insert(name.clone())).collect()
+        self.all()
+            .into_iter()
+            .map(|(name, _)| name)
+            .filter(|name| seen.insert(name.clone()))
+            .collect()
     }
 
     /// True if a word names a config by its form, or is a template's name.
@@ -154,7 +221,9 @@ impl Search {
             || word == "-"
             || word.starts_with("/dev/fd/")
             || word.starts_with("/proc/self/fd/")
-            || Path::new(word).extension().is_some_and(|ending| ending == "json")
+            || Path::new(word)
+                .extension()
+                .is_some_and(|ending| ending == "json")
             || self.knows(word)
     }
 
@@ -164,16 +233,23 @@ impl Search {
     }
 
     pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
-        if is_name(name) { self.find(name, 0).map(|(_, origin)| origin) } else { None }
+        if is_name(name) {
+            self.find(name, 0).map(|(_, origin)| origin)
+        } else {
+            None
+        }
     }
 
     /// A word that is neither a template nor a file.
     pub(super) fn unknown(&self, spec: &Sourced<String>) -> Problem {
         let name = spec.value.as_str();
         let lists = "`zlaunch templates` lists all of them";
-        let refused = |what: String, fixes: Fixes| Problem::error(Rule::Template, what).at(spec).fix(fixes);
+        let refused =
+            |what: String, fixes: Fixes| Problem::error(Rule::Template, what).at(spec).fix(fixes);
         if name.is_empty() || name.starts_with('$') {
-            let what = format!("the name of the config is `{name}`: is a shell variable not set, or in single quotes?");
+            let what = format!(
+                "the name of the config is `{name}`: is a shell variable not set, or in single quotes?"
+            );
             return refused(what, give("--deepspeed", "zero3").see(lists));
         }
         let what = format!("no DeepSpeed template is named `{name}`");
@@ -182,11 +258,21 @@ impl Search {
         if let Some((stage, meant)) = stage_meant(name)
             && known.contains(&meant)
         {
-            let what = if stage > 3 { format!("{what}: ZeRO has the stages 0 to 3") } else { what };
+            let what = if stage > 3 {
+                format!("{what}: ZeRO has the stages 0 to 3")
+            } else {
+                what
+            };
             return refused(what, meant_template(&meant));
         }
-        let known = known.iter().map(String::as_str).chain(aliases().map(|(old, _)| old));
-        refused(what, nearest(name, known).map_or_else(|| lists.into(), meant_template))
+        let known = known
+            .iter()
+            .map(String::as_str)
+            .chain(aliases().map(|(old, _)| old));
+        refused(
+            what,
+            nearest(name, known).map_or_else(|| lists.into(), meant_template),
+        )
     }
 }
 
@@ -199,13 +285,22 @@ pub(super) fn is_name(word: &str) -> bool {
 /// The stage in a name such as `3`, `stage3`, `zero4` or `ZeRO-5_offload`, and the template of that stage or of stage 3.
 fn stage_meant(name: &str) -> Option<(u32, String)> {
     let name = name.to_ascii_lowercase().replace(['-', '_', ' ', '.'], "");
-    let name = name.trim_start_matches("deepspeed").trim_start_matches("ds");
-    let name = name.strip_prefix("zero").or_else(|| name.strip_prefix('z')).unwrap_or(name);
+    let name = name
+        .trim_start_matches("deepspeed")
+        .trim_start_matches("ds");
+    let name = name
+        .strip_prefix("zero")
+        .or_else(|| name.strip_prefix('z'))
+        .unwrap_or(name);
     let name = name.strip_prefix("stage").unwrap_or(name);
     let digits = name.bytes().take_while(u8::is_ascii_digit).count();
     let (stage, rest) = (name[..digits].parse::<u32>().ok()?, &name[digits..]);
     // A digit too many: `zero22`.
-    let stage = if digits > 1 { name[..1].parse().ok().filter(|first| *first <= 3)? } else { stage };
+    let stage = if digits > 1 {
+        name[..1].parse().ok().filter(|first| *first <= 3)?
+    } else {
+        stage
+    };
     let ending = match rest {
         "" | "config" => "",
         "offload" | "offloading" | "cpu" | "cpuoffload" | "offloadconfig" => "_offload",
@@ -219,5 +314,8 @@ pub(super) fn alias(old: &str) -> Option<&'static str> {
 }
 
 pub fn built_in_text(name: &str) -> &'static str {
-    BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map_or("", |(_, text)| *text)
+    BUILT_IN
+        .iter()
+        .find(|(built_in, _)| *built_in == name)
+        .map_or("", |(_, text)| *text)
 }

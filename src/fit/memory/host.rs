@@ -12,7 +12,13 @@ const OFFLOADING: u64 = 500_000_000;
 impl MemoryModel<'_> {
     /// Memory of one machine: its processes, and the larger of what loading the model and what offloading and saving it take.
     pub(super) fn host(&self) -> u64 {
-        let Workload { element, weights, reference, shape, .. } = self.workload;
+        let Workload {
+            element,
+            weights,
+            reference,
+            shape,
+            ..
+        } = self.workload;
         let ranks = self.cluster.gpus;
         let loading = match self.strategy.stage {
             // Rank 0 reads the weights and broadcasts them.
@@ -20,13 +26,27 @@ impl MemoryModel<'_> {
             _ => ranks * (weights + reference),
         };
         let offloaded = ranks * (self.offloaded_optimizer() + self.offloaded_params());
-        let process = PROCESS + if self.strategy.offloads() { OFFLOADING } else { 0 };
-        let saved = if self.strategy.saves_whole { *weights } else { 0 };
+        let process = PROCESS
+            + if self.strategy.offloads() {
+                OFFLOADING
+            } else {
+                0
+            };
+        let saved = if self.strategy.saves_whole {
+            *weights
+        } else {
+            0
+        };
         ranks * process + loading.max(offloaded + saved)
     }
 
     fn offloaded_optimizer(&self) -> u64 {
-        let Workload { trainable, element, accumulates, .. } = self.workload;
+        let Workload {
+            trainable,
+            element,
+            accumulates,
+            ..
+        } = self.workload;
         let own = self.share(*trainable);
         // DeepSpeed's optimizer for the CPU is Adam whatever the trainer asks for, and the others were seen to take no less.
         let states = 2 * FP32 * own;
@@ -43,7 +63,11 @@ impl MemoryModel<'_> {
                 pinned(element * own) + gradients + FP32 * own + states
             }
             _ => {
-                let accumulated = if *accumulates { self.pieces(*trainable, 1) / self.world_size } else { 0 };
+                let accumulated = if *accumulates {
+                    self.pieces(*trainable, 1) / self.world_size
+                } else {
+                    0
+                };
                 let staged = pinned(element * self.largest());
                 2 * pinned(FP32 * own) + pinned(element * own) + states + accumulated + staged
             }
@@ -51,12 +75,20 @@ impl MemoryModel<'_> {
     }
 
     fn offloaded_params(&self) -> u64 {
-        let Workload { params, element, weights, reference, .. } = self.workload;
+        let Workload {
+            params,
+            element,
+            weights,
+            reference,
+            ..
+        } = self.workload;
         let all = params + reference / element;
         match self.strategy.params {
             MemoryKind::Gpu => 0,
             // The buffer, and the pinned pieces it was assembled from: pinned memory is never freed.
-            MemoryKind::Host => pinned(self.share(weights + reference)) + self.pieces(all, self.world_size),
+            MemoryKind::Host => {
+                pinned(self.share(weights + reference)) + self.pieces(all, self.world_size)
+            }
             MemoryKind::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
         }
     }
@@ -64,19 +96,30 @@ impl MemoryModel<'_> {
     /// Bytes of this many parameters if each tensor is pinned separately, in `split` parts.
     fn pieces(&self, params: u64, split: u64) -> u64 {
         let Workload { shape, element, .. } = self.workload;
-        let linears = shape.linears.iter().map(|(_, inputs, outputs)| (inputs * outputs, shape.layers));
+        let linears = shape
+            .linears
+            .iter()
+            .map(|(_, inputs, outputs)| (inputs * outputs, shape.layers));
         let tensors = || linears.clone().chain([(shape.embedding, 1)]);
         let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
-        let rounded: u64 =
-            tensors().map(|(size, count)| count * split * pinned((element * size).div_ceil(split))).sum();
-        let share = u128::from(element * params) * u128::from(rounded) / (u128::from(plain.max(1)) * u128::from(split));
+        let rounded: u64 = tensors()
+            .map(|(size, count)| count * split * pinned((element * size).div_ceil(split)))
+            .sum();
+        let share = u128::from(element * params) * u128::from(rounded)
+            / (u128::from(plain.max(1)) * u128::from(split));
         u64::try_from(share).unwrap_or(u64::MAX)
     }
 
     pub(super) fn disk(&self) -> u64 {
         let ranks = self.cluster.gpus;
         let states = 4 * FP32 * self.share(self.workload.trainable);
-        let on_disk = |location, bytes| if location == MemoryKind::Disk { ranks * bytes } else { 0 };
+        let on_disk = |location, bytes| {
+            if location == MemoryKind::Disk {
+                ranks * bytes
+            } else {
+                0
+            }
+        };
         let weights = self.share(self.workload.weights + self.workload.reference);
         on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, weights)
     }
@@ -84,5 +127,9 @@ impl MemoryModel<'_> {
 
 /// torch rounds every pinned allocation up to a power of two.
 fn pinned(bytes: u64) -> u64 {
-    if bytes == 0 { 0 } else { bytes.checked_next_power_of_two().unwrap_or(bytes) }
+    if bytes == 0 {
+        0
+    } else {
+        bytes.checked_next_power_of_two().unwrap_or(bytes)
+    }
 }

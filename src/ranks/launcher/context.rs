@@ -48,7 +48,9 @@ impl Launcher {
 
 impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let option = Launcher::NAMES.iter().find(|(_, launcher)| *launcher == Some(*self));
+        let option = Launcher::NAMES
+            .iter()
+            .find(|(_, launcher)| *launcher == Some(*self));
         f.write_str(match self {
             Launcher::Existing(name) | Launcher::Prefix(name) => name,
             _ => option.map_or("", |(name, _)| name),
@@ -66,15 +68,23 @@ pub(crate) struct OutputFlags {
 impl OutputFlags {
     /// Those given as flags. A variable may be set for a whole site, and gives way.
     pub(super) fn flags(&self) -> impl Iterator<Item = &Source> {
-        let given = self.log_dir.iter().map(|folder| &folder.from).chain(&self.prefix);
+        let given = self
+            .log_dir
+            .iter()
+            .map(|folder| &folder.from)
+            .chain(&self.prefix);
         given.filter(|from| from.is_flag())
     }
 
     pub(super) fn check(&self, launcher: Launcher) -> Result<(), Problem> {
-        let (Launcher::Local, Some(from)) = (launcher, self.flags().next()) else { return Ok(()) };
+        let (Launcher::Local, Some(from)) = (launcher, self.flags().next()) else {
+            return Ok(());
+        };
         let what = "`local` does not log the ranks' output: log folders and prefixes need torchrun";
         let torchrun = give("--launcher", "torchrun").remark("where torch is installed");
-        Err(Problem::error(Rule::Launcher, what).at(from).fix(torchrun.or(drop_word(from))))
+        Err(Problem::error(Rule::Launcher, what)
+            .at(from)
+            .fix(torchrun.or(drop_word(from))))
     }
 
     /// zlaunch has the output only of ranks that it tells torchrun to start; behind `srun` or a prefix it looks again.
@@ -86,7 +96,9 @@ impl OutputFlags {
         let problems = self.flags().map(|from| {
             let what = format!("{from} has no effect: `{launcher}` starts the ranks, not zlaunch");
             let help = "let zlaunch start the ranks, or use the launcher's own option";
-            Problem::warning(Rule::OutputWithoutEffect, what).at(from).fix(help)
+            Problem::warning(Rule::OutputWithoutEffect, what)
+                .at(from)
+                .fix(help)
         });
         problems.collect()
     }
@@ -112,29 +124,47 @@ impl LaunchContext<'_> {
     /// The interpreter of the command. If it is not known, a name for the error message.
     pub(super) fn python(&self) -> OsString {
         let python = self.job.python.as_ref();
-        python.map_or_else(|| "python3".into(), |python| python.program.clone().into_os_string())
+        python.map_or_else(
+            || "python3".into(),
+            |python| python.program.clone().into_os_string(),
+        )
     }
 
     /// The interpreter runs a launcher as the launcher's console script would: without the current folder on `sys.path`.
     pub(super) fn launcher_words(&self, script: Option<&str>, module: &str) -> Vec<OsString> {
         let python = self.job.python.as_ref();
-        let version = python.and_then(Python::own_version).map(|version| Version::parse(&version));
+        let version = python
+            .and_then(Python::own_version)
+            .map(|version| Version::parse(&version));
         if version.is_some_and(|version| !version.is_before([3, 11, 0])) {
             return vec![self.python(), "-P".into(), "-m".into(), module.into()];
         }
         match python.and_then(|python| Some(python.program.parent()?.join(script?))) {
             Some(script) if script.is_file() => vec![self.python(), script.into_os_string()],
-            _ => vec![self.python(), "-c".into(), WITHOUT_FOLDER.into(), module.into()],
+            _ => vec![
+                self.python(),
+                "-c".into(),
+                WITHOUT_FOLDER.into(),
+                module.into(),
+            ],
         }
     }
 
     /// One process without a launcher, up to the trainer's arguments.
     pub(super) fn process_words(&self) -> Vec<OsString> {
         match &self.job.target {
-            Target::Script { options, path } => [&[self.python()], &options[..], from_ref(path)].concat(),
-            Target::Module { options, name } => [&[self.python()], &options[..], &["-m".into(), name.clone()]].concat(),
+            Target::Script { options, path } => {
+                [&[self.python()], &options[..], from_ref(path)].concat()
+            }
+            Target::Module { options, name } => {
+                [&[self.python()], &options[..], &["-m".into(), name.clone()]].concat()
+            }
             Target::Program(word) => {
-                vec![self.host.find_program(word).map_or_else(|| word.clone(), PathBuf::into_os_string)]
+                vec![
+                    self.host
+                        .find_program(word)
+                        .map_or_else(|| word.clone(), PathBuf::into_os_string),
+                ]
             }
         }
     }
@@ -145,8 +175,12 @@ impl LaunchContext<'_> {
         let plain = |options: &[OsString]| options.iter().all(|option| option == "-u");
         match &self.job.target {
             Target::Script { options, path } if plain(options) => vec![path.clone()],
-            Target::Module { options, name } if plain(options) => vec![module_option.into(), name.clone()],
-            _ => iter::once("--no_python".into()).chain(self.process_words()).collect(),
+            Target::Module { options, name } if plain(options) => {
+                vec![module_option.into(), name.clone()]
+            }
+            _ => iter::once("--no_python".into())
+                .chain(self.process_words())
+                .collect(),
         }
     }
 }

@@ -24,38 +24,65 @@ pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, 
 impl ExistingLauncher {
     /// A launcher without a script (`torchrun --help`) launches nothing.
     pub(crate) fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
-        let (spec, start) = SPECS.iter().find_map(|spec| Some((*spec, spec.count_program_words(command)?)))?;
+        let (spec, start) = SPECS
+            .iter()
+            .find_map(|spec| Some((*spec, spec.count_program_words(command)?)))?;
         let end = start + spec.split_flags(&command[start..]).concat().len();
         let (program, flags) = (command[..start].to_vec(), command[start..end].to_vec());
         let mut rest = &command[end..];
         if rest.first().is_some_and(|word| word == "--") {
             rest = &rest[1..];
         }
-        let (args, name) = (spec.parse(&flags), program.join(OsStr::new(" ")).to_string_lossy().into_owned());
-        let is_plain = is_python(rest.first()?) && !["module", "no_python"].iter().any(|name| args.is_given(name));
-        let second = of_python(&rest[1..]).filter(|(it, _)| is_plain && matches!(it, Target::Script { .. }));
+        let (args, name) = (
+            spec.parse(&flags),
+            program.join(OsStr::new(" ")).to_string_lossy().into_owned(),
+        );
+        let is_plain = is_python(rest.first()?)
+            && !["module", "no_python"]
+                .iter()
+                .any(|name| args.is_given(name));
+        let second =
+            of_python(&rest[1..]).filter(|(it, _)| is_plain && matches!(it, Target::Script { .. }));
         let (second_python, rest) = rest.split_at(second.map_or(0, |(_, used)| used));
         let (first, trainer_args) = rest.split_first()?;
         let (second_python, behind) = (shell::text(second_python), rest.to_vec());
-        let mut launcher =
-            ExistingLauncher { spec, name, program, args, flags, second_python, interpreter: Vec::new(), behind };
+        let mut launcher = ExistingLauncher {
+            spec,
+            name,
+            program,
+            args,
+            flags,
+            second_python,
+            interpreter: Vec::new(),
+            behind,
+        };
         let target = launcher.target(first);
         let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
         let mut owner = first;
         if !matches!(target, Target::Program(_)) {
             owner = &command[0];
-            launcher.interpreter.push(python.clone().unwrap_or_else(|| "python".into()));
-            launcher.interpreter.extend(launcher.args.is_given("module").then(|| "-m".into()));
+            launcher
+                .interpreter
+                .push(python.clone().unwrap_or_else(|| "python".into()));
+            launcher
+                .interpreter
+                .extend(launcher.args.is_given("module").then(|| "-m".into()));
         }
-        Some((launcher, ParsedCommand::new(target, trainer_args, python, Some(owner.clone()))))
+        Some((
+            launcher,
+            ParsedCommand::new(target, trainer_args, python, Some(owner.clone())),
+        ))
     }
 
     /// It may launch nothing: `torchrun --help`, `accelerate env`. What DeepSpeed's runner starts on each machine counts too:
     /// written out by hand it says in its own way who starts which ranks.
     pub(crate) fn is_one(command: &[OsString]) -> bool {
-        let Some((first, rest)) = command.split_first() else { return false };
+        let Some((first, rest)) = command.split_first() else {
+            return false;
+        };
         SPECS.iter().any(|spec| spec.named_by(command).is_some())
-            || is_python(first) && of_python(rest).is_some_and(|(it, _)| it.is_module(deepspeed::LAUNCH_MODULE))
+            || is_python(first)
+                && of_python(rest).is_some_and(|(it, _)| it.is_module(deepspeed::LAUNCH_MODULE))
     }
 
     fn target(&self, first: &OsString) -> Target {
@@ -76,17 +103,30 @@ impl ExistingLauncher {
         let (stated, ours) = (self.spec.rank_flags(&self.args, host), ours.clone());
         let is_open = |at: usize| !self.args.is_given(self.spec.rank_options[at]);
         RankFlags {
-            nproc_per_node: ours.nproc_per_node.filter(|_| !self.states_count()).or(stated.nproc_per_node),
+            nproc_per_node: ours
+                .nproc_per_node
+                .filter(|_| !self.states_count())
+                .or(stated.nproc_per_node),
             nnodes: ours.nnodes.filter(|_| is_open(1)).or(stated.nnodes),
             node_rank: ours.node_rank.filter(|_| is_open(2)).or(stated.node_rank),
-            master_addr: ours.master_addr.filter(|_| is_open(3)).or(stated.master_addr),
-            master_port: ours.master_port.filter(|_| is_open(4)).or(stated.master_port),
+            master_addr: ours
+                .master_addr
+                .filter(|_| is_open(3))
+                .or(stated.master_addr),
+            master_port: ours
+                .master_port
+                .filter(|_| is_open(4))
+                .or(stated.master_port),
         }
     }
 
     /// Weighs what it says about machines. Typed words decide, but what contradicts them is told; its variables and files
     /// must agree with all other evidence. `None`: it says nothing, or one machine that nobody typed.
-    pub(crate) fn weigh(&self, flags: &RankFlags, host: &Host) -> Option<Result<Vec<Problem>, Vec<Problem>>> {
+    pub(crate) fn weigh(
+        &self,
+        flags: &RankFlags,
+        host: &Host,
+    ) -> Option<Result<Vec<Problem>, Vec<Problem>>> {
         let [_, nnodes_option, rank_option, ..] = self.spec.rank_options;
         let stated = self.rank_flags(flags, host);
         let Some(nnodes) = stated.nnodes.clone() else {
@@ -94,23 +134,37 @@ impl ExistingLauncher {
             let is_hostfile = self.spec.launcher == deepspeed::SPEC.launcher;
             return Some(Topology::weigh(&stated, !is_hostfile, host));
         };
-        let is_typed = flags.nnodes.is_some() || self.args.is_given(nnodes_option) && nnodes.from != Source::Default;
+        let is_typed = flags.nnodes.is_some()
+            || self.args.is_given(nnodes_option) && nnodes.from != Source::Default;
         if nnodes.value == 1 && !is_typed {
             return None;
         }
         let is_numbered = stated.node_rank.is_some() || self.without_value(rank_option).is_some();
         if nnodes.value > 1 && !is_numbered && !(self.spec.numbers_machines)(&self.args, host) {
-            let what = format!("nothing says which of the {} machines this is: each would be number 0", nnodes.value);
-            let fix = give(format!("--{rank_option}"), "I").remark(format!("for `{}`, on each machine", self.name));
+            let what = format!(
+                "nothing says which of the {} machines this is: each would be number 0",
+                nnodes.value
+            );
+            let fix = give(format!("--{rank_option}"), "I")
+                .remark(format!("for `{}`, on each machine", self.name));
             // Beside a number in the command, our own would contradict it.
-            let fixes = if self.args.is_given(nnodes_option) { fix.into() } else { fix.or(alone()) };
-            return Some(Err(Problem::error(Rule::Ranks, what).at(&nnodes).fix(fixes).into()));
+            let fixes = if self.args.is_given(nnodes_option) {
+                fix.into()
+            } else {
+                fix.or(alone())
+            };
+            return Some(Err(Problem::error(Rule::Ranks, what)
+                .at(&nnodes)
+                .fix(fixes)
+                .into()));
         }
         Some(Topology::weigh(&stated, is_typed, host))
     }
 
     pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
-        let at = command.windows(self.program.len()).position(|words| words == self.program);
+        let at = command
+            .windows(self.program.len())
+            .position(|words| words == self.program);
         [&command[..at.unwrap_or(0)], &self.interpreter, &self.behind].concat()
     }
 
@@ -118,45 +172,96 @@ impl ExistingLauncher {
     /// `line`: the command without it.
     pub(crate) fn not_told(&self, job: &Topology, line: &str) -> Option<Problem> {
         let name = &self.name;
-        let ranks = job.world_size.as_ref().filter(|ranks| job.ranks_exist() && ranks.value > 1);
+        let ranks = job
+            .world_size
+            .as_ref()
+            .filter(|ranks| job.ranks_exist() && ranks.value > 1);
         let (what, place) = if let Some(ranks) = ranks {
-            (format!("this is one of {} ranks, and each would start `{name}`", ranks.value), Place::from(ranks))
+            (
+                format!(
+                    "this is one of {} ranks, and each would start `{name}`",
+                    ranks.value
+                ),
+                Place::from(ranks),
+            )
         } else {
             let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1)?;
             let machines = format!("the job has {} machines", nnodes.value);
-            (format!("{machines}, unknown to `{name}`: they would not train together"), Place::from(nnodes))
+            (
+                format!("{machines}, unknown to `{name}`: they would not train together"),
+                Place::from(nnodes),
+            )
         };
-        Some(Problem::error(Rule::Ranks, what).at(place).at(name).fix(run(line).or(alone())))
+        Some(
+            Problem::error(Rule::Ranks, what)
+                .at(place)
+                .at(name)
+                .fix(run(line).or(alone())),
+        )
     }
 
     fn states_count(&self) -> bool {
-        self.spec.count_options.iter().any(|name| self.args.is_given(name))
+        self.spec
+            .count_options
+            .iter()
+            .any(|name| self.args.is_given(name))
     }
 
     /// Our flags besides the number of processes, as text and under its own names.
-    fn other_flags(&self, flags: &RankFlags) -> impl Iterator<Item = (&'static str, Sourced<String>)> {
-        let RankFlags { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags.clone();
+    fn other_flags(
+        &self,
+        flags: &RankFlags,
+    ) -> impl Iterator<Item = (&'static str, Sourced<String>)> {
+        let RankFlags {
+            nnodes,
+            node_rank,
+            nproc_per_node: _,
+            master_addr,
+            master_port,
+        } = flags.clone();
         let text = |number: Sourced<u32>| number.map(|value| value.to_string());
         let port = master_port.map(|port| port.map(|value| value.to_string()));
         let ours = [nnodes.map(text), node_rank.map(text), master_addr, port];
-        self.spec.rank_options.into_iter().skip(1).zip(ours).filter_map(|(theirs, flag)| Some((theirs, flag?)))
+        self.spec
+            .rank_options
+            .into_iter()
+            .skip(1)
+            .zip(ours)
+            .filter_map(|(theirs, flag)| Some((theirs, flag?)))
     }
 
     /// Our flags that the command contradicts. A variable may be set for a whole site, and gives way.
     pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
         let stated = self.spec.rank_flags(&self.args, host).nproc_per_node;
-        let count =
-            flags.nproc_per_node.as_ref().filter(|asked| stated.as_ref().is_none_or(|it| it.value != asked.value));
-        let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
-        let count = count.map(|asked| asked.clone().map(|asked| asked.to_string())).zip(theirs);
-        let others = self.other_flags(flags).filter_map(|(name, asked)| Some((asked, self.args.text(name)?)));
+        let count = flags
+            .nproc_per_node
+            .as_ref()
+            .filter(|asked| stated.as_ref().is_none_or(|it| it.value != asked.value));
+        let theirs = self
+            .spec
+            .count_options
+            .iter()
+            .find_map(|name| self.args.text(name));
+        let count = count
+            .map(|asked| asked.clone().map(|asked| asked.to_string()))
+            .zip(theirs);
+        let others = self
+            .other_flags(flags)
+            .filter_map(|(name, asked)| Some((asked, self.args.text(name)?)));
         let others = others.filter(|(asked, theirs)| {
-            asked.value != theirs.value && int(&asked.value).is_none_or(|asked| int(&theirs.value) != Some(asked))
+            asked.value != theirs.value
+                && int(&asked.value).is_none_or(|asked| int(&theirs.value) != Some(asked))
         });
-        let ours = count.into_iter().chain(others).filter(|(asked, _)| asked.from.is_flag());
+        let ours = count
+            .into_iter()
+            .chain(others)
+            .filter(|(asked, _)| asked.from.is_flag());
         ours.map(|(asked, theirs)| {
             let what = "zlaunch and the command give different numbers";
-            Problem::error(Rule::Launcher, what).at(&asked).at(&theirs).fix("drop one of them")
+            Problem::error(Rule::Launcher, what)
+                .at(&asked)
+                .at(&theirs)
+                .fix("drop one of them")
         })
         .collect()
     }
@@ -166,21 +271,42 @@ impl ExistingLauncher {
         let mut problems = deepspeed::slots_problems(self.spec, &self.args, host);
         if !self.second_python.is_empty() {
             let python = &self.second_python;
-            let what = format!("`{}` starts Python itself and takes `{python}` for the script", self.name);
-            problems.push(Problem::error(Rule::Launcher, what).at(python).fix(drop_word(python)));
+            let what = format!(
+                "`{}` starts Python itself and takes `{python}` for the script",
+                self.name
+            );
+            problems.push(
+                Problem::error(Rule::Launcher, what)
+                    .at(python)
+                    .fix(drop_word(python)),
+            );
         }
         let takes_value = self.spec.options.lines().filter(|line| !is_switch(line));
-        problems.extend(takes_value.filter_map(|line| self.without_value(option_name(line))).map(|option| {
-            let what = format!("`{option}` has no value (is a variable empty?)");
-            Problem::error(Rule::Launcher, what).at(&*option).fix(give(&option, "VALUE"))
-        }));
+        problems.extend(
+            takes_value
+                .filter_map(|line| self.without_value(option_name(line)))
+                .map(|option| {
+                    let what = format!("`{option}` has no value (is a variable empty?)");
+                    Problem::error(Rule::Launcher, what)
+                        .at(&*option)
+                        .fix(give(&option, "VALUE"))
+                }),
+        );
         for flag in self.spec.unknown_flags(&self.flags) {
-            let (word, file) = (flag[0].to_string_lossy(), self.spec.modules[0].0.replace('.', "/") + ".py");
+            let (word, file) = (
+                flag[0].to_string_lossy(),
+                self.spec.modules[0].0.replace('.', "/") + ".py",
+            );
             let given = word.split('=').next().unwrap_or_default();
             let name = given.trim_start_matches('-').replace('-', "_");
             // Another release may have it.
-            let source = job.installed_file(&file).and_then(|file| reading::text_if_any(&file));
-            if source.as_ref().is_some_and(|text| text.contains(&format!("{given}\""))) {
+            let source = job
+                .installed_file(&file)
+                .and_then(|file| reading::text_if_any(&file));
+            if source
+                .as_ref()
+                .is_some_and(|text| text.contains(&format!("{given}\"")))
+            {
                 continue;
             }
             let near = nearest(&name, self.spec.options.lines().map(option_name));
@@ -190,7 +316,11 @@ impl ExistingLauncher {
                 None => drop_word(shell::text(flag)),
             };
             let problem = Problem::error(Rule::Launcher, what).at(&*word).fix(fix);
-            problems.push(if near.is_some() || source.is_some() { problem } else { problem.into_warning() });
+            problems.push(if near.is_some() || source.is_some() {
+                problem
+            } else {
+                problem.into_warning()
+            });
         }
         problems
     }
@@ -199,12 +329,17 @@ impl ExistingLauncher {
     fn without_value(&self, name: &str) -> Option<String> {
         let [nproc, nnodes, rank, _, port] = self.spec.rank_options;
         let (option, values) = self.args.list(name)?;
-        (values.is_empty() || values == [""] && [nproc, nnodes, rank, port].contains(&name)).then_some(option)
+        (values.is_empty() || values == [""] && [nproc, nnodes, rank, port].contains(&name))
+            .then_some(option)
     }
 
     /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in
     /// place.
-    pub(crate) fn argv(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Vec<OsString> {
+    pub(crate) fn argv(
+        &self,
+        context: &LaunchContext<'_>,
+        config: Option<&OsStr>,
+    ) -> Vec<OsString> {
         let job = context.job;
         // A front end behind a console script needs the interpreter of that script.
         let mut words = if job.rewritten && job.python.is_some() {
@@ -214,10 +349,16 @@ impl ExistingLauncher {
             let first = path.map_or_else(|| self.program[0].clone(), PathBuf::into_os_string);
             [&[first], &self.program[1..]].concat()
         };
-        let (to_launcher, to_script) = if self.is_given_config(job) { (config, None) } else { (None, config) };
+        let (to_launcher, to_script) = if self.is_given_config(job) {
+            (config, None)
+        } else {
+            (None, config)
+        };
         let mut flags = self.flags.clone();
         if let Some(config) = to_launcher {
-            let in_file = self.run_file(job, Path::new(config), context.host).is_some();
+            let in_file = self
+                .run_file(job, Path::new(config), context.host)
+                .is_some();
             let option = if in_file { RUN_FILE } else { CONFIG };
             if self.args.is_given(option) {
                 flags = self.args.with(option, config);
@@ -241,17 +382,29 @@ impl ExistingLauncher {
     }
 
     fn open_flags(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
-        let LaunchContext { flags, topology, .. } = context;
+        let LaunchContext {
+            flags, topology, ..
+        } = context;
         let nproc = topology.nproc_per_node.as_ref().map(|nproc| nproc.value);
         let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-        let asked = if self.states_count() { None } else { flags.nproc_per_node.as_ref() };
+        let asked = if self.states_count() {
+            None
+        } else {
+            flags.nproc_per_node.as_ref()
+        };
         let count = asked.map(|asked| match (self.spec.count_meaning, nproc) {
             (CountMeaning::PerNodeOrWord, _) | (_, None) => asked.value.to_string(),
             (CountMeaning::PerNode, Some(nproc)) => nproc.to_string(),
-            (CountMeaning::Total, Some(nproc)) => (u64::from(nproc) * u64::from(nnodes)).to_string(),
+            (CountMeaning::Total, Some(nproc)) => {
+                (u64::from(nproc) * u64::from(nnodes)).to_string()
+            }
         });
-        let others = self.other_flags(flags).map(|(theirs, flag)| (theirs, Some(flag.value)));
-        let all = [(self.spec.rank_options[0], count)].into_iter().chain(others);
+        let others = self
+            .other_flags(flags)
+            .map(|(theirs, flag)| (theirs, Some(flag.value)));
+        let all = [(self.spec.rank_options[0], count)]
+            .into_iter()
+            .chain(others);
         option_words(all.filter(|(theirs, _)| !self.args.is_given(theirs))).collect()
     }
 }

@@ -29,10 +29,15 @@ pub(crate) struct LocalRanks {
 
 impl LocalRanks {
     pub(crate) fn new(topology: &Topology, host: &Host) -> Self {
-        let seconds = host.nonempty_var(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
+        let seconds = host
+            .nonempty_var(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT)
+            .and_then(|text| text.trim().parse().ok());
         let grace = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         LocalRanks {
-            count: topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value),
+            count: topology
+                .nproc_per_node
+                .as_ref()
+                .map_or(1, |nproc| nproc.value),
             grace: grace.unwrap_or(DEFAULT_GRACE),
         }
     }
@@ -40,15 +45,23 @@ impl LocalRanks {
 
 /// Several machines need the rendezvous of torchrun.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
-    let Some(nnodes) = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) else { return Ok(()) };
-    let what = format!("`local` only starts the ranks of one machine; {} machines need torchrun", nnodes.value);
+    let Some(nnodes) = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) else {
+        return Ok(());
+    };
+    let what = format!(
+        "`local` only starts the ranks of one machine; {} machines need torchrun",
+        nnodes.value
+    );
     let problem = Problem::error(Rule::Launcher, what).at(asked).at(nnodes);
     Err(problem.fix(give("--launcher", "torchrun").remark("once on each machine")))
 }
 
 pub(super) fn is_needed(job: &Job, topology: &Topology) -> bool {
     topology.is_one_machine()
-        && job.python.as_ref().is_some_and(|python| python.lacks("torch/distributed/run.py", "torch"))
+        && job
+            .python
+            .as_ref()
+            .is_some_and(|python| python.lacks("torch/distributed/run.py", "torch"))
 }
 
 /// Python is unbuffered, as under torchrun: otherwise a rank that is killed loses its last lines.

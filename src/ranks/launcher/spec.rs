@@ -10,7 +10,13 @@ use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
 
-pub(super) const RANK_OPTIONS: [&str; 5] = ["nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"];
+pub(super) const RANK_OPTIONS: [&str; 5] = [
+    "nproc-per-node",
+    "nnodes",
+    "node-rank",
+    "master-addr",
+    "master-port",
+];
 
 pub(crate) struct LauncherSpec {
     pub(crate) launcher: Launcher,
@@ -69,17 +75,31 @@ impl LauncherSpec {
     pub(super) fn named_by(&self, command: &[OsString]) -> Option<(usize, Option<&'static str>)> {
         let first = command.first()?;
         if !is_python(first) {
-            let (_, sub_command) = self.programs.iter().find(|(program, _)| *program == base_name(first))?;
+            let (_, sub_command) = self
+                .programs
+                .iter()
+                .find(|(program, _)| *program == base_name(first))?;
             return Some((1, *sub_command));
         }
         let (target, used) = of_python(&command[1..])?;
-        let program = self.programs.iter().find(|(program, _)| target.is_console(program));
-        let (_, sub_command) = program.or_else(|| self.modules.iter().find(|(module, _)| target.is_module(module)))?;
+        let program = self
+            .programs
+            .iter()
+            .find(|(program, _)| target.is_console(program));
+        let (_, sub_command) = program.or_else(|| {
+            self.modules
+                .iter()
+                .find(|(module, _)| target.is_module(module))
+        })?;
         Some((used + 1, *sub_command))
     }
 
     pub(super) fn words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
-        let script = self.programs.iter().find(|(_, sub_command)| sub_command.is_none()).map(|(script, _)| *script);
+        let script = self
+            .programs
+            .iter()
+            .find(|(_, sub_command)| sub_command.is_none())
+            .map(|(script, _)| *script);
         context.launcher_words(script, self.modules[0].0)
     }
 
@@ -87,17 +107,37 @@ impl LauncherSpec {
         // `-i VALUE` and `-iVALUE` mean `--include VALUE`.
         let long = flags.iter().flat_map(|flag| {
             let text = flag.to_str().unwrap_or_default();
-            match self.short_options.iter().find(|(short, _)| text.starts_with(short)) {
+            match self
+                .short_options
+                .iter()
+                .find(|(short, _)| text.starts_with(short))
+            {
                 Some((short, name)) if text.len() > short.len() => {
-                    vec![format!("--{name}").into(), OsString::from(&text[short.len()..])]
+                    vec![
+                        format!("--{name}").into(),
+                        OsString::from(&text[short.len()..]),
+                    ]
                 }
                 Some((_, name)) => vec![format!("--{name}").into()],
                 None => vec![flag.clone()],
             }
         });
         let lines = self.options.lines();
-        let fields = lines.map(|line| (option_name(line), if is_switch(line) { Nargs::Nothing } else { Nargs::One }));
-        Args::read(long.collect(), &fields.collect::<Vec<_>>(), OptionList::Known(&[Table(self.options)]))
+        let fields = lines.map(|line| {
+            (
+                option_name(line),
+                if is_switch(line) {
+                    Nargs::Nothing
+                } else {
+                    Nargs::One
+                },
+            )
+        });
+        Args::read(
+            long.collect(),
+            &fields.collect::<Vec<_>>(),
+            OptionList::Known(&[Table(self.options)]),
+        )
     }
 
     pub(super) fn rank_flags(&self, args: &Args, host: &Host) -> RankFlags {
@@ -118,7 +158,11 @@ impl LauncherSpec {
             && word.starts_with(['-', '$'])
             && word != "--"
         {
-            let count = if self.takes_value(word, words.get(1)) { words.len().min(2) } else { 1 };
+            let count = if self.takes_value(word, words.get(1)) {
+                words.len().min(2)
+            } else {
+                1
+            };
             let (flag, rest) = words.split_at(count);
             flags.push(flag);
             words = rest;
@@ -127,18 +171,45 @@ impl LauncherSpec {
     }
 
     /// The flags that it does not have, each with its value.
-    pub(super) fn unknown_flags<'w>(&self, words: &'w [OsString]) -> impl Iterator<Item = &'w [OsString]> {
-        self.split_flags(words).into_iter().filter(|flag| !flag[0].to_str().is_some_and(|word| self.has_flag(word)))
+    pub(super) fn unknown_flags<'w>(
+        &self,
+        words: &'w [OsString],
+    ) -> impl Iterator<Item = &'w [OsString]> {
+        self.split_flags(words)
+            .into_iter()
+            .filter(|flag| !flag[0].to_str().is_some_and(|word| self.has_flag(word)))
     }
 
     fn has_flag(&self, word: &str) -> bool {
-        let Some(name) = word.split('=').next().unwrap_or_default().strip_prefix("--") else {
-            return word.starts_with('$') || self.short_options.iter().any(|(short, _)| word.starts_with(short));
+        let Some(name) = word
+            .split('=')
+            .next()
+            .unwrap_or_default()
+            .strip_prefix("--")
+        else {
+            return word.starts_with('$')
+                || self
+                    .short_options
+                    .iter()
+                    .any(|(short, _)| word.starts_with(short));
         };
         // DeepSpeed's runner takes no dashes inside a name, and accelerate no abbreviations.
-        let name = name.replace('-', if self.launcher == Launcher::Deepspeed { "-" } else { "_" });
+        let name = name.replace(
+            '-',
+            if self.launcher == Launcher::Deepspeed {
+                "-"
+            } else {
+                "_"
+            },
+        );
         let is_whole = self.launcher == Launcher::Existing("accelerate");
-        self.options.lines().any(|line| if is_whole { option_name(line) == name } else { line.starts_with(&name) })
+        self.options.lines().any(|line| {
+            if is_whole {
+                option_name(line) == name
+            } else {
+                line.starts_with(&name)
+            }
+        })
     }
 
     fn takes_value(&self, word: &str, next: Option<&OsString>) -> bool {
@@ -154,7 +225,8 @@ impl LauncherSpec {
         match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
             Some(line) => !is_switch(line) && next.is_none_or(|next| is_value(next)),
             // An option of another version. A script after it is more likely the script than a value.
-            None => next.is_some_and(|next| !is_script(next) && !next.as_encoded_bytes().starts_with(b"-")),
+            None => next
+                .is_some_and(|next| !is_script(next) && !next.as_encoded_bytes().starts_with(b"-")),
         }
     }
 }
@@ -172,7 +244,9 @@ pub(super) fn count<T: TryFrom<i64>>(args: &Args, name: &str) -> Option<Sourced<
 pub(super) fn option_words<V: Into<OsString>>(
     options: impl IntoIterator<Item = (&'static str, Option<V>)>,
 ) -> impl Iterator<Item = OsString> {
-    let given = options.into_iter().filter_map(|(name, value)| Some([format!("--{name}").into(), value?.into()]));
+    let given = options
+        .into_iter()
+        .filter_map(|(name, value)| Some([format!("--{name}").into(), value?.into()]));
     given.flatten()
 }
 

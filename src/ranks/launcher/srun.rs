@@ -38,29 +38,44 @@ impl<'a> SrunPrefix<'a> {
             return None;
         }
         let mut at = 0;
-        while let Some(word) = rest.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+        while let Some(word) = rest
+            .get(at)
+            .and_then(|word| word.to_str())
+            .filter(|word| word.starts_with('-'))
+        {
             at += if takes_next(word) { 2 } else { 1 };
         }
         let (flags, command) = rest.split_at(at.min(rest.len()));
-        let several = command.iter().any(|word| word == ":") || flags.iter().any(|flag| flag == "--multi-prog");
+        let several = command.iter().any(|word| word == ":")
+            || flags.iter().any(|flag| flag == "--multi-prog");
         (!command.is_empty() && !several).then_some(SrunPrefix { flags, command })
     }
 
     /// Inside a step, a second one would wait for ever for the first, unless they share the machines.
     pub(crate) fn check(&self, host: &Host) -> Result<(), Problem> {
-        let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.nonempty_var("SLURM_OVERLAP").is_some();
+        let shares = self.flags.iter().any(|flag| flag == "--overlap")
+            || host.nonempty_var("SLURM_OVERLAP").is_some();
         if !in_step(host) || shares {
             return Ok(());
         }
-        let problem = Problem::error(Rule::Launcher, "`srun` inside a step waits for that step to end");
+        let problem = Problem::error(
+            Rule::Launcher,
+            "`srun` inside a step waits for that step to end",
+        );
         let drop = drop_word("`srun`").remark("zlaunch works out its place itself");
-        Err(problem.at(Place::bare_variable("SLURM_STEP_ID")).fix(drop.or(run("srun --overlap"))))
+        Err(problem
+            .at(Place::bare_variable("SLURM_STEP_ID"))
+            .fix(drop.or(run("srun --overlap"))))
     }
 }
 
 fn takes_next(word: &str) -> bool {
     match word.strip_prefix("--") {
-        Some(long) => !long.is_empty() && !long.contains('=') && !SWITCHES.split(' ').any(|switch| switch == long),
+        Some(long) => {
+            !long.is_empty()
+                && !long.contains('=')
+                && !SWITCHES.split(' ').any(|switch| switch == long)
+        }
         // `-N 2`, but not `-N2` or `-lu`.
         None => word.len() == 2 && !SHORT_SWITCHES.contains(&word.as_bytes()[1]),
     }
@@ -77,13 +92,25 @@ pub(crate) fn argv(
 ) -> Result<Vec<OsString>, Problem> {
     let Some(program) = host.find_program(OsStr::new(PROGRAM)) else {
         let what = "the job has several machines, but `srun`, which reaches them, is not on PATH";
-        let fix = run("srun --ntasks-per-node=1 zlaunch …").remark("from a shell that has srun, outside the container");
-        return Err(Problem::error(Rule::Launcher, what).fix(fix).status(NOT_FOUND));
+        let fix = run("srun --ntasks-per-node=1 zlaunch …")
+            .remark("from a shell that has srun, outside the container");
+        return Err(Problem::error(Rule::Launcher, what)
+            .fix(fix)
+            .status(NOT_FOUND));
     };
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());
     let command = prefix.map_or(command, |prefix| prefix.command);
     let zlaunch = host::this_program().into_os_string();
-    Ok([&[program.into_os_string()], &flags[..], extra, &[zlaunch], options, &["--".into()], command].concat())
+    Ok([
+        &[program.into_os_string()],
+        &flags[..],
+        extra,
+        &[zlaunch],
+        options,
+        &["--".into()],
+        command,
+    ]
+    .concat())
 }
 
 fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
@@ -92,10 +119,20 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
         Role::Shell { groups } if *groups > 1 => vec![format!("--het-group=0-{}", groups - 1)],
         _ => {
             let machines = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-            vec![format!("--nodes={machines}"), format!("--ntasks={machines}")]
+            vec![
+                format!("--nodes={machines}"),
+                format!("--ntasks={machines}"),
+            ]
         }
     };
-    flags.extend(["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"].map(str::to_string));
+    flags.extend(
+        [
+            "--ntasks-per-node=1",
+            "--kill-on-bad-exit=1",
+            "--export=ALL",
+        ]
+        .map(str::to_string),
+    );
     flags.extend(gpus_of_all_tasks(host));
     flags.into_iter().map(OsString::from).collect()
 }
@@ -104,13 +141,27 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
 pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     let tasks = several_tasks(host)?;
     // `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
-    let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK).unwrap_or_default().split(',');
-    let in_list = parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok());
-    let each = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus).or(in_list)?;
+    let mut parts = host
+        .nonempty_var(vars::SLURM_TRES_PER_TASK)
+        .unwrap_or_default()
+        .split(',');
+    let in_list = parts.find_map(|part| {
+        part.strip_prefix("gres/gpu")?
+            .rsplit(['=', ':'])
+            .next()?
+            .parse()
+            .ok()
+    });
+    let each = host
+        .nonempty_var(vars::SLURM_GPUS_PER_TASK)
+        .and_then(requested_gpus)
+        .or(in_list)?;
     if let [(tasks, _)] = tasks[..] {
         return Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?));
     }
-    let all = tasks.iter().try_fold(0_u32, |sum, (tasks, machines)| sum.checked_add(tasks.checked_mul(*machines)?))?;
+    let all = tasks.iter().try_fold(0_u32, |sum, (tasks, machines)| {
+        sum.checked_add(tasks.checked_mul(*machines)?)
+    })?;
     Some(format!("--gpus={}", all.checked_mul(each)?))
 }
 
@@ -124,5 +175,9 @@ pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
     if several_tasks(host).is_none() {
         return Vec::new();
     }
-    PER_TASK.split(' ').filter(|name| host.var_os(name).is_some()).map(str::to_string).collect()
+    PER_TASK
+        .split(' ')
+        .filter(|name| host.var_os(name).is_some())
+        .map(str::to_string)
+        .collect()
 }

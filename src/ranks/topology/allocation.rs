@@ -31,8 +31,15 @@ impl Allocation {
         node_rank: impl Into<Option<Sourced<u32>>>,
         master_addr: Option<Sourced<String>>,
     ) -> Self {
-        let (node_rank, master_port) = (node_rank.into(), Some(Sourced::new(23456, Source::Default)));
-        Allocation { nnodes, node_rank, master_addr, master_port, ..Allocation::default() }
+        let (node_rank, master_port) =
+            (node_rank.into(), Some(Sourced::new(23456, Source::Default)));
+        Allocation {
+            nnodes,
+            node_rank,
+            master_addr,
+            master_port,
+            ..Allocation::default()
+        }
     }
 }
 

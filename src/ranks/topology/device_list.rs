@@ -30,12 +30,21 @@ impl DeviceFault {
         };
         match self {
             DeviceFault::Repeated(name) => format!("`{name}` is in the list twice: {left}"),
-            DeviceFault::NotADevice(name) => format!("`{name}` is not a GPU, and the list ends there: {left}"),
-            DeviceFault::NotThere(name, 1) => format!("there is no GPU {name} (the machine has one, GPU 0): {left}"),
-            DeviceFault::NotThere(name, count) => {
-                format!("there is no GPU {name} (the machine has {count}, from 0 to {}): {left}", count - 1)
+            DeviceFault::NotADevice(name) => {
+                format!("`{name}` is not a GPU, and the list ends there: {left}")
             }
-            DeviceFault::MoreThanANumber(name) => format!("only the number at the start of `{name}` counts"),
+            DeviceFault::NotThere(name, 1) => {
+                format!("there is no GPU {name} (the machine has one, GPU 0): {left}")
+            }
+            DeviceFault::NotThere(name, count) => {
+                format!(
+                    "there is no GPU {name} (the machine has {count}, from 0 to {}): {left}",
+                    count - 1
+                )
+            }
+            DeviceFault::MoreThanANumber(name) => {
+                format!("only the number at the start of `{name}` counts")
+            }
         }
     }
 
@@ -44,10 +53,13 @@ impl DeviceFault {
         match self {
             DeviceFault::Repeated(_) => export("0,1").remark("each GPU once"),
             DeviceFault::NotThere(_, count) => {
-                let all: Vec<String> = (0..(*count).min(8)).map(|number| number.to_string()).collect();
+                let all: Vec<String> = (0..(*count).min(8))
+                    .map(|number| number.to_string())
+                    .collect();
                 export(&all.join(","))
             }
-            _ => export("0,1").remark("comma-separated numbers, or GPU-… as `nvidia-smi -L` prints them"),
+            _ => export("0,1")
+                .remark("comma-separated numbers, or GPU-… as `nvidia-smi -L` prints them"),
         }
     }
 }
@@ -61,7 +73,10 @@ impl DeviceList {
             vars::CUDA_VISIBLE_DEVICES => Self::judged(list, gpus.filter(|count| *count > 0)),
             vars::HIP_VISIBLE_DEVICES => Self::judged(list, None),
             // Other runtimes have rules of their own.
-            _ => DeviceList { names: plain(list), fault: None },
+            _ => DeviceList {
+                names: plain(list),
+                fault: None,
+            },
         }
     }
 
@@ -74,11 +89,16 @@ impl DeviceList {
         for entry in list.split(',') {
             // A number that ends the list, nothing at all, or the word for none.
             let ends = entry.trim().is_empty() || entry.trim().starts_with('-');
-            if ends || names.is_empty() && NONE.contains(&list.trim().to_ascii_lowercase().as_str()) {
+            if ends || names.is_empty() && NONE.contains(&list.trim().to_ascii_lowercase().as_str())
+            {
                 break;
             }
             let number = number(entry.trim()).map(|number| number.to_string());
-            let Some(name) = (if by_id { is_id(entry).then(|| entry.to_string()) } else { number }) else {
+            let Some(name) = (if by_id {
+                is_id(entry).then(|| entry.to_string())
+            } else {
+                number
+            }) else {
                 fault = Some(DeviceFault::NotADevice(entry.trim().to_string()));
                 break;
             };
@@ -89,9 +109,13 @@ impl DeviceList {
                 break;
             }
             if names.contains(&name) {
-                return DeviceList { names: Vec::new(), fault: Some(DeviceFault::Repeated(name)) };
+                return DeviceList {
+                    names: Vec::new(),
+                    fault: Some(DeviceFault::Repeated(name)),
+                };
             }
-            if !by_id && entry.trim().trim_start_matches(['+', '0']) != name.trim_start_matches('0') {
+            if !by_id && entry.trim().trim_start_matches(['+', '0']) != name.trim_start_matches('0')
+            {
                 fault = fault.or(Some(DeviceFault::MoreThanANumber(entry.trim().to_string())));
             }
             names.push(name);
@@ -103,12 +127,17 @@ impl DeviceList {
 /// The number that a word starts with, as `strtoul` reads it.
 fn number(word: &str) -> Option<u32> {
     let word = word.strip_prefix('+').unwrap_or(word);
-    word[..word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len())].parse().ok()
+    word[..word
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(word.len())]
+        .parse()
+        .ok()
 }
 
 /// The names up to the first that is not a device.
 fn plain(list: &str) -> Vec<String> {
     let entries = list.split(',').map(str::trim);
-    let devices = entries.take_while(|entry| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles");
+    let devices = entries
+        .take_while(|entry| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles");
     devices.map(str::to_string).collect()
 }

@@ -34,7 +34,8 @@ const WITH_CODE: &[(&str, Detect)] = &[
 
 /// What every engine says whose variables are there.
 pub(super) fn answers(host: &Host) -> impl Iterator<Item = (Block, Answer)> {
-    let present = table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
+    let present =
+        table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
     present.map(|block| {
         let detect = match WITH_CODE.iter().find(|(name, _)| *name == block.name()) {
             Some((_, detect)) => *detect,

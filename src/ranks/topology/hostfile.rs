@@ -32,16 +32,30 @@ impl HostFlags {
 
     /// As the user typed them, without those given by variables.
     pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
-        let file = self.hostfile.iter().map(|sourced| (&sourced.from, sourced.from.with(sourced.value.display())));
-        let filters = self.include.iter().chain(&self.exclude).map(|sourced| (&sourced.from, sourced.spelling()));
-        file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
+        let file = self
+            .hostfile
+            .iter()
+            .map(|sourced| (&sourced.from, sourced.from.with(sourced.value.display())));
+        let filters = self
+            .include
+            .iter()
+            .chain(&self.exclude)
+            .map(|sourced| (&sourced.from, sourced.spelling()));
+        file.chain(filters)
+            .filter(|(from, _)| from.is_flag())
+            .map(|(_, place)| place)
     }
 
     pub(super) fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
-                let problem = Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
-                Err(problem.at(include).at(exclude).fix("drop one of them").into())
+                let problem =
+                    Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
+                Err(problem
+                    .at(include)
+                    .at(exclude)
+                    .fix("drop one of them")
+                    .into())
             }
             (Some(filter), None) => pool.filtered(filter, true),
             (None, Some(filter)) => pool.filtered(filter, false),
@@ -53,11 +67,17 @@ impl HostFlags {
 impl ResourcePool {
     /// Only what the filter names, or everything else. A machine without a list of GPUs means all of them.
     pub fn filtered(&self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
-        let pool: BTreeMap<&str, &Vec<String>> = self.0.iter().map(|(host, slots)| (host.as_str(), slots)).collect();
+        let pool: BTreeMap<&str, &Vec<String>> = self
+            .0
+            .iter()
+            .map(|(host, slots)| (host.as_str(), slots))
+            .collect();
         let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
         let mut problems = Vec::new();
         for item in filter.value.split('@') {
-            let (name, slots) = item.split_once(':').map_or((item, None), |(name, slots)| (name, Some(slots)));
+            let (name, slots) = item
+                .split_once(':')
+                .map_or((item, None), |(name, slots)| (name, Some(slots)));
             let name = name.trim();
             match (pool.get(name), slots) {
                 (None, _) => problems.push(self.no_such_machine(filter, name)),
@@ -79,7 +99,10 @@ impl ResourcePool {
         }
         left.retain(|(_, slots)| !slots.is_empty());
         if left.is_empty() {
-            return Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter).fix("keep at least one").into());
+            return Err(Problem::error(Rule::Hosts, "no GPU is left")
+                .at(filter)
+                .fix("keep at least one")
+                .into());
         }
         Ok(ResourcePool(left))
     }
@@ -93,7 +116,9 @@ impl ResourcePool {
             }
             None => say(format!("one of {}", known.join(", "))),
         };
-        Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter).fix(help)
+        Problem::error(Rule::Hosts, format!("there is no machine `{name}`"))
+            .at(filter)
+            .fix(help)
     }
 }
 
@@ -106,39 +131,76 @@ pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
             continue;
         }
         let mut problem = |what: String, help: &str| {
-            problems.push(Problem::error(Rule::Hosts, what).at(Place::line(file, (number, 1))).fix(help));
+            problems.push(
+                Problem::error(Rule::Hosts, what)
+                    .at(Place::line(file, (number, 1)))
+                    .fix(help),
+            );
         };
         match parse_line(line) {
             None => {
                 let (name, rest) = line.split_once([' ', '\t', ':']).unwrap_or((line, ""));
                 let digits = rest.trim_matches(|c: char| !c.is_ascii_digit());
-                let number = if digits.parse::<u32>().is_ok() { digits } else { "N" };
-                problem(format!("`{line}` is not of the form `host slots=N`"), &format!("{name} slots={number}"));
+                let number = if digits.parse::<u32>().is_ok() {
+                    digits
+                } else {
+                    "N"
+                };
+                problem(
+                    format!("`{line}` is not of the form `host slots=N`"),
+                    &format!("{name} slots={number}"),
+                );
             }
             Some((name, _)) if !known.insert(name) => {
-                problem(format!("`{name}` is in the hostfile twice"), "put all its slots on one line");
+                problem(
+                    format!("`{name}` is in the hostfile twice"),
+                    "put all its slots on one line",
+                );
             }
             Some((name, slots)) => {
-                pool.push((name.to_string(), (0..slots).map(|slot| slot.to_string()).collect()));
+                pool.push((
+                    name.to_string(),
+                    (0..slots).map(|slot| slot.to_string()).collect(),
+                ));
             }
         }
     }
     if pool.is_empty() && problems.is_empty() {
-        problems.push(Problem::error(Rule::Hosts, "the hostfile names no machine").at(file).fix("node01 slots=8"));
+        problems.push(
+            Problem::error(Rule::Hosts, "the hostfile names no machine")
+                .at(file)
+                .fix("node01 slots=8"),
+        );
     }
     check(problems).map(|()| ResourcePool(pool))
 }
 
 fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
-    let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
-    let problem = Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`")).at(filter);
-    problem.fix(have + if slot.contains('-') { "; write a range such as 0-3 as 0,1,2,3" } else { "" })
+    let have = if have.is_empty() {
+        "no GPU is visible".to_string()
+    } else {
+        format!("it has {}", have.join(","))
+    };
+    let problem =
+        Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`")).at(filter);
+    problem.fix(
+        have + if slot.contains('-') {
+            "; write a range such as 0-3 as 0,1,2,3"
+        } else {
+            ""
+        },
+    )
 }
 
 fn parse_line(line: &str) -> Option<(&str, u32)> {
     let (name, rest) = line.split_once(char::is_whitespace)?;
     let digits = rest.trim_start().strip_prefix("slots=")?;
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    let slots = digits[..end].parse::<u32>().ok().filter(|slots| (1..=1024).contains(slots))?;
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
+    let slots = digits[..end]
+        .parse::<u32>()
+        .ok()
+        .filter(|slots| (1..=1024).contains(slots))?;
     Some((name, slots))
 }

@@ -22,14 +22,20 @@ pub struct RankFlags {
 impl RankFlags {
     /// Variables say what the flags leave open.
     pub(super) fn or_variables(&self, host: &Host) -> Result<Self, Problem> {
-        fn or<T>(flag: Option<T>, variable: Result<Option<T>, Problem>) -> Result<Option<T>, Problem> {
+        fn or<T>(
+            flag: Option<T>,
+            variable: Result<Option<T>, Problem>,
+        ) -> Result<Option<T>, Problem> {
             flag.map_or(variable, |flag| Ok(Some(flag)))
         }
         let flags = self.clone();
         Ok(RankFlags {
             nnodes: or(flags.nnodes, machines(&NNODES, host))?,
             node_rank: or(flags.node_rank, first_number(&NODE_RANK, 0, host))?,
-            nproc_per_node: or(flags.nproc_per_node, first_text(&NPROC_PER_NODE, host).map(processes).transpose())?,
+            nproc_per_node: or(
+                flags.nproc_per_node,
+                first_text(&NPROC_PER_NODE, host).map(processes).transpose(),
+            )?,
             master_addr: flags.master_addr.or_else(|| first_text(&MASTER_ADDR, host)),
             master_port: or(flags.master_port, first_number(&MASTER_PORT, 1, host))?,
         })
@@ -51,7 +57,13 @@ impl FromStr for Processes {
         match text {
             "auto" | "gpu" => Ok(Processes::Gpus),
             "cpu" => Ok(Processes::Cpus),
-            _ => text.trim().parse().ok().filter(|count| *count > 0).map(Processes::Count).ok_or(()),
+            _ => text
+                .trim()
+                .parse()
+                .ok()
+                .filter(|count| *count > 0)
+                .map(Processes::Count)
+                .ok_or(()),
         }
     }
 }
@@ -77,11 +89,17 @@ pub(super) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_P
 pub(super) const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE];
 
 /// torchrun sets these for each rank, and no engine does.
-pub(super) const STARTED_BY_TORCHRUN: [&str; 3] = [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID];
+pub(super) const STARTED_BY_TORCHRUN: [&str; 3] = [
+    vars::LOCAL_WORLD_SIZE,
+    vars::GROUP_RANK,
+    vars::TORCHELASTIC_RUN_ID,
+];
 
 /// The machines of so many ranks, if each has `local` of them.
 pub(super) fn machines_of(world: u64, local: u64) -> Option<u32> {
-    let machines = world.checked_div(local).filter(|machines| machines * local == world)?;
+    let machines = world
+        .checked_div(local)
+        .filter(|machines| machines * local == world)?;
     u32::try_from(machines).ok()
 }
 
@@ -94,7 +112,8 @@ pub(super) fn any_is_set(names: &[&str], host: &Host) -> bool {
 }
 
 pub(crate) fn text(name: &str, host: &Host) -> Option<Sourced<String>> {
-    host.nonempty_var(name).map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
+    host.nonempty_var(name)
+        .map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
 }
 
 pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>> {
@@ -102,7 +121,11 @@ pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>>
 }
 
 pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
 }
 
 pub(super) trait Number: FromStr + PartialOrd + Display + Copy {}
@@ -112,30 +135,54 @@ impl<T: FromStr + PartialOrd + Display + Copy> Number for T {}
 pub(super) fn parsed<T: Number>(text: Sourced<String>, least: T) -> Result<Sourced<T>, Problem> {
     match text.value.trim().parse::<T>() {
         Ok(value) if value >= least => Ok(Sourced::new(value, text.from)),
-        _ => Err(not_a_number(&text, &least.to_string(), u64::MAX >> (64 - 8 * size_of::<T>()))),
+        _ => Err(not_a_number(
+            &text,
+            &least.to_string(),
+            u64::MAX >> (64 - 8 * size_of::<T>()),
+        )),
     }
 }
 
-pub(super) fn first_number<T: Number>(names: &[&str], least: T, host: &Host) -> Result<Option<Sourced<T>>, Problem> {
-    first_text(names, host).map(|text| parsed(text, least)).transpose()
+pub(super) fn first_number<T: Number>(
+    names: &[&str],
+    least: T,
+    host: &Host,
+) -> Result<Option<Sourced<T>>, Problem> {
+    first_text(names, host)
+        .map(|text| parsed(text, least))
+        .transpose()
 }
 
-pub(super) fn number<T: Number>(name: &str, least: T, host: &Host) -> Result<Option<Sourced<T>>, Problem> {
+pub(super) fn number<T: Number>(
+    name: &str,
+    least: T,
+    host: &Host,
+) -> Result<Option<Sourced<T>>, Problem> {
     first_number(&[name], least, host)
 }
 
 /// A number of machines. torchrun also takes a range of them.
 pub(super) fn machines(names: &[&str], host: &Host) -> Result<Option<Sourced<u32>>, Problem> {
-    let Some(stated) = first_text(names, host) else { return Ok(None) };
-    let (least, most) = stated.value.split_once(':').unwrap_or((&stated.value, &stated.value));
+    let Some(stated) = first_text(names, host) else {
+        return Ok(None);
+    };
+    let (least, most) = stated
+        .value
+        .split_once(':')
+        .unwrap_or((&stated.value, &stated.value));
     match (least.trim().parse::<u32>(), most.trim().parse::<u32>()) {
-        (Ok(least), Ok(most)) if least == most && least > 0 => Ok(Some(Sourced::new(least, stated.from))),
+        (Ok(least), Ok(most)) if least == most && least > 0 => {
+            Ok(Some(Sourced::new(least, stated.from)))
+        }
         (Ok(_), Ok(_)) if least != most => Err(range_of_machines(&stated)),
         _ => parsed(stated, 1).map(Some),
     }
 }
 
 fn processes(text: Sourced<String>) -> Result<Sourced<Processes>, Problem> {
-    let processes = text.value.parse().map_err(|()| not_a_number(&text, "1", u32::MAX.into()))?;
+    let processes = text
+        .value
+        .parse()
+        .map_err(|()| not_a_number(&text, "1", u32::MAX.into()))?;
     Ok(Sourced::new(processes, text.from))
 }

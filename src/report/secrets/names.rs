@@ -8,7 +8,8 @@ const OTHER_ENDINGS: &str = "MONKEY DONKEY TURKEY HOCKEY WHISKEY ASKPASS BYPASS 
 /// The last part of a secret's name.
 const LAST: &str = "AUTH JWT PAT PW PWD SAS SIG";
 /// `--eos_token`: parts before a token that make it one of a tokenizer.
-const TOKENIZER_WORDS: &str = "AUDIO BOS CLS EOS IMAGE MASK MAX MIN NUM PAD SEP SPECIAL STOP UNK VIDEO";
+const TOKENIZER_WORDS: &str =
+    "AUDIO BOS CLS EOS IMAGE MASK MAX MIN NUM PAD SEP SPECIAL STOP UNK VIDEO";
 /// `--max_new_tokens`: parts that do so before several of them.
 const BEFORE_TOKENS: &str = "ADD ADDED EXTRA NEW TOTAL";
 /// `--primary_key`: parts before a key that make it one of a table or a mapping.
@@ -16,8 +17,7 @@ const TABLE_WORDS: &str = "ANSWER CHOSEN COLUMN CONTENT DATASET DICT FOREIGN GRO
     OUTPUT PARTITION PRIMARY PROMPT QUERY REJECTED RESPONSE ROLE SORT SYSTEM TARGET TEXT";
 const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 /// Tokens are known by their beginnings, whatever they are called.
-pub const TOKENS: &str =
-    "hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- sk-ant- sk-proj- sk- api_org_ nvapi-";
+pub const TOKENS: &str = "hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- sk-ant- sk-proj- sk- api_org_ nvapi-";
 
 /// The shells of other machines read a secret from a file by a value that begins so.
 pub(crate) const READ_FROM_FILE: &str = "$(sed";
@@ -42,11 +42,15 @@ impl Sensitivity {
         }
         let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
         let name = name.to_ascii_uppercase();
-        let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty()).collect();
+        let parts: Vec<&str> = name
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|it| !it.is_empty())
+            .collect();
         let (&last, before) = parts.split_last()?;
         let first = if is_variable { 0 } else { before.len() };
         let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
-        let is_named = is_password || (first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable));
+        let is_named =
+            is_password || (first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable));
         // The variable PWD is a folder.
         if !is_named && (!is_one_of(last, LAST) || is_variable && parts == ["PWD"]) {
             return None;
@@ -60,15 +64,22 @@ impl Sensitivity {
     }
 
     pub(super) fn hides(self, value: &str) -> bool {
-        if value.is_empty() || is_one_of(value, HARMLESS_VALUES) || value.starts_with(READ_FROM_FILE) {
+        if value.is_empty()
+            || is_one_of(value, HARMLESS_VALUES)
+            || value.starts_with(READ_FROM_FILE)
+        {
             return false;
         }
         match self {
             Sensitivity::Password => true,
             // A longer number can be a token.
             Sensitivity::Token if value.len() >= 16 => true,
-            Sensitivity::Token => value.len() >= 4 && value.split(',').any(|part| part.parse::<f64>().is_err()),
-            Sensitivity::Place => Sensitivity::Token.hides(value) && !value.starts_with(['/', '.', '~']),
+            Sensitivity::Token => {
+                value.len() >= 4 && value.split(',').any(|part| part.parse::<f64>().is_err())
+            }
+            Sensitivity::Place => {
+                Sensitivity::Token.hides(value) && !value.starts_with(['/', '.', '~'])
+            }
             Sensitivity::Vague => looks_like_secret(value),
         }
     }
@@ -78,10 +89,26 @@ impl Sensitivity {
 pub(super) fn may_show_secret(text: &str) -> bool {
     let begins = text.as_bytes().windows(3).any(|three| {
         let three = [three[0], three[1], three[2]].map(|byte| byte.to_ascii_lowercase());
-        let is_name = matches!(&three, b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"jwt" | b"key" | b"pas" | b"pat")
-            || matches!(&three, [b'p', b'w', _] | b"sas" | b"sec" | b"sig" | b"tok" | b"web");
+        let is_name = matches!(
+            &three,
+            b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"jwt" | b"key" | b"pas" | b"pat"
+        ) || matches!(
+            &three,
+            [b'p', b'w', _] | b"sas" | b"sec" | b"sig" | b"tok" | b"web"
+        );
         is_name
-            || matches!(&three, b"hf_" | [b'g', b'h', _] | b"git" | b"glp" | b"xox" | b"sk-" | b"api" | b"nva" | b"://")
+            || matches!(
+                &three,
+                b"hf_"
+                    | [b'g', b'h', _]
+                    | b"git"
+                    | b"glp"
+                    | b"xox"
+                    | b"sk-"
+                    | b"api"
+                    | b"nva"
+                    | b"://"
+            )
     });
     begins || text.ends_with("pw") || text.ends_with("PW")
 }
@@ -101,13 +128,17 @@ fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
 }
 
 fn is_one_of(word: &str, words: &str) -> bool {
-    words.split(' ').any(|known| known.eq_ignore_ascii_case(word))
+    words
+        .split(' ')
+        .any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Long, of letters and digits, and not words.
 pub(super) fn looks_like_secret(value: &str) -> bool {
     value.len() >= 16
-        && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
         && value.contains(|c: char| c.is_ascii_digit())
         && value.contains(|c: char| c.is_ascii_alphabetic())
 }
@@ -116,7 +147,10 @@ pub(super) fn token_at(text: &str) -> Option<&str> {
     let prefix = TOKENS.split(' ').find(|prefix| text.starts_with(prefix))?;
     let joints = if prefix.len() > 5 { "_-" } else { "" };
     let rest = &text[prefix.len()..];
-    let rest = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && !joints.contains(c)).unwrap_or(rest.len())];
-    let is_mixed = rest.contains(|c: char| c.is_ascii_digit()) && rest.contains(|c: char| c.is_ascii_uppercase());
+    let rest = &rest[..rest
+        .find(|c: char| !c.is_ascii_alphanumeric() && !joints.contains(c))
+        .unwrap_or(rest.len())];
+    let is_mixed = rest.contains(|c: char| c.is_ascii_digit())
+        && rest.contains(|c: char| c.is_ascii_uppercase());
     (rest.len() >= 16 || rest.len() >= 8 && is_mixed).then(|| &text[..prefix.len() + rest.len()])
 }

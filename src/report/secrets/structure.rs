@@ -26,10 +26,15 @@ type Name<'a> = (&'a str, Sensitivity);
 pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
     let mut asks = None;
     let words = words.iter().map(AsRef::as_ref).map(|word| {
-        let mut found = Found { secrets: Named::new(), left: MOST_IN_WORD };
+        let mut found = Found {
+            secrets: Named::new(),
+            left: MOST_IN_WORD,
+        };
         found.next_word(&mut asks, word);
         if found.left == 0 {
-            found.secrets.insert(Secret(word.to_string()), "SECRETS".to_string());
+            found
+                .secrets
+                .insert(Secret(word.to_string()), "SECRETS".to_string());
         }
         found.secrets
     });
@@ -38,7 +43,10 @@ pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
 
 /// The secrets of a config, a run file, or lines `NAME=VALUE`.
 pub(super) fn in_document(text: &str) -> Named {
-    let mut found = Found { secrets: Named::new(), left: usize::MAX };
+    let mut found = Found {
+        secrets: Named::new(),
+        left: usize::MAX,
+    };
     if may_show_secret(text) {
         found.document(text);
     }
@@ -46,7 +54,9 @@ pub(super) fn in_document(text: &str) -> Named {
 }
 
 pub(super) fn scalar(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_string)
 }
 
 fn is_collection(text: &str) -> bool {
@@ -74,7 +84,11 @@ fn rough_words(text: &str) -> Vec<&str> {
         quote.is_none() && c.is_whitespace()
     });
     let words: Vec<&str> = words.collect();
-    if words.len() > 1 { words } else { text.split(ends_word).collect() }
+    if words.len() > 1 {
+        words
+    } else {
+        text.split(ends_word).collect()
+    }
 }
 
 struct Found {
@@ -89,7 +103,8 @@ impl Found {
         let is_secret = kind.hides(value);
         if is_secret && self.left > 0 {
             self.left -= 1;
-            self.secrets.insert(Secret(value.to_string()), name.to_string());
+            self.secrets
+                .insert(Secret(value.to_string()), name.to_string());
         }
         is_secret
     }
@@ -105,7 +120,13 @@ impl Found {
     fn parsed(&self, text: &str) -> Option<Value> {
         let is_file = self.left > MOST_IN_WORD;
         let may_be_yaml = is_file || text.len() <= LONGEST_WORD;
-        json::parse(text).ok().or_else(|| if may_be_yaml { yaml::parse(text, Dialect::PyYaml).ok() } else { None })
+        json::parse(text).ok().or_else(|| {
+            if may_be_yaml {
+                yaml::parse(text, Dialect::PyYaml).ok()
+            } else {
+                None
+            }
+        })
     }
 
     fn document(&mut self, text: &str) {
@@ -118,7 +139,10 @@ impl Found {
 
     fn broken_document(&mut self, text: &str) {
         let mut name = None;
-        for part in text.split(|c| ends_word(c) || "{}[],:=\\".contains(c)).filter(|part| !part.is_empty()) {
+        for part in text
+            .split(|c| ends_word(c) || "{}[],:=\\".contains(c))
+            .filter(|part| !part.is_empty())
+        {
             if self.left == 0 {
                 return;
             }
@@ -164,13 +188,18 @@ impl Found {
     /// A word, which can be the value that the option before it asks for. One whose name is in plural asks for several.
     fn next_word<'a>(&mut self, asks: &mut Option<Name<'a>>, word: &'a str) {
         // It hands on the word behind it.
-        let word = word.strip_prefix("--launcher-arg").map_or(word, |rest| rest.trim_start_matches('='));
+        let word = word
+            .strip_prefix("--launcher-arg")
+            .map_or(word, |rest| rest.trim_start_matches('='));
         if word.is_empty() || self.left == 0 {
             return;
         }
-        let is_random = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_uppercase());
+        let is_random = word.contains(|c: char| c.is_ascii_digit())
+            && word.contains(|c: char| c.is_ascii_uppercase());
         let is_option = word.starts_with("--") && !is_random;
-        let name = asks.take_if(|name| is_option || !name.0.ends_with(['s', 'S'])).or(*asks);
+        let name = asks
+            .take_if(|name| is_option || !name.0.ends_with(['s', 'S']))
+            .or(*asks);
         if !is_option && name.is_some_and(|name| self.under(name, word)) {
             return;
         }
@@ -194,7 +223,8 @@ impl Found {
             let (text, behind) = rest.split_at(rest.find(is_special).unwrap_or(rest.len()));
             let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
             for word in words.filter(|word| word.len() > 10) {
-                token_at(word).inspect(|token| _ = self.add(("TOKEN", Sensitivity::Password), token));
+                token_at(word)
+                    .inspect(|token| _ = self.add(("TOKEN", Sensitivity::Password), token));
             }
             let mut behind = behind.chars();
             match behind.next() {
@@ -202,7 +232,8 @@ impl Found {
                 Some(special @ ('=' | ':')) => {
                     rest = behind.as_str();
                     // Not `secrets.json:12:3`.
-                    let is_place = special == ':' && rest.starts_with(|c: char| c == '/' || c.is_ascii_digit());
+                    let is_place = special == ':'
+                        && rest.starts_with(|c: char| c == '/' || c.is_ascii_digit());
                     let name = if is_place { None } else { self.name_of(text) };
                     let value = if special == ':' { rest.trim() } else { rest };
                     if name.is_some_and(|name| self.under(name, value)) {
@@ -212,16 +243,24 @@ impl Found {
                         rest = self.behind_credentials(&rest[2..]);
                     }
                 }
-                Some(_) if rest.contains('\n') => return rest.split('\n').for_each(|line| self.word(line)),
+                Some(_) if rest.contains('\n') => {
+                    return rest.split('\n').for_each(|line| self.word(line));
+                }
                 Some(special) if ends_word(special) => {
                     self.left = self.left.saturating_sub(1);
-                    let plain = if rest.len() > LONGEST_WORD { None } else { shell::plain_words(rest) };
+                    let plain = if rest.len() > LONGEST_WORD {
+                        None
+                    } else {
+                        shell::plain_words(rest)
+                    };
                     return match plain {
                         Some(words) => self.words(words.iter().map(String::as_str)),
                         None => self.words(rough_words(rest).into_iter()),
                     };
                 }
-                Some('?' | '&') => return rest.split(['?', '&', '#']).for_each(|item| self.word(item)),
+                Some('?' | '&') => {
+                    return rest.split(['?', '&', '#']).for_each(|item| self.word(item));
+                }
                 Some(special) => return rest.split(special).for_each(|item| self.word(item)),
             }
         }
@@ -229,12 +268,22 @@ impl Found {
 
     /// Adds what stands before the `@` of an address, unless it is only the name of a user. Returns the rest.
     fn behind_credentials<'a>(&mut self, address: &'a str) -> &'a str {
-        let text = address.split("://").next().unwrap_or(address).split(ends_word).next().unwrap_or(address);
+        let text = address
+            .split("://")
+            .next()
+            .unwrap_or(address)
+            .split(ends_word)
+            .next()
+            .unwrap_or(address);
         let authority = text.split(['/', '?', '#']).next().unwrap_or(text);
         // A password may hold any character.
-        let Some(end) = authority.rfind('@').or_else(|| text.rfind('@')) else { return address };
+        let Some(end) = authority.rfind('@').or_else(|| text.rfind('@')) else {
+            return address;
+        };
         let (user, password) = text[..end].split_once(':').unwrap_or((&text[..end], ""));
-        let has_port = password.split_once(['/', '?', '#']).is_some_and(|(port, _)| port.parse::<u16>().is_ok());
+        let has_port = password
+            .split_once(['/', '?', '#'])
+            .is_some_and(|(port, _)| port.parse::<u16>().is_ok());
         let has_password = !password.is_empty() && !has_port && user.len() < authority.len();
         if !has_password && !looks_like_secret(user) && token_at(user).is_none() {
             return address;

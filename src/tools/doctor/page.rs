@@ -31,19 +31,38 @@ pub struct DoctorRow {
 
 impl DoctorRow {
     pub(super) fn fact(name: impl Into<String>, value: Option<String>) -> Self {
-        DoctorRow { name: name.into(), value, is_checked: false, problems: Vec::new() }
+        DoctorRow {
+            name: name.into(),
+            value,
+            is_checked: false,
+            problems: Vec::new(),
+        }
     }
 
-    pub(super) fn checked(name: impl Into<String>, value: Option<String>, problem: Option<Problem>) -> Self {
+    pub(super) fn checked(
+        name: impl Into<String>,
+        value: Option<String>,
+        problem: Option<Problem>,
+    ) -> Self {
         let is_checked = value.is_some();
-        DoctorRow { is_checked, problems: problem.into_iter().collect(), ..DoctorRow::fact(name, value) }
+        DoctorRow {
+            is_checked,
+            problems: problem.into_iter().collect(),
+            ..DoctorRow::fact(name, value)
+        }
     }
 
     pub(super) fn mark(&self) -> &'static str {
         match &self.problems[..] {
             [] if self.is_checked => "ok",
             [] => "",
-            problems if problems.iter().any(|problem| problem.severity == Severity::Error) => "bad",
+            problems
+                if problems
+                    .iter()
+                    .any(|problem| problem.severity == Severity::Error) =>
+            {
+                "bad"
+            }
             _ => "warn",
         }
     }
@@ -52,7 +71,11 @@ impl DoctorRow {
 impl<'h> DoctorReport<'h> {
     pub fn new(host: &'h Host, sections: Vec<(&'static str, Vec<DoctorRow>)>) -> Self {
         let home = host.home().filter(|home| home != Path::new("/"));
-        DoctorReport { home, secrets: Secrets::of(host), sections }
+        DoctorReport {
+            home,
+            secrets: Secrets::of(host),
+            sections,
+        }
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &DoctorRow> {
@@ -62,41 +85,85 @@ impl<'h> DoctorReport<'h> {
     fn clean(&self, text: &str) -> String {
         let text = self.secrets.hide_in_text(text);
         let home = self.home.as_ref().and_then(|home| home.to_str());
-        if let Some(home) = home { text.replace(home, "~") } else { text }
+        if let Some(home) = home {
+            text.replace(home, "~")
+        } else {
+            text
+        }
     }
 
     pub fn text(&self, width: Option<usize>) -> String {
         let limit = width.map_or(WIDTH, |width| width.min(WIDTH));
-        let first = format!("zlaunch {} ({})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+        let first = format!(
+            "zlaunch {} ({})",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::ARCH
+        );
         let mut lines = vec![Line::Heading(first)];
         for (title, rows) in &self.sections {
             lines.push(Line::Heading(format!("\n{title}")));
             for row in rows {
                 let value = self.clean(row.value.as_deref().unwrap_or("unknown"));
-                lines.push(Line::Row(vec![format!("{:<4}", row.mark()), row.name.clone(), value]));
+                lines.push(Line::Row(vec![
+                    format!("{:<4}", row.mark()),
+                    row.name.clone(),
+                    value,
+                ]));
                 for problem in &row.problems {
                     let below = |text: String| vec![String::new(), String::new(), text];
                     let what = format!("{} [{}]", self.clean(&problem.what), problem.rule);
                     lines.push(Line::Wrapped(below(what), limit));
-                    lines.push(Line::Row(below(format!("help: {}", self.clean(&problem.help())))));
+                    lines.push(Line::Row(below(format!(
+                        "help: {}",
+                        self.clean(&problem.help())
+                    ))));
                 }
             }
         }
-        let count = |mark: &str, noun| plural(self.rows().filter(|row| row.mark() == mark).count() as u64, noun, "s");
-        let has_none = self.rows().all(|row| row.mark() != "bad" && row.mark() != "warn");
-        let sum = format!("{}, {}; see `zlaunch explain RULE`", count("bad", "error"), count("warn", "warning"));
-        lines.push(Line::Heading(format!("\n{}", if has_none { "no problems found" } else { &sum })));
-        TextTable { widest: 24, lines, ..TextTable::new(2) }.fitted(width.map(|_| limit)).to_string()
+        let count = |mark: &str, noun| {
+            plural(
+                self.rows().filter(|row| row.mark() == mark).count() as u64,
+                noun,
+                "s",
+            )
+        };
+        let has_none = self
+            .rows()
+            .all(|row| row.mark() != "bad" && row.mark() != "warn");
+        let sum = format!(
+            "{}, {}; see `zlaunch explain RULE`",
+            count("bad", "error"),
+            count("warn", "warning")
+        );
+        lines.push(Line::Heading(format!(
+            "\n{}",
+            if has_none { "no problems found" } else { &sum }
+        )));
+        TextTable {
+            widest: 24,
+            lines,
+            ..TextTable::new(2)
+        }
+        .fitted(width.map(|_| limit))
+        .to_string()
     }
 
     pub fn json(&self) -> Value {
-        let found = diagnostics_json(&self.rows().flat_map(|row| row.problems.clone()).collect::<Vec<_>>());
-        let mut all = json!({ "version": 1, "zlaunch": env!("CARGO_PKG_VERSION"), "diagnostics": found });
+        let found = diagnostics_json(
+            &self
+                .rows()
+                .flat_map(|row| row.problems.clone())
+                .collect::<Vec<_>>(),
+        );
+        let mut all =
+            json!({ "version": 1, "zlaunch": env!("CARGO_PKG_VERSION"), "diagnostics": found });
         for (title, rows) in &self.sections {
             let mut section = Map::new();
             for row in rows {
                 // Several rows can have the same name, one per diagnostic of the plan; those are all listed above.
-                section.entry(row.name.replace(' ', "_")).or_insert(json!(row.value));
+                section
+                    .entry(row.name.replace(' ', "_"))
+                    .or_insert(json!(row.value));
             }
             all[*title] = Value::Object(section);
         }
@@ -106,10 +173,14 @@ impl<'h> DoctorReport<'h> {
     pub(super) fn clean_json(&self, value: Value) -> Value {
         match value {
             Value::String(text) => self.clean(&text).into(),
-            Value::Array(items) => items.into_iter().map(|item| self.clean_json(item)).collect(),
-            Value::Object(entries) => {
-                entries.into_iter().map(|(key, it)| (self.clean(&key), self.clean_json(it))).collect()
-            }
+            Value::Array(items) => items
+                .into_iter()
+                .map(|item| self.clean_json(item))
+                .collect(),
+            Value::Object(entries) => entries
+                .into_iter()
+                .map(|(key, it)| (self.clean(&key), self.clean_json(it)))
+                .collect(),
             value => value,
         }
     }
@@ -119,7 +190,9 @@ impl<'h> DoctorReport<'h> {
 pub(super) fn coloured(report: &str) -> String {
     painted(report, |line| {
         let bold = Style::new().bold();
-        let Some(row) = line.strip_prefix("  ") else { return (0..line.len(), bold) };
+        let Some(row) = line.strip_prefix("  ") else {
+            return (0..line.len(), bold);
+        };
         let mark = row.split(' ').next().unwrap_or_default();
         let style = match mark {
             "ok" => bold.fg_color(Some(AnsiColor::Green.into())),

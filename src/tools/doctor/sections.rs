@@ -53,11 +53,21 @@ impl<'a> Examination<'a> {
     pub fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
         let (mut wants, mut offloaded, mut compiles) = (Wants::default(), None, false);
         let (plan, python, args) = if launch.command.is_empty() {
-            let found = trainer::training_commands().find_map(|(console, _)| host.find_program(OsStr::new(console)));
-            (None, found.and_then(|path| Python::of_script(&path, host)), Args::default())
+            let found = trainer::training_commands()
+                .find_map(|(console, _)| host.find_program(OsStr::new(console)));
+            (
+                None,
+                found.and_then(|path| Python::of_script(&path, host)),
+                Args::default(),
+            )
         } else {
             let (plan, job) = Plan::with_job(launch, host);
-            if let Ok(Plan { config: Some(config), topology, .. }) = &plan {
+            if let Ok(Plan {
+                config: Some(config),
+                topology,
+                ..
+            }) = &plan
+            {
                 wants = Wants::of(&config.value);
                 compiles = operators::compiles(&config.value, &job, host);
                 offloaded = fit::host_memory(&job, topology, &config.value, launch, host);
@@ -66,9 +76,22 @@ impl<'a> Examination<'a> {
         };
         let python = python.or_else(|| Python::on_path(host));
         let has_plan = matches!(plan, Some(Ok(_)));
-        let topology = (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
+        let topology =
+            (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
         let asked = (Duration::ZERO, false);
-        Examination { launch, host, machine, plan, python, args, asked, topology, wants, compiles, offloaded }
+        Examination {
+            launch,
+            host,
+            machine,
+            plan,
+            python,
+            args,
+            asked,
+            topology,
+            wants,
+            compiles,
+            offloaded,
+        }
     }
 
     pub fn sections(&self) -> Vec<(&'static str, Vec<DoctorRow>)> {
@@ -80,48 +103,92 @@ impl<'a> Examination<'a> {
             ("folders", self.folders()),
             ("variables", self.variables()),
         ];
-        sections.into_iter().filter(|(_, rows)| !rows.is_empty()).collect()
+        sections
+            .into_iter()
+            .filter(|(_, rows)| !rows.is_empty())
+            .collect()
     }
 
     fn machine(&self) -> Vec<DoctorRow> {
-        let here = self.host.hostname.split('.').next().filter(|name| !name.is_empty()).map(str::to_string);
-        let system = [self.machine.system(), self.machine.kernel().map(|kernel| format!("Linux {kernel}"))];
+        let here = self
+            .host
+            .hostname
+            .split('.')
+            .next()
+            .filter(|name| !name.is_empty())
+            .map(str::to_string);
+        let system = [
+            self.machine.system(),
+            self.machine
+                .kernel()
+                .map(|kernel| format!("Linux {kernel}")),
+        ];
         let system: Vec<String> = system.into_iter().flatten().collect();
         let gpus = self.machine.gpus();
         // By the names of the models, because the driver's files do not contain it.
-        let sizes: Option<Vec<String>> = gpus.iter().map(|model| fit::cards::memory(model).map(size)).collect();
+        let sizes: Option<Vec<String>> = gpus
+            .iter()
+            .map(|model| fit::cards::memory(model).map(size))
+            .collect();
         let mut sizes = sizes.unwrap_or_default();
         sizes.dedup();
         let memory = self.machine.memory();
         let all = memory.total.map(|total| {
-            let rest = memory.available.map(|bytes| format!(", {} available", size(bytes))).unwrap_or_default();
-            let limit = memory.limit.map(|bytes| format!(", the cgroup allows {}", size(bytes))).unwrap_or_default();
+            let rest = memory
+                .available
+                .map(|bytes| format!(", {} available", size(bytes)))
+                .unwrap_or_default();
+            let limit = memory
+                .limit
+                .map(|bytes| format!(", the cgroup allows {}", size(bytes)))
+                .unwrap_or_default();
             format!("{}{rest}{limit}", size(total))
         });
-        let too_little = self.offloaded.and_then(|bytes| machine::not_enough_host_memory(bytes, &memory));
+        let too_little = self
+            .offloaded
+            .and_then(|bytes| machine::not_enough_host_memory(bytes, &memory));
         vec![
-            DoctorRow::fact("system", Some(system.join(", ")).filter(|text| !text.is_empty())),
+            DoctorRow::fact(
+                "system",
+                Some(system.join(", ")).filter(|text| !text.is_empty()),
+            ),
             DoctorRow::fact("host", here),
             DoctorRow::fact("CPUs", Some(self.host.cpus.to_string())),
             DoctorRow::checked("memory", all, too_little),
-            DoctorRow::fact("GPUs", count_models(&gpus).or_else(|| Some("none in /proc/driver/nvidia".to_string()))),
-            DoctorRow::fact("GPU memory", Some(sizes.join(", ")).filter(|text| !text.is_empty())),
+            DoctorRow::fact(
+                "GPUs",
+                count_models(&gpus).or_else(|| Some("none in /proc/driver/nvidia".to_string())),
+            ),
+            DoctorRow::fact(
+                "GPU memory",
+                Some(sizes.join(", ")).filter(|text| !text.is_empty()),
+            ),
             DoctorRow::fact("driver", self.machine.driver()),
         ]
     }
 
     fn limits(&self) -> Vec<DoctorRow> {
         let shown = |limit: Limit, unit: fn(u64) -> String| {
-            let [soft, hard] = [limit.soft, limit.hard].map(|bound| bound.map_or("unlimited".to_string(), unit));
-            if soft == hard { soft } else { format!("{soft}, at most {hard}") }
+            let [soft, hard] =
+                [limit.soft, limit.hard].map(|bound| bound.map_or("unlimited".to_string(), unit));
+            if soft == hard {
+                soft
+            } else {
+                format!("{soft}, at most {hard}")
+            }
         };
         let count = |limit: Limit| shown(limit, |count| count.to_string());
-        let [locked, files, processes] =
-            ["Max locked memory", "Max open files", "Max processes"].map(|name| self.machine.limit(name));
-        let small_memlock = machine::small_memlock(locked, &self.wants, self.machine.has_infiniband());
+        let [locked, files, processes] = ["Max locked memory", "Max open files", "Max processes"]
+            .map(|name| self.machine.limit(name));
+        let small_memlock =
+            machine::small_memlock(locked, &self.wants, self.machine.has_infiniband());
         let shm = self.machine.shared_memory();
         vec![
-            DoctorRow::checked("locked memory", locked.map(|limit| shown(limit, size)), small_memlock),
+            DoctorRow::checked(
+                "locked memory",
+                locked.map(|limit| shown(limit, size)),
+                small_memlock,
+            ),
             DoctorRow::checked("open files", files.map(count), machine::few_files(files)),
             DoctorRow::fact("processes", processes.map(count)),
             DoctorRow::checked("/dev/shm", shm.map(size), machine::small_shm(shm)),
@@ -129,24 +196,44 @@ impl<'a> Examination<'a> {
     }
 
     fn python(&self) -> Vec<DoctorRow> {
-        let Some(python) = &self.python else { return vec![DoctorRow::fact("interpreter", None)] };
-        let mut rows = vec![DoctorRow::fact("interpreter", Some(python.program.display().to_string()))];
+        let Some(python) = &self.python else {
+            return vec![DoctorRow::fact("interpreter", None)];
+        };
+        let mut rows = vec![DoctorRow::fact(
+            "interpreter",
+            Some(python.program.display().to_string()),
+        )];
         for name in trainer::packages().into_iter().chain(["flash-attn"]) {
-            let missing = if name == "transformers" { None } else { machine::missing_package(name, python, self.host) };
+            let missing = if name == "transformers" {
+                None
+            } else {
+                machine::missing_package(name, python, self.host)
+            };
             // Without a command it is not an error that DeepSpeed is missing.
-            let missing = if self.plan.is_none() { missing.map(Problem::into_warning) } else { missing };
+            let missing = if self.plan.is_none() {
+                missing.map(Problem::into_warning)
+            } else {
+                missing
+            };
             if missing.is_some() {
-                rows.push(DoctorRow::checked(name, Some("not installed".to_string()), missing));
+                rows.push(DoctorRow::checked(
+                    name,
+                    Some("not installed".to_string()),
+                    missing,
+                ));
             } else if let Some(version) = python.version_text(name) {
                 rows.push(DoctorRow::fact(name, Some(version)));
             }
         }
-        let compiler = self.host.nonempty_var(vars::CXX).and_then(|words| words.split_whitespace().next());
-        let found =
-            [compiler.unwrap_or("c++"), "ninja", "nvcc"].map(|program| self.host.find_program(OsStr::new(program)));
+        let compiler = self
+            .host
+            .nonempty_var(vars::CXX)
+            .and_then(|words| words.split_whitespace().next());
+        let found = [compiler.unwrap_or("c++"), "ninja", "nvcc"]
+            .map(|program| self.host.find_program(OsStr::new(program)));
         let problem = machine::no_compiler(found[0].is_some(), found[1].is_some(), self.compiles);
-        let [compiler, ninja, nvcc] =
-            found.map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
+        let [compiler, ninja, nvcc] = found
+            .map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
         let text = format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}");
         rows.push(DoctorRow::checked("compilers", Some(text), problem));
         rows
@@ -155,7 +242,10 @@ impl<'a> Examination<'a> {
     pub(super) fn ranks(&self) -> Option<&Topology> {
         match &self.plan {
             Some(Ok(plan)) => Some(&plan.topology),
-            _ => self.topology.as_ref().and_then(|topology| topology.as_ref().ok()),
+            _ => self
+                .topology
+                .as_ref()
+                .and_then(|topology| topology.as_ref().ok()),
         }
     }
 
@@ -165,18 +255,39 @@ impl<'a> Examination<'a> {
         let mut rows = vec![DoctorRow::fact("scheduler", Some(engine.to_string()))];
         if let Some(ranks) = ranks {
             // A plan says itself what is odd about its ranks.
-            let shared = if self.plan.is_none() { variables::shared_gpus(ranks) } else { None };
-            let elsewhere = ranks.pool.as_ref().filter(|pool| pool.0.len() > 1).map(|pool| {
-                let line = format!("zlaunch doctor --nnodes {} --master-addr {} …", pool.0.len(), pool.0[0].0);
-                let problem = Problem::warning(Rule::NoAnswer, "only this machine was looked at");
-                problem.fix(run(line).remark("on each, with --master-port 29500 and its --node-rank"))
-            });
+            let shared = if self.plan.is_none() {
+                variables::shared_gpus(ranks)
+            } else {
+                None
+            };
+            let elsewhere = ranks
+                .pool
+                .as_ref()
+                .filter(|pool| pool.0.len() > 1)
+                .map(|pool| {
+                    let line = format!(
+                        "zlaunch doctor --nnodes {} --master-addr {} …",
+                        pool.0.len(),
+                        pool.0[0].0
+                    );
+                    let problem =
+                        Problem::warning(Rule::NoAnswer, "only this machine was looked at");
+                    problem.fix(
+                        run(line).remark("on each, with --master-port 29500 and its --node-rank"),
+                    )
+                });
             let text = match &ranks.role {
                 Role::Rank { .. } => "already started: this is one of them".to_string(),
-                Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
+                Role::Task(task) => {
+                    format!("rank {} of {}", task.rank.value, task.world_size.value)
+                }
                 Role::Starter | Role::Shell { .. } => ranks.in_words(),
             };
-            rows.push(DoctorRow::checked("ranks", Some(text), shared.or(elsewhere)));
+            rows.push(DoctorRow::checked(
+                "ranks",
+                Some(text),
+                shared.or(elsewhere),
+            ));
         }
         if let (None, Some(Err(problems))) = (&self.plan, &self.topology) {
             let warnings = problems.iter().cloned().map(Problem::into_warning);
@@ -184,25 +295,43 @@ impl<'a> Examination<'a> {
         }
         if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
             let taken = self.machine.listens(port.value);
-            let text = format!("{}, {}", port.spelling(), if taken { "taken" } else { "free" });
-            rows.push(DoctorRow::checked("port", Some(text), taken.then(|| report::port_in_use(port))));
+            let text = format!(
+                "{}, {}",
+                port.spelling(),
+                if taken { "taken" } else { "free" }
+            );
+            rows.push(DoctorRow::checked(
+                "port",
+                Some(text),
+                taken.then(|| report::port_in_use(port)),
+            ));
         }
-        let row =
-            |text: &str, problem: &Problem| DoctorRow::checked("plan", Some(text.to_string()), Some(problem.clone()));
+        let row = |text: &str, problem: &Problem| {
+            DoctorRow::checked("plan", Some(text.to_string()), Some(problem.clone()))
+        };
         match &self.plan {
             None => {}
             Some(Ok(plan)) => {
-                let of_config = |config: &PlannedConfig| format!("{} ({})", config.title(), config.template.origin);
+                let of_config = |config: &PlannedConfig| {
+                    format!("{} ({})", config.title(), config.template.origin)
+                };
                 let config = plan.config.as_ref().map_or("none".to_string(), of_config);
                 let trainer = format!("{}: {}", plan.trainer.name, plan.trainer.runs);
-                let facts = [("trainer", trainer), ("config", config), ("launcher", plan.launcher.to_string())];
+                let facts = [
+                    ("trainer", trainer),
+                    ("config", config),
+                    ("launcher", plan.launcher.to_string()),
+                ];
                 rows.extend(facts.map(|(name, text)| DoctorRow::fact(name, Some(text))));
                 // Problems of the machine are in their own sections.
                 let problems = plan.diagnostics.iter().chain(&plan.blocker);
-                let problems = problems.filter(|problem| problem.rule.subject() != RuleSubject::Machine);
+                let problems =
+                    problems.filter(|problem| problem.rule.subject() != RuleSubject::Machine);
                 rows.extend(problems.map(|problem| row(problem.rule.name(), problem)));
             }
-            Some(Err(problems)) => rows.extend(problems.iter().map(|problem| row("refused", problem))),
+            Some(Err(problems)) => {
+                rows.extend(problems.iter().map(|problem| row("refused", problem)));
+            }
         }
         rows
     }
@@ -211,9 +340,17 @@ impl<'a> Examination<'a> {
         let host = self.host;
         let extensions = machine::extensions_folder(host);
         let locks = extensions.as_deref().map(locks_in).unwrap_or_default();
-        let mut torch = self.folder("torch_extensions", extensions, Some(vars::TORCH_EXTENSIONS_DIR));
-        torch.problems.extend(machine::stale_locks(&locks, self.python.as_ref()));
-        let triton = host.path(vars::TRITON_CACHE_DIR).or_else(|| host.home().map(|home| home.join(".triton/cache")));
+        let mut torch = self.folder(
+            "torch_extensions",
+            extensions,
+            Some(vars::TORCH_EXTENSIONS_DIR),
+        );
+        torch
+            .problems
+            .extend(machine::stale_locks(&locks, self.python.as_ref()));
+        let triton = host
+            .path(vars::TRITON_CACHE_DIR)
+            .or_else(|| host.home().map(|home| home.join(".triton/cache")));
         let mut rows = vec![
             self.folder("configs", Some(host.configs_folder()), None),
             torch,
@@ -225,37 +362,84 @@ impl<'a> Examination<'a> {
             let file_system = self.machine.file_system(&host.absolute(path));
             let problem = machine::unusable_nvme(key, path, host)
                 .or_else(|| machine::shared_nvme(key, path, file_system.as_deref()));
-            rows.push(DoctorRow::checked("nvme_path", Some(path.display().to_string()), problem));
+            rows.push(DoctorRow::checked(
+                "nvme_path",
+                Some(path.display().to_string()),
+                problem,
+            ));
         }
-        rows.push(DoctorRow::fact("templates", Some(self.launch.search.in_words())));
+        rows.push(DoctorRow::fact(
+            "templates",
+            Some(self.launch.search.in_words()),
+        ));
         let hidden = shims::hidden(host);
-        rows.extend(hidden.map(|problem| DoctorRow::checked("shims", Some("hidden".to_string()), Some(problem))));
+        rows.extend(
+            hidden.map(|problem| {
+                DoctorRow::checked("shims", Some("hidden".to_string()), Some(problem))
+            }),
+        );
         rows
     }
 
     /// A folder with its file system. If ranks lock files in it, `variable` is the one that moves it elsewhere.
-    fn folder(&self, name: &'static str, path: Option<PathBuf>, variable: Option<&str>) -> DoctorRow {
-        let Some(path) = path else { return DoctorRow::fact(name, None) };
+    fn folder(
+        &self,
+        name: &'static str,
+        path: Option<PathBuf>,
+        variable: Option<&str>,
+    ) -> DoctorRow {
+        let Some(path) = path else {
+            return DoctorRow::fact(name, None);
+        };
         let file_system = self.machine.file_system(&path);
         let missing = if path.is_dir() { "" } else { ", not there yet" };
         let shown = file_system.as_deref().unwrap_or("unknown file system");
         let text = Some(format!("{} ({shown}{missing})", path.display()));
-        let Some(variable) = variable else { return DoctorRow::fact(name, text) };
-        DoctorRow::checked(name, text, machine::cache_on_nfs(name, &path, file_system.as_deref(), variable))
+        let Some(variable) = variable else {
+            return DoctorRow::fact(name, text);
+        };
+        DoctorRow::checked(
+            name,
+            text,
+            machine::cache_on_nfs(name, &path, file_system.as_deref(), variable),
+        )
     }
 
     fn variables(&self) -> Vec<DoctorRow> {
         let unset = DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string()));
-        let mut rows = Vec::from_iter(self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none().then_some(unset));
-        for (name, value) in self.host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value))) {
-            if (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none() {
-                rows.push(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())));
+        let mut rows = Vec::from_iter(
+            self.host
+                .var_os(vars::CUDA_VISIBLE_DEVICES)
+                .is_none()
+                .then_some(unset),
+        );
+        for (name, value) in self
+            .host
+            .env
+            .iter()
+            .filter_map(|(name, value)| Some((name.to_str()?, value)))
+        {
+            if (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name))
+                && Sensitivity::of(name).is_none()
+            {
+                rows.push(DoctorRow::fact(
+                    name,
+                    Some(value.to_string_lossy().into_owned()),
+                ));
             }
         }
         // A plan reports them itself.
-        let misspelt = if self.plan.is_none() { variables::misspelt(self.host, &[]) } else { Vec::new() };
+        let misspelt = if self.plan.is_none() {
+            variables::misspelt(self.host, &[])
+        } else {
+            Vec::new()
+        };
         for problem in misspelt {
-            rows.push(DoctorRow::checked("misspelt", Some(problem.places[0].to_string()), Some(problem)));
+            rows.push(DoctorRow::checked(
+                "misspelt",
+                Some(problem.places[0].to_string()),
+                Some(problem),
+            ));
         }
         rows
     }
@@ -270,6 +454,9 @@ pub(super) fn count_models(gpus: &[String]) -> Option<String> {
             None => models.push((gpu, 1)),
         }
     }
-    let texts: Vec<String> = models.iter().map(|(model, count)| format!("{count} × {model}")).collect();
+    let texts: Vec<String> = models
+        .iter()
+        .map(|(model, count)| format!("{count} × {model}"))
+        .collect();
     (!texts.is_empty()).then(|| texts.join(", "))
 }

@@ -17,12 +17,21 @@ pub(super) enum Topic {
 }
 
 impl Topic {
-    pub(super) const LISTED: [Topic; 7] =
-        [Topic::Term, Topic::Stage, Topic::Template, Topic::Key, Topic::Variable, Topic::Rule, Topic::Failure];
+    pub(super) const LISTED: [Topic; 7] = [
+        Topic::Term,
+        Topic::Stage,
+        Topic::Template,
+        Topic::Key,
+        Topic::Variable,
+        Topic::Rule,
+        Topic::Failure,
+    ];
 
     /// The plural, and one of them in English and in Chinese.
     pub(super) fn names(self) -> [&'static str; 3] {
-        plain(include_str!("topics.txt")).nth(self as usize).unwrap_or_default()
+        plain(include_str!("topics.txt"))
+            .nth(self as usize)
+            .unwrap_or_default()
     }
 }
 
@@ -70,7 +79,9 @@ impl GlossaryEntry {
 
     /// Every line of this name, where a field may be repeated.
     pub fn fields(self, field: &str) -> impl Iterator<Item = &'static str> + use<'_> {
-        self.body.lines().filter_map(move |line| line.strip_prefix(field)?.strip_prefix(": "))
+        self.body
+            .lines()
+            .filter_map(move |line| line.strip_prefix(field)?.strip_prefix(": "))
     }
 
     pub(super) fn text(&self, field: &str, language: Language) -> Option<&'static str> {
@@ -88,7 +99,12 @@ impl GlossaryEntry {
             _ if name.starts_with("stage ") => Topic::Stage,
             "auto" | "ZeRO" | "offload" | "gradient_checkpointing" => Topic::Term,
             _ if self.field("find").is_some() => Topic::Failure,
-            _ if name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') => Topic::Variable,
+            _ if name
+                .chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') =>
+            {
+                Topic::Variable
+            }
             _ => Topic::Key,
         }
     }
@@ -96,7 +112,9 @@ impl GlossaryEntry {
     /// A word may be the end of a dotted key, or a variable in any case.
     pub(super) fn is_meant_by(&self, word: &str) -> bool {
         self.all_names().any(|name| {
-            let is_end = name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+            let is_end = name
+                .strip_suffix(word)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
             is_end || self.topic() == Topic::Variable && name.eq_ignore_ascii_case(word)
         })
     }

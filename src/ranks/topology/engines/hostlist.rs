@@ -27,7 +27,10 @@ impl<'a> HostList<'a> {
     }
 
     pub fn count(&self) -> u64 {
-        self.0.iter().map(HostPattern::count).fold(0, u64::saturating_add)
+        self.0
+            .iter()
+            .map(HostPattern::count)
+            .fold(0, u64::saturating_add)
     }
 
     pub fn get(&self, mut index: u64) -> Option<String> {
@@ -66,7 +69,10 @@ impl<'a> HostPattern<'a> {
     }
 
     fn count(&self) -> u64 {
-        self.brackets.iter().map(|(_, ranges)| size(ranges)).fold(1, u64::saturating_mul)
+        self.brackets
+            .iter()
+            .map(|(_, ranges)| size(ranges))
+            .fold(1, u64::saturating_mul)
     }
 
     /// The host with this index. In Slurm's order the last bracket counts fastest, then the first, the second, …
@@ -98,15 +104,28 @@ fn number_at(ranges: &[NumberRange], mut index: u64) -> String {
 }
 
 fn range(text: &str) -> Option<NumberRange> {
-    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
+    let number = |text: &str| {
+        text.bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| text.parse::<u64>().ok())
+            .flatten()
+    };
     // `1-` is 1.
-    let (low, high) =
-        text.split_once('-').map_or((text, text), |(low, high)| (low, if high.is_empty() { low } else { high }));
+    let (low, high) = text.split_once('-').map_or((text, text), |(low, high)| {
+        (low, if high.is_empty() { low } else { high })
+    });
     // A leading space or plus counts towards the width: Slurm parses with strtoul, which skips it.
-    let (width, low, high) = (low.len(), number(without_sign(low))?, number(without_sign(high))?);
+    let (width, low, high) = (
+        low.len(),
+        number(without_sign(low))?,
+        number(without_sign(high))?,
+    );
     // Slurm's own counter would overflow.
     let overflows = low < high && high == u64::MAX;
-    let count = high.checked_sub(low).filter(|more| *more < MAX_RANGE && !overflows)? + 1;
+    let count = high
+        .checked_sub(low)
+        .filter(|more| *more < MAX_RANGE && !overflows)?
+        + 1;
     Some(NumberRange { low, count, width })
 }
 

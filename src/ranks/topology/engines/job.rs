@@ -16,12 +16,22 @@ use crate::report::reading;
 pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
     let in_file = |name: &str, index: usize| {
         let file = text(name, host)?;
-        Some(Sourced::new(hosts_in_file(&file)?.into_iter().nth(index)?, file.from))
+        Some(Sourced::new(
+            hosts_in_file(&file)?.into_iter().nth(index)?,
+            file.from,
+        ))
     };
-    let mut files = table::all().filter(|block| block.field("manual").is_some()).map(|block| block.name_of("first"));
+    let mut files = table::all()
+        .filter(|block| block.field("manual").is_some())
+        .map(|block| block.name_of("first"));
     let azure = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"];
     text(vars::SLURM_JOB_NODELIST, host)
-        .and_then(|list| Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from)))
+        .and_then(|list| {
+            Some(Sourced::new(
+                HostList::parse(&list.value)?.get(0)?,
+                list.from,
+            ))
+        })
         .or_else(|| files.find_map(|name| in_file(name, 0)))
         .or_else(|| shell_of_grid_engine(host))
         // The first line of LSF's file is the machine that launches, which runs no rank.
@@ -33,13 +43,22 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
 /// PE_HOSTFILE names, which is on its disk. What `qrsh -inherit` starts has a HOSTNAME of its own.
 fn shell_of_grid_engine(host: &Host) -> Option<Sourced<String>> {
     text("PE_HOSTFILE", host)?;
-    text(if host.nonempty_var("JOB_NAME") == Some("petask") { "SGE_O_HOST" } else { "HOSTNAME" }, host)
+    text(
+        if host.nonempty_var("JOB_NAME") == Some("petask") {
+            "SGE_O_HOST"
+        } else {
+            "HOSTNAME"
+        },
+        host,
+    )
 }
 
 /// The most machines that the job can have. PBS lists a host once for each of its slots.
 pub(super) fn machine_count(host: &Host) -> Option<u32> {
     let counts = ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES];
-    let counted = counts.iter().find_map(|name| host.nonempty_var(name)?.parse().ok());
+    let counted = counts
+        .iter()
+        .find_map(|name| host.nonempty_var(name)?.parse().ok());
     counted.or_else(|| u32::try_from(hosts_in_file(&text(vars::PBS_NODEFILE, host)?)?.len()).ok())
 }
 
@@ -50,10 +69,13 @@ pub(super) fn job_id(host: &Host) -> Option<Sourced<String>> {
         let task = host.nonempty_var(task)?;
         Some(text(job, host)?.map(|job| format!("{job}.{task}")))
     };
-    first_text(&[vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID], host)
-        .or_else(|| task_of_array(vars::LSB_JOBID, "LSB_JOBINDEX"))
-        .or_else(|| task_of_array("JOB_ID", "SGE_TASK_ID"))
-        .or_else(|| text(vars::LSB_JOBID, host))
+    first_text(
+        &[vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID],
+        host,
+    )
+    .or_else(|| task_of_array(vars::LSB_JOBID, "LSB_JOBINDEX"))
+    .or_else(|| task_of_array("JOB_ID", "SGE_TASK_ID"))
+    .or_else(|| text(vars::LSB_JOBID, host))
 }
 
 /// A port that every machine of a job computes alike and two jobs rarely share. It lies below the range from which the
@@ -65,9 +87,14 @@ pub fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
     const COUNT: u64 = 12_007;
     const FACTOR: u64 = 1_009;
     let is_digit = |byte: &u8| byte.is_ascii_digit();
-    let parts = job.value.as_bytes().chunk_by(|one, two| is_digit(one) == is_digit(two));
+    let parts = job
+        .value
+        .as_bytes()
+        .chunk_by(|one, two| is_digit(one) == is_digit(two));
     let number = parts.fold(0, |sum, part| {
-        let digits = str::from_utf8(part).ok().and_then(|text| text.parse::<u64>().ok());
+        let digits = str::from_utf8(part)
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok());
         (sum * FACTOR + digits.unwrap_or_else(|| fnv1a(part)) % COUNT) % COUNT
     });
     Sourced::new(FIRST + u16::try_from(number).unwrap_or(0), job.from.clone())
@@ -75,30 +102,45 @@ pub fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
 
 /// With or without its domain.
 pub(super) fn is_this_host(name: &str, host: &Host) -> bool {
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let short = |name: &str| {
+        name.split('.')
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase()
+    };
     host.hostname.is_empty() || short(name) == short(&host.hostname)
 }
 
 pub(super) fn hosts(list: &str) -> Vec<String> {
-    let words = list.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|word| !word.is_empty());
+    let words = list
+        .split(|c: char| c.is_whitespace() || c == ',' || c == ';')
+        .filter(|word| !word.is_empty());
     words.map(without_port).collect()
 }
 
 pub(super) fn distinct(names: impl IntoIterator<Item: Into<String>>) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    names.into_iter().map(Into::into).filter(|name: &String| seen.insert(name.clone())).collect()
+    names
+        .into_iter()
+        .map(Into::into)
+        .filter(|name: &String| seen.insert(name.clone()))
+        .collect()
 }
 
 /// The different hosts in the file that a variable names, in its order.
 pub(super) fn hosts_in_file(file: &Sourced<String>) -> Option<Vec<String>> {
     let text = reading::text_if_any(Path::new(&file.value))?;
-    let hosts = distinct(text.lines().filter_map(|line| line.split_whitespace().next()));
+    let hosts = distinct(
+        text.lines()
+            .filter_map(|line| line.split_whitespace().next()),
+    );
     (!hosts.is_empty()).then_some(hosts)
 }
 
 /// `host` of `host:2222`. An IPv6 address has more colons.
 pub(super) fn without_port(address: &str) -> String {
     let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
-    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && !host.contains(':');
+    let is_port =
+        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && !host.contains(':');
     if is_port { host } else { address }.trim().to_string()
 }

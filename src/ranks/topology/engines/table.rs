@@ -22,8 +22,17 @@ pub struct Variable {
 }
 
 /// Words at the beginning of lines that are about no variable.
-pub const FIELDS: [&str; 9] =
-    ["prefixes", "about", "proxies", "proxy-option", "manual", "inside", "set-by", "pods", "untold"];
+pub const FIELDS: [&str; 9] = [
+    "prefixes",
+    "about",
+    "proxies",
+    "proxy-option",
+    "manual",
+    "inside",
+    "set-by",
+    "pods",
+    "untold",
+];
 
 const TABLE: &str = include_str!("engines.txt");
 
@@ -47,7 +56,11 @@ pub fn all_variables() -> Vec<Var> {
     for (about, names) in documented() {
         let new: Vec<&str> = names.filter(|name| seen.insert(name)).collect();
         if !new.is_empty() {
-            all.push(Var { name: new.join(", ").into(), does: READ, about });
+            all.push(Var {
+                name: new.join(", ").into(),
+                does: READ,
+                about,
+            });
         }
     }
     all
@@ -58,24 +71,36 @@ fn documented() -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'st
     let parts = all().flat_map(|block| block.body.split("\nabout ").skip(1));
     parts.filter_map(|part| {
         let (sentence, variables) = part.split_once('\n')?;
-        Some((sentence.trim_start(), variables.lines().filter_map(Variable::of).map(Variable::name)))
+        Some((
+            sentence.trim_start(),
+            variables
+                .lines()
+                .filter_map(Variable::of)
+                .map(Variable::name),
+        ))
     })
 }
 
 impl Block {
     pub fn name(&self) -> &'static str {
-        self.head.split_once(": ").map_or(self.head, |(name, _)| name)
+        self.head
+            .split_once(": ")
+            .map_or(self.head, |(name, _)| name)
     }
 
     /// The variables that show this engine begin with one of these.
     pub fn env_prefixes(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.field("prefixes").unwrap_or_default().split_ascii_whitespace()
+        self.field("prefixes")
+            .unwrap_or_default()
+            .split_ascii_whitespace()
     }
 
     /// The rest of the line that begins with this word.
     pub fn field(&self, field: &str) -> Option<&'static str> {
         let mut lines = self.body.lines();
-        lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(' ')).map(str::trim_start)
+        lines
+            .find_map(|line| line.strip_prefix(field)?.strip_prefix(' '))
+            .map(str::trim_start)
     }
 
     pub fn variables(&self) -> impl Iterator<Item = Variable> + use<> {
@@ -83,7 +108,9 @@ impl Block {
     }
 
     pub fn names(&self, role: &str) -> impl Iterator<Item = &'static str> {
-        self.variables().filter(move |variable| variable.is(role)).map(Variable::name)
+        self.variables()
+            .filter(move |variable| variable.is(role))
+            .map(Variable::name)
     }
 
     /// Empty: there is none.
@@ -95,11 +122,18 @@ impl Block {
 impl Variable {
     fn of(line: &'static str) -> Option<Self> {
         let has_word = line.starts_with(|first: char| first.is_ascii_lowercase());
-        let (roles, setting) = if has_word { line.split_once(' ')? } else { ("", line) };
+        let (roles, setting) = if has_word {
+            line.split_once(' ')?
+        } else {
+            ("", line)
+        };
         if setting.is_empty() || line.starts_with('#') || FIELDS.contains(&roles) {
             return None;
         }
-        Some(Variable { roles, setting: setting.trim_start() })
+        Some(Variable {
+            roles,
+            setting: setting.trim_start(),
+        })
     }
 
     pub fn is(self, role: &str) -> bool {
@@ -107,7 +141,11 @@ impl Variable {
     }
 
     pub fn name(self) -> &'static str {
-        self.setting.split('=').next().unwrap_or_default().trim_start_matches('?')
+        self.setting
+            .split('=')
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches('?')
     }
 
     /// By itself it shows a larger job.
