@@ -20,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::base::vars;
-use crate::plan::{FileKind, Plan, Record, record};
+use crate::plan::{Plan, Record, record};
 use crate::report::fix::give;
 use crate::report::{self, OutputFile, Problem, Rule};
 
@@ -28,30 +28,26 @@ use files::PendingFile;
 pub(crate) use files::{remove, rewrite, write_new, write_program};
 pub(crate) use {local::become_rank, sandbox::enter as enter_sandbox};
 
-/// Writes the files of the plan, and does all else that can fail before the ranks are started.
-pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
+/// Writes the files of the plan, and does all else that can fail before the ranks are started. `problems`: what was said
+/// about the plan, for the record.
+pub(crate) fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> {
     if let Some(problem) = &plan.blocker {
         return Err(problem.clone());
     }
     // Behind srun or another prefix, zlaunch runs again and writes its own files.
     let writes = !plan.launcher.runs_zlaunch();
     if writes && let Some(config) = &plan.config {
-        files::write(
-            &config.file.path,
-            &config.text,
-            config.file.kind,
-            OutputFile::CONFIG,
-        )?;
-        if let Some((path, text)) = &config.run_file {
-            files::write(path, text, FileKind::Ours, OutputFile::RUN_FILE)?;
+        files::write(&config.file, OutputFile::CONFIG)?;
+        if let Some(run_file) = &config.run_file {
+            files::write(run_file, OutputFile::RUN_FILE)?;
         }
     }
-    for (path, text) in &plan.environment_files {
-        files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
+    for environment in &plan.environment_files {
+        files::write(&environment.file, OutputFile::VARIABLES)?;
     }
     let records = writes && plan.topology.is_first();
-    if records && let Some(record) = &plan.record {
-        write_record(record)?;
+    if records && let Some(record) = Record::of(plan, problems, SystemTime::now())? {
+        write_record(&record)?;
     }
     // Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.
     match plan
@@ -124,7 +120,7 @@ fn replace_record(record: &Record) -> io::Result<()> {
     let [file, script, config] =
         [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
     let mut new = vec![
-        PendingFile::write(&file, record.text(SystemTime::now()).as_bytes(), 0o600)?,
+        PendingFile::write(&file, record.text.as_bytes(), 0o600)?,
         PendingFile::write(&script, &record.script, 0o600)?,
     ];
     if let Some(text) = &record.config {

@@ -30,6 +30,7 @@ use crate::command::model::Hub;
 use crate::config::template;
 use crate::host::Host;
 use crate::host::machine::Machine;
+use crate::plan::ChosenTemplate;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
 use crate::report::fix::{Fixes, give};
 use crate::report::{Problem, Rule};
@@ -105,7 +106,7 @@ pub(crate) fn choose(
     spec: &Sourced<String>,
     topology: &Topology,
     understood: &UnderstoodLaunch,
-) -> Result<(String, String), Vec<Problem>> {
+) -> Result<ChosenTemplate, Vec<Problem>> {
     let UnderstoodLaunch {
         job, launch, host, ..
     } = understood;
@@ -142,7 +143,12 @@ pub(crate) fn choose(
         report = inputs.report(host)?;
     }
     let problem = match (&report.gpu_memory, &report.recommended) {
-        (Some(_), Some(chosen)) => return Ok((chosen.template.clone(), report.sentence(chosen))),
+        (Some(_), Some(chosen)) => {
+            return Ok(ChosenTemplate {
+                name: chosen.template.clone(),
+                why: report.sentence(chosen),
+            });
+        }
         (None, _) => cannot(
             "the memory of the GPUs is unknown",
             give("--gpu-memory", "80GiB").into(),

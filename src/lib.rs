@@ -13,6 +13,7 @@ mod config;
 mod exec;
 mod fit;
 mod host;
+mod judge;
 mod plan;
 mod ranks;
 mod report;

@@ -17,6 +17,9 @@ use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{Problem, Rule, reading};
 
+/// `--deepspeed auto`: the fastest template that fits.
+pub(crate) const AUTO: &str = "auto";
+
 #[derive(Default)]
 pub struct Launch {
     pub deepspeed: Option<Sourced<String>>,

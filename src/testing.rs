@@ -14,8 +14,9 @@ pub use crate::command::{
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
 pub use crate::host::{Host, argument_of, machine};
+pub use crate::judge::Judged;
 pub use crate::plan::record::timestamp;
-pub use crate::plan::{Plan, refused_json};
+pub use crate::plan::refused_json;
 pub use crate::ranks::launcher::srun::{SrunPrefix, gpus_of_all_tasks};
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;

@@ -44,6 +44,8 @@ pub(crate) struct Resolved {
     pub(crate) left: Vec<LeftAuto>,
     /// The trainer computes another value than the config has.
     pub(crate) mismatched: bool,
+    /// The problems for which the trainer or DeepSpeed would refuse this config.
+    pub(crate) refusals: Vec<Problem>,
     /// Differences from what the trainer computes, as far as its defaults are known.
     pub(crate) warnings: Vec<Problem>,
 }
@@ -51,10 +53,7 @@ pub(crate) struct Resolved {
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
 /// `place` tells where a key of the config was written. The config is returned even when there are problems, because
 /// `check` may find more of them.
-pub(crate) fn resolve(
-    context: &FillContext,
-    place: impl Fn(&str) -> Place,
-) -> (Resolved, Vec<Problem>) {
+pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> Resolved {
     let trainer = context.job.trainer;
     let (mut resolved, mut problems) = (Resolved::default(), Vec::new());
     let comparing = context.comparing();
@@ -105,7 +104,8 @@ pub(crate) fn resolve(
             problems.push(nobody_fills(&key, place(&key), context));
         }
     }
-    (resolved, problems)
+    resolved.refusals = problems;
+    resolved
 }
 
 /// True if nothing fills what zlaunch leaves, unless the trainer sets the key itself.

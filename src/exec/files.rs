@@ -17,7 +17,7 @@ use nix::{
 };
 
 use crate::host::trust::{Trust, open_to_others};
-use crate::plan::FileKind;
+use crate::plan::{FileKind, PlannedFile};
 use crate::report::{self, OutputFile, Problem, Rule};
 
 /// Writes a program that everybody may run.
@@ -71,15 +71,11 @@ pub(crate) fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 /// Writes a file of the launch, unless it is already there with this content.
-pub(super) fn write(
-    path: &Path,
-    text: &str,
-    kind: FileKind,
-    what: OutputFile,
-) -> Result<(), Problem> {
+pub(super) fn write(file: &PlannedFile, what: OutputFile) -> Result<(), Problem> {
+    let PlannedFile { path, kind, text } = file;
     let failed = |why: io::Error| report::cannot_write(what, path, &why);
     let folder = folder_of(path);
-    if kind == FileKind::Named {
+    if *kind == FileKind::Named {
         refuse_links_of_others(folder).map_err(failed)?;
     } else {
         // The one above is made only in a cache (`Host::configs_folder`): what TMPDIR names is the user's to make.

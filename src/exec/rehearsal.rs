@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{files, sandbox};
 use crate::base::vars;
 use crate::host::{Host, names_in};
-use crate::plan::{FileKind, Plan};
+use crate::plan::{FileKind, Plan, PlannedFile};
 use crate::report::{self, OutputFile, Problem};
 
 const LOG: &str = "output.log";
@@ -59,11 +59,11 @@ impl Rehearsal {
                 .join(host.absolute(path).strip_prefix("/").unwrap_or(path))
         };
         if let Some(config) = &plan.config {
-            write(&place(&config.file.path), &config.text)?;
+            write(&place(&config.file.path), &config.file.text)?;
             config
                 .run_file
                 .as_ref()
-                .map_or(Ok(()), |(path, text)| write(&place(path), text))?;
+                .map_or(Ok(()), |file| write(&place(&file.path), &file.text))?;
         }
         let (script, told) = (folder.join("rehearsal.py"), folder.join("spec.json"));
         spec["folder"] = folder.to_string_lossy().into();
@@ -126,7 +126,12 @@ impl Drop for Rehearsal {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Problem> {
-    files::write(path, text, FileKind::Ours, OutputFile::REHEARSAL)
+    let file = PlannedFile {
+        path: path.to_path_buf(),
+        kind: FileKind::Ours,
+        text: text.to_string(),
+    };
+    files::write(&file, OutputFile::REHEARSAL)
 }
 
 /// A new folder with the log, which is locked as long as somebody may write to it.

@@ -1,39 +1,97 @@
-//! The plan itself.
+//! The plan as a value, and a plan in the making.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::forwarded_env::EnvironmentFile;
 use super::launch_env::Environment;
-use super::planned_config::PlannedConfig;
+use super::planned_config::{AskedConfig, LayeredConfig, PlannedConfig};
 use crate::base::layout::plural;
 use crate::base::source::Sourced;
 use crate::command::trainer;
+use crate::config::auto::Resolved;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::topology::{Role, Topology};
 use crate::report::Problem;
+use crate::request::understood::UnderstoodLaunch;
 
-pub struct Plan {
+/// A complete plan. `exec` carries it out.
+pub struct Plan<'a> {
+    pub(crate) understood: UnderstoodLaunch<'a>,
     pub(crate) trainer: TrainerFacts,
     pub(crate) topology: Topology,
     /// The samples of a step and the factors, if the plan is shown.
     pub(crate) batch: Option<(Value, String)>,
     pub(crate) launcher: Launcher,
     pub(crate) local: Option<LocalRanks>,
+    pub(crate) asked_config: Option<AskedConfig>,
     pub config: Option<PlannedConfig>,
     pub(crate) environment: Environment,
     pub(crate) argv: Vec<OsString>,
-    pub diagnostics: Vec<Problem>,
     /// The reason why this can be planned but not started here.
     pub(crate) blocker: Option<Problem>,
-    /// Files with variables for other machines, and their texts.
-    pub(crate) environment_files: Vec<(PathBuf, String)>,
+    /// Files with variables for other machines.
+    pub(crate) environment_files: Vec<EnvironmentFile>,
     /// The port of the rendezvous, if it is on this machine.
     pub(crate) opens: Option<Sourced<u16>>,
-    pub(crate) record: Option<Record>,
-    pub(super) home: Option<PathBuf>,
+}
+
+/// A plan in the making. Each decision needs those before it; what cannot be decided stays open, and a refusal says why.
+pub(crate) struct Draft<'a> {
+    pub(crate) understood: UnderstoodLaunch<'a>,
+    pub(crate) topology: Option<Topology>,
+    pub(crate) launcher: Option<Launcher>,
+    pub(crate) asked_config: Option<AskedConfig>,
+    pub(crate) layered: Option<LayeredConfig>,
+    pub(crate) resolved: Option<Resolved>,
+    pub(crate) refusals: Vec<Problem>,
+}
+
+/// What the judges read: all of a plan, or what there is of one.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'p> {
+    pub(crate) understood: &'p UnderstoodLaunch<'p>,
+    pub(crate) topology: Option<&'p Topology>,
+    pub(crate) launcher: Option<Launcher>,
+    pub(crate) asked_config: Option<&'p AskedConfig>,
+    pub(crate) layered: Option<&'p LayeredConfig>,
+    pub(crate) resolved: Option<&'p Resolved>,
+    /// Everything was decided.
+    pub(crate) plan: Option<&'p Plan<'p>>,
+    pub(crate) refusals: &'p [Problem],
+}
+
+impl Plan<'_> {
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        Parts {
+            understood: &self.understood,
+            topology: Some(&self.topology),
+            launcher: Some(self.launcher),
+            asked_config: self.asked_config.as_ref(),
+            layered: self.config.as_ref().map(|config| &config.layered),
+            resolved: self.config.as_ref().map(|config| &config.resolved),
+            plan: Some(self),
+            refusals: &[],
+        }
+    }
+}
+
+impl Draft<'_> {
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        Parts {
+            understood: &self.understood,
+            topology: self.topology.as_ref(),
+            launcher: self.launcher,
+            asked_config: self.asked_config.as_ref(),
+            layered: self.layered.as_ref(),
+            resolved: self.resolved.as_ref(),
+            plan: None,
+            refusals: &self.refusals,
+        }
+    }
 }
 
 pub(crate) struct TrainerFacts {
@@ -49,15 +107,7 @@ pub(crate) struct TrainerFacts {
     pub(crate) reads: Option<String>,
 }
 
-/// The launch record: its folder and its files. The time is added when it is written.
-pub(crate) struct Record {
-    pub(crate) folder: PathBuf,
-    pub(crate) content: Value,
-    pub(crate) config: Option<String>,
-    pub(crate) script: Vec<u8>,
-}
-
-impl Plan {
+impl Plan<'_> {
     /// The one line that a launch prints before it becomes the trainer: `zero3 · 8 ranks on this machine · torchrun`.
     /// `None` if zlaunch adds nothing to the command, another zlaunch follows and prints it, or this is not the first rank.
     pub(crate) fn headline(&self) -> Option<String> {

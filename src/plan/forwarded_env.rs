@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::launch_env::Environment;
+use super::planned_config::{FileKind, PlannedFile};
 use crate::base::bytes::fnv1a;
 use crate::base::{shell, vars};
 use crate::host::Host;
@@ -21,10 +22,11 @@ use crate::report::{Place, Problem, Rule, reading};
 /// DeepSpeed's runner hands on variables whose names begin like this; `NCCL` only if it finds CUDA.
 const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 
-#[derive(Default)]
-pub(super) struct ForwardedEnv {
-    pub(super) files: Vec<(PathBuf, String)>,
-    pub(super) warnings: Vec<Problem>,
+/// A file from which other machines read variables.
+pub(crate) struct EnvironmentFile {
+    pub(crate) file: PlannedFile,
+    /// The variables that must not appear in arguments: every machine reads this file itself.
+    pub(crate) read_by_all: Vec<String>,
 }
 
 fn needs_care(name: &str, value: &OsStr) -> bool {
@@ -46,9 +48,9 @@ struct Lines<'a> {
 pub(super) fn plan(
     context: &LaunchContext<'_>,
     environment: &mut Environment,
-) -> Result<ForwardedEnv, Vec<Problem>> {
+) -> Result<Vec<EnvironmentFile>, Vec<Problem>> {
     if !launcher::uses_pdsh(context) {
-        return Ok(ForwardedEnv::default());
+        return Ok(Vec::new());
     }
     let host = context.host;
     // Named after the command, not after its content, because the name is in the arguments of pdsh.
@@ -109,34 +111,25 @@ pub(super) fn plan(
         path.as_os_str(),
         "for the other machines".to_string(),
     );
-    let mut forwarded = ForwardedEnv {
-        files: vec![(path, exported)],
-        ..ForwardedEnv::default()
+    let ours = |path: PathBuf, text: String| PlannedFile {
+        path,
+        kind: FileKind::Ours,
+        text,
     };
+    let mut files = vec![EnvironmentFile {
+        file: ours(path, exported),
+        read_by_all: Vec::new(),
+    }];
     if !apart.is_empty() {
-        if host.is_of_this_machine(&apart_path) {
-            let names = apart
-                .keys()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(", ");
-            let what = format!(
-                "every machine must read {names} from this file: do they all see its folder?"
-            );
-            let help = "set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines";
-            forwarded.warnings.push(
-                Problem::warning(Rule::ConfigNotShared, what)
-                    .at(apart_path.as_path())
-                    .fix(help),
-            );
-        }
-        let text = apart
+        let lines = apart
             .iter()
-            .map(|(name, value)| format!("{name}={value}\n"))
-            .collect();
-        forwarded.files.push((apart_path, text));
+            .map(|(name, value)| format!("{name}={value}\n"));
+        files.push(EnvironmentFile {
+            file: ours(apart_path, lines.collect()),
+            read_by_all: apart.into_keys().collect(),
+        });
     }
-    Ok(forwarded)
+    Ok(files)
 }
 
 impl Lines<'_> {

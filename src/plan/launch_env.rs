@@ -39,8 +39,6 @@ pub(crate) struct Setting {
 
 pub(super) struct EnvironmentInputs<'a> {
     pub(super) understood: &'a UnderstoodLaunch<'a>,
-    /// As it was found, without the variables of flags and the front end.
-    pub(super) machine: &'a Host,
     pub(super) template: Option<&'a Template>,
     /// The reason for expandable segments in torch's allocator, if there is one.
     pub(super) expandable: Option<String>,
@@ -66,7 +64,7 @@ impl EnvironmentInputs<'_> {
         let mut environment = Environment::default();
         for (name, value) in self.template.iter().flat_map(|template| &template.env) {
             if self.understood.host.var_os(name).is_some() {
-                environment.keep(name, self.machine);
+                environment.keep(name, self.understood.machine);
             } else {
                 let from = self.template.map_or("", |template| &template.name);
                 environment.set(name, value, format!("template {from}"));
@@ -85,7 +83,7 @@ impl EnvironmentInputs<'_> {
             environment
                 .set
                 .retain(|setting| setting.name != sourced.value);
-            if self.machine.var_os(&sourced.value).is_some() {
+            if self.understood.machine.var_os(&sourced.value).is_some() {
                 environment.unset.push(sourced.value.clone());
             }
         }
@@ -97,9 +95,9 @@ impl EnvironmentInputs<'_> {
         // The user's variables that matter and were not changed are listed in the plan.
         for name in SHOWN_WHEN_SET
             .split(' ')
-            .filter(|name| self.machine.var_os(name).is_some())
+            .filter(|name| self.understood.machine.var_os(name).is_some())
         {
-            environment.keep(name, self.machine);
+            environment.keep(name, self.understood.machine);
         }
         let Environment { set, unset, kept } = &mut environment;
         kept.retain(|(name, _)| {
@@ -163,7 +161,7 @@ impl EnvironmentInputs<'_> {
                 let is_ours = self.understood.existing_launcher.is_none();
                 let stray = PET_ELSEWHERE
                     .split(' ')
-                    .filter(|name| is_ours && self.machine.var_os(name).is_some());
+                    .filter(|name| is_ours && self.understood.machine.var_os(name).is_some());
                 environment.unset.extend(stray.map(str::to_string));
                 environment.signals_of_torchrun(topology.has_scheduler(host), host);
             }
@@ -174,7 +172,7 @@ impl EnvironmentInputs<'_> {
                     environment.single_rank(topology);
                 }
             }
-            Launcher::Local => environment.local_ranks(topology, job, self.machine),
+            Launcher::Local => environment.local_ranks(topology, job, self.understood.machine),
             // `accelerate launch` runs torchrun in its own process.
             Launcher::Existing(_) => environment.signals_of_torchrun(false, host),
             Launcher::Deepspeed | Launcher::Srun | Launcher::Prefix(_) => {}

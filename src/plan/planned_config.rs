@@ -12,8 +12,11 @@ use crate::base::json;
 use crate::base::layout::TextTable;
 use crate::base::shell;
 use crate::base::source::Sourced;
+use crate::command::front_end::NoConfig;
 use crate::command::job::Job;
-use crate::config::auto::{Fill, LeftAuto, Resolved};
+use crate::command::trainer;
+use crate::config::auto::Resolved;
+use crate::config::places::Places;
 use crate::config::template::Template;
 use crate::host::Host;
 use crate::report::fix::{give_as, run};
@@ -22,74 +25,91 @@ use crate::report::{self, Place, Problem, Rule};
 use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
 
-pub struct PlannedConfig {
+/// The config that was asked for.
+pub(crate) struct AskedConfig {
+    /// A template, a file or JSON: of our flag, else of the command.
+    pub(crate) spec: Sourced<String>,
+    /// What the command itself names, as it stands there.
+    pub(crate) own: Option<Sourced<String>>,
+}
+
+impl AskedConfig {
+    pub(super) fn of(understood: &UnderstoodLaunch) -> Option<Self> {
+        let own = understood.own_config();
+        let spec = match &understood.launch.deepspeed {
+            Some(flag) => flag.clone(),
+            // Trainers treat an empty value as no config.
+            None => understood.own_file(own.clone().filter(|own| !own.value.is_empty())?),
+        };
+        Some(AskedConfig { spec, own })
+    }
+
+    /// Refuses a config that cannot reach the trainer at all.
+    pub(super) fn can_be_handed_over(&self, understood: &UnderstoodLaunch) -> Result<(), Problem> {
+        let UnderstoodLaunch { launch, job, .. } = understood;
+        // A config that the command itself names needs no way from us.
+        if understood.takes_config()
+            || understood.launcher_takes_config() && launch.deepspeed.is_none()
+        {
+            return Ok(());
+        }
+        if let Some(NoConfig { why, help }) = &job.no_config {
+            let problem = Problem::error(Rule::HandOver, why).at(&self.spec);
+            return Err(problem.fix(help.as_str()));
+        }
+        // A missing program is the more useful error.
+        Err(job.blocker.clone().unwrap_or_else(|| {
+            let runs = understood.what_runs();
+            let known = trainer::commands_of(runs.split(' ').next().unwrap_or_default());
+            report::no_way_to_hand_over(&self.spec, &runs, known, understood.right_order())
+        }))
+    }
+}
+
+/// A template with the user's layers, before any "auto" is filled in.
+pub struct LayeredConfig {
     pub template: Template,
+    /// The reason for this template, if `auto` was asked for.
     pub(crate) chosen: Option<String>,
-    pub value: Value,
-    pub text: String,
-    pub(crate) fills: Vec<Fill>,
-    pub(crate) left: Vec<LeftAuto>,
-    has_layers: bool,
-    pub(crate) file: PlannedFile,
+    /// `None`: no layer changes the template.
+    pub(super) changed: Option<Value>,
+}
+
+impl LayeredConfig {
+    pub(crate) fn value(&self) -> &Value {
+        self.changed.as_ref().unwrap_or(&self.template.config)
+    }
+
+    /// Tells where a key was written.
+    pub(crate) fn places<'p>(&'p self, understood: &'p UnderstoodLaunch) -> Places<'p> {
+        let layers = &understood.launch.layers;
+        Places::new(self.value(), &self.template, layers, &understood.host)
+    }
+}
+
+pub struct PlannedConfig {
+    pub layered: LayeredConfig,
+    pub(crate) resolved: Resolved,
+    pub file: PlannedFile,
     /// A copy of the command's run file that names the config.
-    pub(crate) run_file: Option<(PathBuf, String)>,
+    pub(crate) run_file: Option<PlannedFile>,
 }
 
 impl PlannedConfig {
-    pub(super) fn new(
-        template: Template,
-        chosen: Option<String>,
-        resolved: Resolved,
-        understood: &UnderstoodLaunch,
-    ) -> Result<Self, Problem> {
-        let Resolved {
-            config,
-            fills,
-            left,
-            ..
-        } = resolved;
-        let text = json::write(&config);
-        let file = match &understood.launch.config_out {
-            Some(out) => named_file(out, &template, understood)?,
-            None => {
-                let path = in_our_folder(&template.name, &text, "json", &understood.host);
-                PlannedFile {
-                    path,
-                    kind: FileKind::Ours,
-                }
-            }
-        };
-        let run_file = run_file(&file.path, understood);
-        let has_layers = !understood.launch.layers.is_empty();
-        Ok(PlannedConfig {
-            template,
-            chosen,
-            value: config,
-            text,
-            fills,
-            left,
-            has_layers,
-            file,
-            run_file,
-        })
+    pub fn value(&self) -> &Value {
+        &self.resolved.config
     }
 
     /// `zero2, modified`. Comparing costs time, so only where an option may have changed something.
     pub(crate) fn title(&self) -> String {
-        let is_modified = self.has_layers && !self.changed().is_empty();
-        self.template.name.clone() + if is_modified { ", modified" } else { "" }
-    }
-
-    pub(super) fn handed_over(&self) -> &OsStr {
-        self.run_file
-            .as_ref()
-            .map_or(self.file.path.as_os_str(), |(path, _)| path.as_os_str())
+        let is_modified = self.layered.changed.is_some() && !self.changed().is_empty();
+        self.layered.template.name.clone() + if is_modified { ", modified" } else { "" }
     }
 
     /// The keys whose values are not the template's. An "auto" that was filled is not a change.
     pub(super) fn changed(&self) -> Vec<String> {
-        let mut changed = json::differing(&self.template.config, &self.value);
-        changed.retain(|key| !self.fills.iter().any(|fill| fill.key == *key));
+        let mut changed = json::differing(&self.layered.template.config, &self.resolved.config);
+        changed.retain(|key| !self.resolved.fills.iter().any(|fill| fill.key == *key));
         changed
     }
 
@@ -105,11 +125,11 @@ impl PlannedConfig {
             }
         };
         // The marks are those of `zlaunch diff`.
-        let (template, changed) = (&self.template, self.changed());
+        let (template, changed) = (&self.layered.template, self.changed());
         let rows = changed.iter().map(|key| {
             match (
                 json::get(&template.config, key),
-                json::get(&self.value, key),
+                json::get(&self.resolved.config, key),
             ) {
                 (Some(template), Some(value)) => (
                     format!("~ {key} = {value}"),
@@ -129,12 +149,13 @@ impl PlannedConfig {
         });
         section(&format!("differs from {}", template.name), rows.collect());
         let rows = self
+            .resolved
             .fills
             .iter()
             .map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone()));
         section("filled", rows.collect());
-        let rows = self.left.iter().enumerate().map(|(at, left)| {
-            let again = at > 0 && self.left[at - 1].why == left.why;
+        let rows = self.resolved.left.iter().enumerate().map(|(at, left)| {
+            let again = at > 0 && self.resolved.left[at - 1].why == left.why;
             (
                 left.key.clone(),
                 if again {
@@ -149,9 +170,11 @@ impl PlannedConfig {
     }
 }
 
-pub(crate) struct PlannedFile {
-    pub(crate) path: PathBuf,
+/// A file that the launch writes.
+pub struct PlannedFile {
+    pub path: PathBuf,
     pub(crate) kind: FileKind,
+    pub text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,12 +185,78 @@ pub(crate) enum FileKind {
     Named,
 }
 
+impl PlannedFile {
+    pub(super) fn of_config(
+        config: &Value,
+        template: &Template,
+        understood: &UnderstoodLaunch,
+    ) -> Result<Self, Problem> {
+        let text = json::write(config);
+        match &understood.launch.config_out {
+            Some(out) => Ok(PlannedFile {
+                path: named_path(out, template, understood)?,
+                kind: FileKind::Named,
+                text,
+            }),
+            None => Ok(Self::in_our_folder(
+                &template.name,
+                "json",
+                text,
+                &understood.host,
+            )),
+        }
+    }
+
+    /// A copy of the run file of the launcher in the command, or of the trainer, that names our config.
+    pub(super) fn of_run_file(config: &Path, understood: &UnderstoodLaunch) -> Option<Self> {
+        let UnderstoodLaunch {
+            existing_launcher,
+            job,
+            host,
+            ..
+        } = understood;
+        let launchers = existing_launcher
+            .as_ref()
+            .and_then(|existing| existing.run_file(job, config, host));
+        let (source, text) = match launchers {
+            Some(copy) => copy,
+            None => {
+                let text = job
+                    .run_file
+                    .as_ref()?
+                    .with(job.config_argument(), &config.to_string_lossy());
+                (PathBuf::from(job.rank_args(None).first()?), text)
+            }
+        };
+        let ending = source
+            .extension()
+            .map_or("yaml".into(), OsStr::to_string_lossy);
+        let name = source.file_stem()?.to_string_lossy();
+        Some(Self::in_our_folder(&name, &ending, text, host))
+    }
+
+    /// A file named after its source and its content. Long names are cut: a file name has at most 255 bytes.
+    fn in_our_folder(made_from: &str, ending: &str, text: String, host: &Host) -> Self {
+        const LONGEST: usize = 200;
+        let stem = made_from
+            .char_indices()
+            .take_while(|(at, letter)| at + letter.len_utf8() <= LONGEST);
+        let stem: String = stem.map(|(_, letter)| letter).collect();
+        let name = format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes()));
+        PlannedFile {
+            path: host.configs_folder().join(name),
+            kind: FileKind::Ours,
+            text,
+        }
+    }
+}
+
 /// The file of `--config-out`, which must not be one that the launch reads.
-fn named_file(
+fn named_path(
     out: &Sourced<PathBuf>,
     template: &Template,
     understood: &UnderstoodLaunch,
-) -> Result<PlannedFile, Problem> {
+) -> Result<PathBuf, Problem> {
     let UnderstoodLaunch {
         launch, job, host, ..
     } = understood;
@@ -203,10 +292,7 @@ fn named_file(
             .at(Place::option("--config-out", path.display().to_string()))
             .fix(make));
     }
-    Ok(PlannedFile {
-        path,
-        kind: FileKind::Named,
-    })
+    Ok(path)
 }
 
 /// Templates, patches, the hostfile, the model's config.json, run files.
@@ -236,45 +322,4 @@ pub(super) fn files_read(
     });
     let run_files = words.map(|pair| host.absolute(Path::new(&pair[1])));
     chain.chain(named).chain(model).chain(run_files).collect()
-}
-
-/// A copy of the run file of the launcher in the command, or of the trainer, that names our config.
-fn run_file(config: &Path, understood: &UnderstoodLaunch) -> Option<(PathBuf, String)> {
-    let UnderstoodLaunch {
-        existing_launcher,
-        job,
-        host,
-        ..
-    } = understood;
-    let launchers = existing_launcher
-        .as_ref()
-        .and_then(|existing| existing.run_file(job, config, host));
-    let (source, text) = match launchers {
-        Some(copy) => copy,
-        None => {
-            let text = job
-                .run_file
-                .as_ref()?
-                .with(job.config_argument(), &config.to_string_lossy());
-            (PathBuf::from(job.rank_args(None).first()?), text)
-        }
-    };
-    let ending = source
-        .extension()
-        .map_or("yaml".into(), OsStr::to_string_lossy);
-    Some((
-        in_our_folder(&source.file_stem()?.to_string_lossy(), &text, &ending, host),
-        text,
-    ))
-}
-
-/// A file named after its source and its content. Long names are cut: a file name has at most 255 bytes.
-fn in_our_folder(made_from: &str, text: &str, ending: &str, host: &Host) -> PathBuf {
-    const LONGEST: usize = 200;
-    let stem = made_from
-        .char_indices()
-        .take_while(|(at, letter)| at + letter.len_utf8() <= LONGEST);
-    let stem: String = stem.map(|(_, letter)| letter).collect();
-    host.configs_folder()
-        .join(format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes())))
 }

@@ -8,13 +8,11 @@ use serde_json::{Value, json};
 
 use super::decision::{Plan, TrainerFacts};
 use super::launch_env::{Environment, Setting};
-use super::planned_config::{FileKind, PlannedConfig};
+use super::planned_config::{FileKind, PlannedConfig, PlannedFile};
 use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::job::Job;
-use crate::command::target::{Target, base_name};
 use crate::command::trainer;
 use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
@@ -27,12 +25,12 @@ use crate::request::Format;
 /// Columns a command may take.
 const WIDTH: usize = 100;
 
-impl Plan {
+impl Plan<'_> {
     /// Nothing in it deceives a terminal: a script is bytes, the rest is text.
-    pub fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
+    pub fn render(&self, problems: &[Problem], format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
             Format::Text => escape_controls(&self.text(secrets, terminal::width())).into_bytes(),
-            Format::Json => secrets.printed(self.json()),
+            Format::Json => secrets.printed(self.json(problems)),
             Format::Shell => [b"#!/bin/sh\n", &self.shell_lines(secrets)[..]].concat(),
         }
     }
@@ -67,7 +65,7 @@ impl Plan {
                 .map(|(size, from)| ("batch", format!("{size} = {from}"))),
         );
         if let Some(config) = &self.config {
-            let extends = config.template.chain[1..].join(" → ");
+            let extends = config.layered.template.chain[1..].join(" → ");
             let extends = if extends.is_empty() {
                 String::new()
             } else {
@@ -75,19 +73,23 @@ impl Plan {
             };
             rows.push((
                 "config",
-                format!("{} ({}{extends})", config.title(), config.template.origin),
+                format!(
+                    "{} ({}{extends})",
+                    config.title(),
+                    config.layered.template.origin
+                ),
             ));
-            rows.extend(config.chosen.clone().map(|why| ("", why)));
+            rows.extend(config.layered.chosen.clone().map(|why| ("", why)));
             rows.push((
                 "",
                 format!("→ {}", self.short(config.file.path.as_os_str())),
             ));
-            if let Some((path, _)) = &config.run_file {
+            if let Some(file) = &config.run_file {
                 rows.push((
                     "",
                     format!(
                         "→ {} (the run file that names it)",
-                        self.short(path.as_os_str())
+                        self.short(file.path.as_os_str())
                     ),
                 ));
             }
@@ -212,8 +214,8 @@ impl Plan {
 
     /// A word for the shell, with `~` for the home folder where the shell would put it back.
     fn short(&self, word: &OsStr) -> String {
-        let home = self
-            .home
+        let home = self.understood.host.home();
+        let home = home
             .as_ref()
             .filter(|home| word.as_bytes().starts_with(home.as_os_str().as_bytes()));
         let below = home.and_then(|home| Path::new(word).strip_prefix(home).ok());
@@ -223,7 +225,8 @@ impl Plan {
         }
     }
 
-    pub(crate) fn json(&self) -> Value {
+    /// `problems`: what the judges say about it.
+    pub(crate) fn json(&self, problems: &[Problem]) -> Value {
         let config = self.config.as_ref();
         let Environment { set, unset, kept } = &self.environment;
         let set: Value = set
@@ -245,11 +248,11 @@ impl Plan {
         }
         json!({
             "version": 1,
-            "template": config.map(|PlannedConfig { template, chosen, .. }| json!({
-                "name": template.name,
-                "origin": template.origin.to_string(),
-                "chain": template.chain,
-                "chosen": chosen,
+            "template": config.map(|PlannedConfig { layered, .. }| json!({
+                "name": layered.template.name,
+                "origin": layered.template.origin.to_string(),
+                "chain": layered.template.chain,
+                "chosen": layered.chosen,
             })),
             "trainer": trainer,
             "topology": self.topology_json(),
@@ -260,25 +263,16 @@ impl Plan {
                 "per_rank": PER_RANK,
                 "grace_seconds": local.grace.as_secs_f64(),
             })),
-            "config": config.map(|config| &config.value),
+            "config": config.map(PlannedConfig::value),
             "config_path": config.map(|config| config.file.path.to_string_lossy()),
-            "run_file_path": config.and_then(|config| config.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
-            "fills": config.map(|config| &config.fills[..]).unwrap_or_default(),
+            "run_file_path": config.and_then(|config| config.run_file.as_ref()).map(|file| file.path.to_string_lossy()),
+            "fills": config.map(|config| &config.resolved.fills[..]).unwrap_or_default(),
             "changed": config.map(PlannedConfig::changed).unwrap_or_default(),
-            "left_auto": config.map(|config| &config.left[..]).unwrap_or_default(),
+            "left_auto": config.map(|config| &config.resolved.left[..]).unwrap_or_default(),
             "env": {"set": set, "unset": unset, "kept": kept},
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
-            "diagnostics": diagnostics_json(&self.all_diagnostics()),
+            "diagnostics": diagnostics_json(problems),
         })
-    }
-
-    /// Includes what prevents a start on this machine, as a warning: a plan may be made for another machine.
-    pub(crate) fn all_diagnostics(&self) -> Vec<Problem> {
-        self.diagnostics
-            .iter()
-            .cloned()
-            .chain(self.blocker.clone().map(Problem::into_warning))
-            .collect()
     }
 
     fn topology_json(&self) -> Value {
@@ -319,29 +313,15 @@ impl Plan {
         let mut names = secrets.names(environment.settings(), &environment.unset);
         let mut files = Vec::new();
         if let Some(config) = &self.config {
-            files.push((&config.file.path, &config.text, config.file.kind));
-            files.extend(
-                config
-                    .run_file
-                    .iter()
-                    .map(|(path, text)| (path, text, FileKind::Ours)),
-            );
+            files.push(&config.file);
+            files.extend(&config.run_file);
         }
-        files.extend(
-            self.environment_files
-                .iter()
-                .map(|(path, text)| (path, text, FileKind::Ours)),
-        );
+        files.extend(self.environment_files.iter().map(|it| &it.file));
         if !files.is_empty() {
             script.extend(b"umask_before=$(umask); umask 077\n");
-            for (path, text, kind) in files {
-                script.extend(written(
-                    path,
-                    secrets,
-                    &secrets.in_document(text),
-                    kind,
-                    &mut names,
-                ));
+            for PlannedFile { path, kind, text } in files {
+                let text = secrets.in_document(text);
+                script.extend(written(path, secrets, &text, *kind, &mut names));
             }
             script.extend(b"umask \"$umask_before\"; unset umask_before\n");
         }
@@ -428,36 +408,6 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
         })
     });
     rows.collect()
-}
-
-/// The program of the ranks in short: `swift sft`, `train.py`.
-pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
-    match &job.target {
-        _ if job.rewritten => {
-            let console = command
-                .iter()
-                .position(|word| trainer::is_console(word) || trainer::is_console_module(word));
-            command[console.unwrap_or(0)..]
-                .iter()
-                .take(2)
-                .map(|word| base_name(word))
-                .collect::<Vec<_>>()
-                .join(" ")
-        }
-        Target::Script { path, .. } => path.to_string_lossy().into_owned(),
-        Target::Module { name, .. } => format!("-m {}", name.to_string_lossy()),
-        Target::Program(word) if trainer::is_console(word) => {
-            let words = command
-                .iter()
-                .take(2)
-                .filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
-            words
-                .map(|word| base_name(word))
-                .collect::<Vec<_>>()
-                .join(" ")
-        }
-        Target::Program(word) => base_name(word).to_string(),
-    }
 }
 
 /// Shell lines that write a file as `exec` does: under a temporary name, then renamed.

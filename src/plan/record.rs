@@ -8,11 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
-use super::decision::{Plan, Record};
+use super::decision::Plan;
 use super::planned_config::files_read;
 use crate::base::bytes::fnv1a;
 use crate::base::shell::quoted;
-use crate::base::source::Sourced;
 use crate::base::{json, vars};
 use crate::command::job::Job;
 use crate::command::trainer;
@@ -21,6 +20,7 @@ use crate::report::fix::{Fixes, drop_word, give, run};
 use crate::report::secrets::Secrets;
 use crate::report::{Place, Problem, Rule, reading};
 use crate::request::Launch;
+use crate::request::understood::UnderstoodLaunch;
 
 const VERSION: u64 = 1;
 
@@ -29,6 +29,14 @@ const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE
     NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
     TORCH_ TORCHINDUCTOR_ TORCHDYNAMO_ PYTORCH_ TRITON_ HF_ HUGGINGFACE_ TRANSFORMERS_ TOKENIZERS_ MODELSCOPE_ \
     ACCELERATE_ DEEPSPEED_ DS_ WANDB_ SWIFT_ MAX_PIXELS VIDEO_ FPS_ USE_ OPTIM_TORCH";
+
+/// The launch record: its folder and its files.
+pub(crate) struct Record {
+    pub(crate) folder: PathBuf,
+    pub(crate) text: String,
+    pub(crate) config: Option<String>,
+    pub(crate) script: Vec<u8>,
+}
 
 impl Record {
     pub(crate) const FILE: &'static str = "launch.json";
@@ -40,26 +48,22 @@ impl Record {
     /// `--record auto` writes to this folder inside the trainer's output folder.
     pub(crate) const AUTO: &'static str = "zlaunch";
 
-    pub(crate) fn text(&self, now: SystemTime) -> String {
-        let mut content = self.content.clone();
-        content["time"] = timestamp(now).into();
-        format!("{content:#}\n")
-    }
-}
-
-impl Plan {
-    /// `seen`: the machine without the variables that the launch sets.
-    pub(super) fn record(
-        &self,
-        launch: &Launch,
-        job: &Job,
-        host: &Host,
-        seen: &Host,
-    ) -> Result<Option<Record>, Problem> {
-        let Some(asked) = &launch.record else {
+    /// `None` if nobody asked for one. `problems`: what the judges say about the plan.
+    pub(crate) fn of(
+        plan: &Plan,
+        problems: &[Problem],
+        now: SystemTime,
+    ) -> Result<Option<Self>, Problem> {
+        let UnderstoodLaunch {
+            launch,
+            machine,
+            host,
+            job,
+            ..
+        } = &plan.understood;
+        let (Some(asked), Some(folder)) = (&launch.record, Self::folder(&plan.understood)?) else {
             return Ok(None);
         };
-        let folder = folder(asked, job, host)?;
         let text = |word: &OsStr| {
             word.to_str().map(str::to_string).ok_or_else(|| {
                 Problem::error(Rule::Record, "this is not UTF-8, so it cannot be recorded")
@@ -67,43 +71,63 @@ impl Plan {
                     .fix(Fixes::from("use UTF-8").or(drop_word(&asked.from)))
             })
         };
-        let words = launch
-            .options
-            .iter()
-            .chain(&launch.command)
+        let words = launch.options.iter().chain(&launch.command);
+        let words = words
             .map(|word| text(word))
             .collect::<Result<Vec<_>, _>>()?;
-        let secrets = Secrets::of(seen);
+        let secrets = Secrets::of(machine);
         let mut content = secrets.hide(json!({
             "version": VERSION,
             "zlaunch": env!("CARGO_PKG_VERSION"),
             "host": host.hostname,
             "folder": text(host.cwd.as_os_str())?,
             "packages": packages(job),
-            "plan": self.json(),
+            "plan": plan.json(problems),
             "words": words,
-            "variables": variables(seen, text)?,
+            "variables": variables(machine, text)?,
         }));
-        content["sources"] = sources(self, launch, job, host).into();
-        let config = self
-            .config
-            .as_ref()
-            .map(|config| json::write(&secrets.hide(config.value.clone())));
-        let (cwd, lines) = (quoted(host.cwd.as_os_str()), self.shell_lines(&secrets));
-        let script = [
-            Record::SCRIPT_START.as_bytes(),
+        content["sources"] = sources(plan, launch, job, host).into();
+        content["time"] = timestamp(now).into();
+        let config = plan.config.as_ref();
+        let start = [
+            Self::SCRIPT_START.as_bytes(),
             b"cd ",
-            &cwd,
+            &quoted(host.cwd.as_os_str()),
             b" || exit\n",
-            &lines,
-        ]
-        .concat();
+        ];
         Ok(Some(Record {
             folder,
-            content,
-            config,
-            script,
+            text: format!("{content:#}\n"),
+            config: config.map(|config| json::write(&secrets.hide(config.value().clone()))),
+            script: [&start.concat(), &plan.shell_lines(&secrets)[..]].concat(),
         }))
+    }
+
+    /// The folder that was asked for.
+    pub(crate) fn folder(understood: &UnderstoodLaunch) -> Result<Option<PathBuf>, Problem> {
+        let UnderstoodLaunch {
+            launch, host, job, ..
+        } = understood;
+        let Some(asked) = &launch.record else {
+            return Ok(None);
+        };
+        let refused = |what: &str, given: &str| {
+            Problem::error(Rule::Record, what).at(Place::option(asked.from.to_string(), given))
+        };
+        if asked.value.as_os_str().is_empty() {
+            let what = "the name of the folder for the launch record is empty";
+            let fix = give("--record", "DIR").lead("check that the variable that names it is set");
+            return Err(refused(what, "''").fix(fix));
+        }
+        if asked.value.as_os_str() != "auto" {
+            return Ok(Some(host.absolute(&asked.value)));
+        }
+        let Some(output) = job.args.text("output_dir") else {
+            let what = "the command has no `--output_dir` for the record";
+            return Err(refused(what, "auto").fix(give("--record", "DIR")));
+        };
+        let output = host.absolute(&PathBuf::from(output.value));
+        Ok(Some(output.join(Self::AUTO)))
     }
 }
 
@@ -144,7 +168,7 @@ fn variables(
 
 /// The files that were read or named, each with a hash of its content.
 fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, Value> {
-    let template = plan.config.as_ref().map(|config| &config.template);
+    let template = plan.config.as_ref().map(|config| &config.layered.template);
     let named = launch
         .options
         .iter()
@@ -169,31 +193,6 @@ fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, 
     texts
         .map(|(path, text)| (path, format!("{:016x}", fnv1a(text.as_bytes())).into()))
         .collect()
-}
-
-fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
-    if asked.value.as_os_str().is_empty() {
-        return Err(Problem::error(
-            Rule::Record,
-            "the name of the folder for the launch record is empty",
-        )
-        .at(Place::option(asked.from.to_string(), "''"))
-        .fix(give("--record", "DIR").lead("check that the variable that names it is set")));
-    }
-    if asked.value.as_os_str() != "auto" {
-        return Ok(host.absolute(&asked.value));
-    }
-    let output = job.args.text("output_dir").ok_or_else(|| {
-        Problem::error(
-            Rule::Record,
-            "the command has no `--output_dir` for the record",
-        )
-        .at(Place::option(asked.from.to_string(), "auto"))
-        .fix(give("--record", "DIR"))
-    })?;
-    Ok(host
-        .absolute(&PathBuf::from(output.value))
-        .join(Record::AUTO))
 }
 
 /// A file in the folder that is no part of a record, so that it must not be overwritten. `config.json` is part of one if

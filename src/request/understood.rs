@@ -6,21 +6,19 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::base::bytes::object_in_base64;
-use crate::base::options::{flag, launch_option, takes_value};
 use crate::base::source::{Source, Sourced};
 use crate::base::{shell, vars};
 use crate::command::job::Job;
 use crate::command::prefix::Prefix;
-use crate::command::prefix::program::Barrier;
-use crate::command::target::{ParsedCommand, base_name, is_python, of_python};
+use crate::command::target::{ParsedCommand, Target, base_name, is_python, of_python};
 use crate::command::trainer;
 use crate::config::template::Origin;
-use crate::host::Host;
+use crate::host::{self, Host};
 use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
 use crate::ranks::topology::Topology;
 use crate::report::fix::{Fix, drop_word, run, say};
-use crate::report::{self, Place, Problem, Rule, nearest};
+use crate::report::{Problem, Rule, nearest};
 use crate::request::Launch;
 
 /// A program that trains, or starts a training.
@@ -32,6 +30,8 @@ pub(crate) fn trains(word: &OsStr) -> bool {
 
 pub(crate) struct UnderstoodLaunch<'a> {
     pub(crate) launch: &'a Launch,
+    /// The machine as it was found, without the variables that the launch sets.
+    pub(crate) machine: &'a Host,
     /// The machine with the variables that the user and the front end set.
     pub(crate) host: Cow<'a, Host>,
     pub(crate) wrapper: Option<Wrapper<'a>>,
@@ -60,8 +60,8 @@ impl<'a> UnderstoodLaunch<'a> {
             let srun = SrunPrefix::split(&prefix.command);
             let reaches_srun = srun.is_some();
             let understood = match srun {
-                Some(srun) => Self::behind_srun(launch, Cow::Owned(host), &srun),
-                None => Self::of_command(launch, Cow::Owned(host), &prefix.command),
+                Some(srun) => Self::behind_srun(launch, machine, Cow::Owned(host), &srun),
+                None => Self::of_command(launch, machine, Cow::Owned(host), &prefix.command),
             };
             if understood.is_understood() {
                 let wrapper = Some(Wrapper::Prefix {
@@ -76,7 +76,7 @@ impl<'a> UnderstoodLaunch<'a> {
         }
         let host = machine.with(&flags.set, &flags.unset);
         if let Some(srun) = SrunPrefix::split(&launch.command) {
-            let understood = Self::behind_srun(launch, host.clone(), &srun);
+            let understood = Self::behind_srun(launch, machine, host.clone(), &srun);
             // zlaunch changes nothing behind `srun` but a training.
             if understood.existing_launcher.is_some() || !understood.job.trainer.is_passthrough() {
                 return UnderstoodLaunch {
@@ -85,22 +85,33 @@ impl<'a> UnderstoodLaunch<'a> {
                 };
             }
         }
-        Self::of_command(launch, host, &launch.command)
+        Self::of_command(launch, machine, host, &launch.command)
     }
 
     /// Behind `srun` another prefix may follow: then zlaunch goes behind it on each machine.
-    fn behind_srun(launch: &'a Launch, host: Cow<'a, Host>, srun: &SrunPrefix<'_>) -> Self {
+    fn behind_srun(
+        launch: &'a Launch,
+        machine: &'a Host,
+        host: Cow<'a, Host>,
+        srun: &SrunPrefix<'_>,
+    ) -> Self {
         match Prefix::split(srun.command) {
             Some(prefix) => Self::of_command(
                 launch,
+                machine,
                 Cow::Owned(host_behind(&prefix, &host)),
                 &prefix.command,
             ),
-            None => Self::of_command(launch, host, srun.command),
+            None => Self::of_command(launch, machine, host, srun.command),
         }
     }
 
-    fn of_command(launch: &'a Launch, mut host: Cow<'a, Host>, command: &[OsString]) -> Self {
+    fn of_command(
+        launch: &'a Launch,
+        machine: &'a Host,
+        mut host: Cow<'a, Host>,
+        command: &[OsString],
+    ) -> Self {
         let (existing_launcher, parts) = match ExistingLauncher::split(command) {
             Some((launcher, parts)) => (Some(launcher), parts),
             None => (None, ParsedCommand::parse(command)),
@@ -129,6 +140,7 @@ impl<'a> UnderstoodLaunch<'a> {
         }
         UnderstoodLaunch {
             launch,
+            machine,
             host,
             wrapper: None,
             existing_launcher,
@@ -284,37 +296,40 @@ impl<'a> UnderstoodLaunch<'a> {
         }
     }
 
-    pub(crate) fn is_understood(&self) -> bool {
-        self.job.trainer.name != trainer::PASSTHROUGH || self.existing_launcher.is_some()
+    /// The first program that is missing here, unless it is only needed elsewhere.
+    pub(crate) fn blocker(&self, launcher: Option<Launcher>) -> Option<Problem> {
+        let elsewhere = launcher == Some(Launcher::Srun) || self.runs_elsewhere();
+        let mut programs = self.prefix().into_iter().flat_map(Prefix::programs);
+        let missing = programs.find(|program| self.machine.find_program(program).is_none());
+        let missing = missing.map(|program| trainer::not_found(program, self.machine));
+        if missing.is_some() || elsewhere {
+            missing
+        } else {
+            self.job.blocker.clone()
+        }
     }
 
-    /// `--nproc-per-node` for a command that runs as one process.
-    pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
-        let job = &self.job;
-        let has_launcher = job.trainer.launch.has_own_launcher
-            || self.launch.launcher.is_some()
-            || self.existing_launcher.is_some();
-        // That the program is missing, or takes no config, is the more useful message.
-        let is_refused = job.blocker.is_some() || self.launch.deepspeed.is_some();
-        if !job.trainer.is_passthrough() || has_launcher || is_refused {
-            return None;
-        }
-        let asked = self.launch.topology.nproc_per_node.as_ref()?;
-        let help = if job.starts_ranks || job.no_config.is_some() {
-            "its own launcher decides this: give it the option, or drop the launcher's options"
+    /// The same launch with zlaunch behind the prefix, if there is one.
+    pub(crate) fn zlaunch_behind_prefix(&self) -> Option<Vec<OsString>> {
+        let (prefix, launch) = (self.prefix()?, self.launch);
+        let mut zlaunch = vec![host::this_program().into_os_string()];
+        let options = if launch.rehearsed {
+            zlaunch.push("rehearse".into());
+            let options = launch.options.iter().filter(|word| *word != "--");
+            options.cloned().collect()
         } else {
-            "use --launcher torchrun to start it several times, or --trainer hf or deepspeed if it is a training command"
+            launch.forwarded_options()
         };
-        let what = format!(
-            "`{}` runs once, unchanged, so {} has no effect",
-            job.target.name(),
-            asked.from
-        );
-        Some(
-            Problem::warning(Rule::RanksWithoutEffect, what)
-                .at(&asked.from)
-                .fix(help),
-        )
+        let behind = [&zlaunch[..], &options, &["--".into()], &prefix.command].concat();
+        let mut argv = prefix.in_front_of(behind);
+        if let Some(path) = self.machine.find_program(&argv[0]) {
+            argv[0] = path.into_os_string();
+        }
+        Some(argv)
+    }
+
+    pub(crate) fn is_understood(&self) -> bool {
+        self.job.trainer.name != trainer::PASSTHROUGH || self.existing_launcher.is_some()
     }
 
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
@@ -400,180 +415,35 @@ impl<'a> UnderstoodLaunch<'a> {
             .is_some_and(ExistingLauncher::takes_config)
     }
 
-    /// Problems of a command that no front end knows, or of a prefix behind which zlaunch cannot go or look.
-    pub(crate) fn not_understood(&self) -> Vec<Problem> {
-        if let Some(prefix) = self.prefix() {
-            return self.not_seen_through(prefix).into_iter().collect();
-        }
-        let Launch {
-            trainer: named,
-            launcher,
-            deepspeed,
-            ..
-        } = self.launch;
-        // A config for such a command is an error of its own.
-        let on_purpose =
-            named.is_some() || launcher.as_ref().is_some_and(|asked| asked.from.is_flag());
-        if self.job.trainer.name != trainer::PASSTHROUGH || on_purpose || deepspeed.is_some() {
-            return Vec::new();
-        }
-        let first = self
-            .launch
-            .command
-            .first()
-            .map_or(OsStr::new(""), OsString::as_os_str);
-        let (program, line) = (base_name(first), self.right_order());
-        let places = self.several_machines(trainer::is_console(first));
-        if !places.is_empty() {
-            let what = format!(
-                "zlaunch does not recognize `{program}`, so it cannot start it on several machines"
-            );
-            let problem = Problem::error(Rule::NotUnderstood, what);
-            return vec![places.into_iter().fold(problem, Problem::at).fix(line)];
-        }
-        // A missing program is the more useful message.
-        if self.job.blocker.is_some() {
-            return Vec::new();
-        }
-        let what = format!(
-            "zlaunch does not recognize `{program}` as a training command: it runs unchanged and unchecked"
-        );
-        vec![
-            Problem::warning(Rule::NotUnderstood, what)
-                .at(program)
-                .fix(line),
-        ]
-    }
-
-    /// `-n` behind the command, if the training does not know it.
-    pub(crate) fn dry_run_behind(&self) -> Option<Problem> {
-        const DRY_RUN: &[&str] = &["-n", "--dry-run", "--dry_run"];
-        let words = self.job.command_line();
-        let at = words
-            .iter()
-            .position(|word| DRY_RUN.iter().any(|flag| word == flag))?;
-        // An option with a value is another one.
-        let alone = words
-            .get(at + 1)
-            .is_none_or(|next| next.as_encoded_bytes().starts_with(b"-"));
-        let known = || match &self.job.source {
-            Some(source) => ["-n\"", "-n'", "dry-run", "dry_run"]
-                .iter()
-                .any(|word| source.mentions(word)),
-            None => !self.job.rewritten,
-        };
-        if !alone || self.launch.output.only_shows() || !self.is_understood() || known() {
-            return None;
-        }
-        let word = words[at].to_string_lossy();
-        let rest: Vec<OsString> = self
-            .launch
-            .command
-            .iter()
-            .filter(|word| **word != words[at])
-            .cloned()
-            .collect();
-        let mut line = self.launch.words_with(&[], &rest);
-        line.insert(1, "-n".into());
-        Some(report::dry_run_behind(&word, &shell::text(&line)))
-    }
-
-    /// The line with these options of ours moved in front of the command; `--` is left out.
-    pub(crate) fn with_options_in_front(&self, flags: &[String]) -> String {
-        let (mut moved, mut rest) = (Vec::new(), Vec::new());
-        let mut words = self.launch.command.iter().cloned().peekable();
-        while let Some(word) = words.next() {
-            let text = word.to_string_lossy();
-            let option = text
-                .strip_prefix("--")
-                .and_then(launch_option)
-                .filter(|option| flags.contains(&flag(option)));
-            let takes_next = option.is_some_and(takes_value) && !text.contains('=');
-            if word == "--" && flags.contains(&"--".to_string()) {
-                continue;
+    /// The program of the ranks in short: `swift sft`, `train.py`.
+    pub(crate) fn what_runs(&self) -> String {
+        let command = self.command();
+        match &self.job.target {
+            _ if self.job.rewritten => {
+                let console = command
+                    .iter()
+                    .position(|word| trainer::is_console(word) || trainer::is_console_module(word));
+                command[console.unwrap_or(0)..]
+                    .iter()
+                    .take(2)
+                    .map(|word| base_name(word))
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
-            let target = if option.is_some() {
-                &mut moved
-            } else {
-                &mut rest
-            };
-            target.push(word);
-            target.extend(takes_next.then(|| words.next()).flatten());
+            Target::Script { path, .. } => path.to_string_lossy().into_owned(),
+            Target::Module { name, .. } => format!("-m {}", name.to_string_lossy()),
+            Target::Program(word) if trainer::is_console(word) => {
+                let words = command
+                    .iter()
+                    .take(2)
+                    .filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
+                words
+                    .map(|word| base_name(word))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            }
+            Target::Program(word) => base_name(word).to_string(),
         }
-        shell::text(&self.launch.words_with(&moved, &rest))
-    }
-
-    /// The places that ask for several machines. A console script may run once in a job of several machines.
-    fn several_machines(&self, is_console: bool) -> Vec<Place> {
-        let Launch {
-            topology: flags,
-            hosts,
-            ..
-        } = self.launch;
-        let nnodes = flags
-            .nnodes
-            .as_ref()
-            .filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
-        let node_rank = flags.node_rank.as_ref().filter(|rank| rank.from.is_flag());
-        let hostfile = hosts.hostfile.as_ref().filter(|file| file.from.is_flag());
-        let mut places: Vec<Place> = nnodes
-            .into_iter()
-            .chain(node_rank)
-            .map(Place::from)
-            .collect();
-        places.extend(
-            hostfile.map(|file| Place::from(&file.clone().map(|path| path.display().to_string()))),
-        );
-        let alone = is_console
-            || flags
-                .nnodes
-                .as_ref()
-                .is_some_and(|nnodes| nnodes.value == 1);
-        places.extend(
-            (!alone)
-                .then(|| Topology::job_of_several_nodes(&self.host))
-                .flatten(),
-        );
-        places
-    }
-
-    fn not_seen_through(&self, prefix: &Prefix) -> Option<Problem> {
-        let order = shell::text(&prefix.in_front_of(self.launch.words_with(&[], &prefix.command)));
-        let error = |what: String| Problem::error(Rule::Prefix, what);
-        Some(match &prefix.barrier {
-            Some(Barrier::Container(name)) => error(format!(
-                "zlaunch cannot see into the container that `{name}` starts"
-            ))
-            .at(*name)
-            .fix(run(order).remark("run zlaunch inside, in an image that has it")),
-            Some(Barrier::Option(option)) => {
-                let changes =
-                    "the command runs in another folder, or without variables that zlaunch reads";
-                error(format!("with `{option}` {changes}"))
-                    .at(option)
-                    .fix(run(order))
-            }
-            Some(Barrier::Without(name, needed)) => error(format!(
-                "`{name}` without {needed} drops variables that zlaunch reads"
-            ))
-            .at(*name)
-            .fix(
-                run(format!("{name} {needed}"))
-                    .remark("to keep them")
-                    .or(run(order)),
-            ),
-            // At the launch, zlaunch checks again behind the prefix.
-            None if !self.launch.output.only_shows() => return None,
-            None => {
-                let name = prefix.own_python?;
-                let what = format!(
-                    "`{name}` brings its own Python, so checks that depend on installed packages were skipped"
-                );
-                Problem::warning(Rule::PackagesNotSeen, what)
-                    .at(name)
-                    .fix(run(order))
-            }
-        })
     }
 
     /// Advice instead of running a command that is not understood.
@@ -645,8 +515,17 @@ fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
     host
 }
 
+/// Through a shim, zlaunch also sees commands that do not concern it. Without a config they run unchanged.
+pub(crate) fn of_shim(launch: Launch, host: &Host) -> Launch {
+    if is_asked_by_shim(&launch, host) && !UnderstoodLaunch::new(&launch, host).should_handle() {
+        launch.command_alone()
+    } else {
+        launch
+    }
+}
+
 /// True if a shim made this launch. It adds no options, and its variable only counts for its own command.
-pub(crate) fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
+fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
     let of = host.var_os(vars::ZLAUNCH_SHIM_OF);
     of.is_some()
         && of == launch.command.first().map(OsString::as_os_str)

@@ -17,18 +17,19 @@ use crate::cli::did_you_mean::options_first;
 use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::{Reader, Requested, Tool};
 use crate::command::front_end::ArgumentParser;
-use crate::command::job::Job;
 use crate::command::parser;
 use crate::command::python::Python;
 use crate::config::template::{self, Search};
 use crate::exec;
 use crate::host::{Host, terminal};
-use crate::plan::{Plan, checked_files, diagnostics_json, refused_json};
+use crate::judge::{Judged, configs};
+use crate::plan::{diagnostics_json, refused_json};
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Topology;
 use crate::report::fix::run;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Place, Problem, Rule, Severity, reading};
+use crate::request::understood::UnderstoodLaunch;
 use crate::request::{Format, Launch};
 
 #[derive(Args)]
@@ -107,10 +108,9 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
         let (status, json) = in_json(launch, host, &secrets);
         return out_bytes(&json).map(|_| status);
     }
-    let (plan, job) = Plan::with_job(launch, host);
-    let (checked, unchecked, rehearsal) =
-        coverage(launch, plan.as_ref().ok(), &job, host, &secrets);
-    let problems = plan.map_or_else(|problems| problems, |plan| plan.all_diagnostics());
+    let judged = Judged::new(launch, host);
+    let (checked, unchecked, rehearsal) = coverage(&judged, host, &secrets);
+    let problems = judged.problems;
     let further = rehearsal.filter(|_| verdict(&problems) == 0);
     let further = further
         .map(|line| format!("; a rehearsal goes further: {line}"))
@@ -126,13 +126,9 @@ pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Probl
 /// What the answer rests on, what nobody looked at, and the rehearsal that does.
 type Coverage = (Vec<String>, Vec<&'static str>, Option<String>);
 
-fn coverage(
-    launch: &Launch,
-    plan: Option<&Plan>,
-    job: &Job,
-    host: &Host,
-    secrets: &Secrets,
-) -> Coverage {
+fn coverage(judged: &Judged, host: &Host, secrets: &Secrets) -> Coverage {
+    let UnderstoodLaunch { launch, job, .. } = judged.understood();
+    let plan = judged.plan();
     if job.trainer.is_passthrough() {
         return (
             vec![format!("whether `{}` can be started", job.target.name())],
@@ -181,30 +177,31 @@ fn coverage(
 
 /// The exit status and the plan, or what refuses it.
 pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>) {
-    let (plan, job) = Plan::with_job(launch, host);
-    let (checked, unchecked, rehearsal) = coverage(launch, plan.as_ref().ok(), &job, host, secrets);
-    let (status, mut plan) = match plan {
-        Ok(plan) => (verdict(&plan.all_diagnostics()), plan.json()),
-        Err(problems) => (verdict(&problems), refused_json(&problems)),
+    let judged = Judged::new(launch, host);
+    let (checked, unchecked, rehearsal) = coverage(&judged, host, secrets);
+    let problems = &judged.problems;
+    let mut plan = match judged.plan() {
+        Some(plan) => plan.json(problems),
+        None => refused_json(problems),
     };
     (plan["checked"], plan["not_checked"], plan["rehearsal"]) =
         (checked.into(), unchecked.into(), rehearsal.into());
-    (status, secrets.printed(plan))
+    (verdict(problems), secrets.printed(plan))
 }
 
 fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
     let (launch, secrets) = (&launch, Secrets::of(host));
-    let mut problems = checked_files::check_configs(launch, host);
+    let mut problems = configs::check_configs(launch, host);
     if launch.output.fix && fix(&problems, &secrets)? {
-        problems = checked_files::check_configs(launch, host);
+        problems = configs::check_configs(launch, host);
     }
     for problem in &mut problems {
         problem.is_about_file = true;
         problem.be_strict(launch.strict);
     }
     let deepspeed = deepspeed_in_words(Python::on_path(host).as_ref());
-    let not_checked = checked_files::not_judged(&problems);
+    let not_checked = configs::not_judged(&problems);
     if launch.output.dry_run == Some(Format::Json) {
         let checked = json!({
             "version": 1, "diagnostics": diagnostics_json(&problems),

@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use std::ffi::OsString;
 
 use anstyle::{AnsiColor, Style};
+use std::time::SystemTime;
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -20,7 +22,8 @@ use crate::command::python::Python;
 use crate::config::schema;
 use crate::config::template::{self, Search};
 use crate::host::{Host, terminal};
-use crate::plan::{Plan, record};
+use crate::judge::Judged;
+use crate::plan::{Record, record};
 use crate::report::fix::give;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule};
@@ -196,11 +199,12 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
 
 /// The config of a launch. Without a config, it can only be compared with a record.
 fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec<Problem>> {
-    let plan = Plan::new(launch, host)?;
+    let (plan, problems) = Judged::new(launch, host).accepted()?;
+    let record = Record::of(&plan, &problems, SystemTime::now())?;
     let (name, config) = match plan.config {
         Some(config) => (
-            format!("{} as launched", config.template.name),
-            config.value,
+            format!("{} as launched", config.layered.template.name),
+            config.value().clone(),
         ),
         None if with_record => ("this launch".to_string(), json!({})),
         None => {
@@ -217,7 +221,7 @@ fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec
     Ok(Side {
         name,
         config,
-        record: plan.record.map(|record| record.content),
+        record: record.and_then(|record| json::parse_exactly(&record.text).ok()),
     })
 }
 

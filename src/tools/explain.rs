@@ -25,7 +25,8 @@ use crate::config::schema;
 use crate::config::template::Search;
 use crate::config::template::search::BUILT_IN;
 use crate::host::{Host, terminal};
-use crate::plan::{Plan, record};
+use crate::judge::Judged;
+use crate::plan::record;
 use crate::ranks::topology::engines::table::all_variables;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Language, Problem, Rule, reading};
@@ -129,10 +130,9 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
     let plan = if launch.command.is_empty() {
         folders.find_map(|folder| Some(record::read(folder).ok()?["plan"].clone()))
     } else {
-        Plan::new(launch, host)
-            .map_err(|found| report::report(&found, &secrets))
-            .ok()
-            .map(|plan| plan.json())
+        let judged = Judged::new(launch, host).accepted();
+        let judged = judged.map_err(|found| report::report(&found, &secrets));
+        judged.ok().map(|(plan, problems)| plan.json(&problems))
     };
     let mut meant = explanations(first.entry.name(), search, host, language).into_iter();
     let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));

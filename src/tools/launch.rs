@@ -5,23 +5,25 @@ use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::{Reader, Refused, Requested, Tool};
 use crate::exec;
 use crate::host::{Host, terminal};
+use crate::judge::Judged;
 use crate::plan::Plan;
 use crate::ranks::launcher::Launcher;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, Severity};
-use crate::request::{Format, Launch, Output};
+use crate::request::{Format, Launch, Output, understood};
 
 impl Tool for LaunchArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let launch = launch::read(self, &mut reader);
         reader.problems.extend(launch::without_command(&launch));
-        launch::finish(launch, reader, |launch, host| run(&launch, host))
+        launch::finish(launch, reader, run)
     }
 }
 
-fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+fn run(launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = Plan::new(launch, host)?;
+    let launch = &understood::of_shim(launch, host);
+    let (plan, problems) = Judged::new(launch, host).accepted()?;
     let Output {
         dry_run,
         quiet,
@@ -30,27 +32,21 @@ fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     } = launch.output;
     if dry_run.is_none() && matches!(plan.launcher, Launcher::Prefix(_)) {
         // zlaunch reports everything again behind the prefix.
-        return carry_out(&plan, None);
+        return carry_out(&plan, &problems, None);
     }
-    let mut told = if plan.topology.is_first() || verbose {
-        plan.diagnostics.clone()
-    } else {
-        Vec::new()
-    };
-    // A plan can be read on another machine than the one it is for.
-    told.extend(dry_run.and(plan.blocker.clone()).map(Problem::into_warning));
-    if !quiet {
-        report::report(&told, &secrets);
+    // The first machine of a launch reports for all of them.
+    if !quiet && (plan.topology.is_first() || verbose || dry_run.is_some()) {
+        report::report(&problems, &secrets);
     }
     let chosen = plan
         .config
         .as_ref()
-        .and_then(|config| config.chosen.as_ref());
+        .and_then(|config| config.layered.chosen.as_ref());
     if let (Some(chosen), false) = (chosen, quiet || !plan.topology.is_first()) {
         err(&secrets.hide_in_text(&format!("{chosen}\n")));
     }
     if let Some(format) = dry_run {
-        let rendered = plan.render(format, &secrets);
+        let rendered = plan.render(&problems, format, &secrets);
         let is_text = format == Format::Text;
         return if is_text {
             show_plan(&String::from_utf8_lossy(&rendered))
@@ -66,11 +62,16 @@ fn run(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     } else {
         plan.headline()
     };
-    carry_out(&plan, headline.map(|line| secrets.hide_in_text(&line)))
+    let headline = headline.map(|line| secrets.hide_in_text(&line));
+    carry_out(&plan, &problems, headline)
 }
 
-fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> {
-    exec::prepare(plan)?;
+fn carry_out(
+    plan: &Plan,
+    problems: &[Problem],
+    headline: Option<String>,
+) -> Result<u8, Vec<Problem>> {
+    exec::prepare(plan, problems)?;
     if let Some(line) = headline {
         err(&format!("zlaunch: {line}\n"));
     }
@@ -103,7 +104,7 @@ pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
     let planned = launch
         .read_piped_config(host)
         .map_err(Into::into)
-        .and_then(|()| Plan::new(&launch, host));
+        .and_then(|()| Judged::new(&launch, host).accepted().map(drop));
     let mut found = planned.err().unwrap_or_default();
     found.retain(|problem| {
         // A template may be in a folder that is missing, which is known already.

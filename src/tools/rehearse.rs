@@ -20,6 +20,7 @@ use crate::exec;
 use crate::exec::rehearsal::Rehearsal;
 use crate::fit::{self, Accounting, FitFormat, FitRequest, TrainingArgs};
 use crate::host::{Host, terminal};
+use crate::judge::Judged;
 use crate::plan::Plan;
 use crate::ranks::launcher::Launcher;
 use crate::report::secrets::Secrets;
@@ -76,7 +77,7 @@ fn run(
     launch.be_first_machine("the rehearsal", host);
     // Only their shapes are needed.
     launch.allow.push(Rule::WeightsMissing);
-    let Ok(plan) = Plan::new(&launch, host) else {
+    let Ok((plan, problems)) = Judged::new(&launch, host).accepted() else {
         return check::check_launch(&launch, host);
     };
     if matches!(plan.launcher, Launcher::Prefix(_)) {
@@ -85,11 +86,12 @@ fn run(
     let secrets = Secrets::of(host);
     let output = launch.output;
     if !output.quiet {
-        let mut told = plan.diagnostics.clone();
+        let mut told = problems.clone();
         told.retain(|problem| problem.severity != Severity::Note);
         report::report(&told, &secrets);
     }
     let mut answer = rehearse(&launch, online, timeout, &plan, host)?;
+    let planned = plan.render(&problems, Format::Json, &secrets);
     // The verdict of `fit` on this launch, with the parameters that were counted.
     if let Some(counted) = answer.parameters() {
         let params = Some(Sourced::new(counted, Source::Machine("counted")));
@@ -110,8 +112,7 @@ fn run(
             .and_then(|report| report.verdict_line());
     }
     if output.dry_run == Some(Format::Json) {
-        let mut json: Value =
-            serde_json::from_slice(&plan.render(Format::Json, &secrets)).unwrap_or_default();
+        let mut json: Value = serde_json::from_slice(&planned).unwrap_or_default();
         json["rehearsal"] = secrets.hide(answer.json());
         out(&format!("{json:#}\n"))?;
     } else {

@@ -16,7 +16,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use zlaunch::testing::cli::{self, Asked, TOOLS};
 use zlaunch::testing::{
-    Format, Host, Plan, Problem, in_json, refused_json, secrets::Secrets, write,
+    Format, Host, Judged, Problem, in_json, refused_json, secrets::Secrets, write,
 };
 
 pub(crate) use crate::fake::{
@@ -123,15 +123,16 @@ impl Sandbox {
                 let (status, json) = in_json(&launch, &host, &secrets);
                 return Run::inside(status, json, &[], &secrets);
             }
-            Ok(Some(launch)) => Plan::new(&launch, &host),
+            Ok(Some(launch)) => {
+                let accepted = Judged::new(&launch, &host).accepted();
+                accepted.map(|(plan, problems)| {
+                    let json = plan.render(&problems, Format::Json, &secrets);
+                    Run::inside(0, json, &problems, &secrets)
+                })
+            }
         };
         match planned {
-            Ok(plan) => Run::inside(
-                0,
-                plan.render(Format::Json, &secrets),
-                &plan.diagnostics,
-                &secrets,
-            ),
+            Ok(run) => run,
             Err(problems) => {
                 let json = secrets.printed(refused_json(&problems));
                 Run::inside(problems[0].status, json, &problems, &secrets)

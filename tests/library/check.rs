@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use zlaunch::testing::check::{WITHOUT_BF16, WITHOUT_FP16, rules};
 use zlaunch::testing::cli::{Asked, TOOLS, parse};
 use zlaunch::testing::machine::is_model;
-use zlaunch::testing::{Host, Plan, Problem, Rule, RuleSubject, Severity, When, schema};
+use zlaunch::testing::{Host, Judged, Problem, Rule, RuleSubject, Severity, When, schema};
 
 use crate::invariants::fake::Sandbox;
 
@@ -25,7 +25,7 @@ fn found_on(host: &Host, words: &str) -> Vec<Problem> {
         panic!("{words}")
     };
     let launch = request.into_launch().unwrap();
-    Plan::new(&launch, host).map_or_else(|problems| problems, |plan| plan.diagnostics)
+    Judged::new(&launch, host).problems
 }
 
 /// What these rules say about the config of a plain script on 8 ranks.

@@ -17,7 +17,7 @@ use zlaunch::testing::cli::{self, Asked, TOOLS};
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::yaml::Dialect;
 use zlaunch::testing::{
-    Format, Host, Launch, Plan, explain, fit, generate, layers, patch, secrets::Secrets, template,
+    Format, Host, Judged, Launch, explain, fit, generate, layers, patch, secrets::Secrets, template,
 };
 
 use fake::Sandbox;
@@ -262,40 +262,46 @@ fn requested(words: &[OsString], host: &Host) {
 
 /// Planning twice is the same; a fill changes only an "auto"; the resolved config resolves to itself.
 fn planned(mut launch: Launch, host: &Host) {
-    let (first, again) = match (Plan::new(&launch, host), Plan::new(&launch, host)) {
-        (Ok(first), Ok(again)) => (first, again),
+    let accepted = || Judged::new(&launch, host).accepted();
+    let first = match (accepted(), accepted()) {
+        (Ok((first, problems)), Ok((again, judged_again))) => {
+            assert_eq!(problems, judged_again, "judged twice");
+            for format in [Format::Text, Format::Json, Format::Shell] {
+                let secrets = Secrets::of(host);
+                let [first, again] =
+                    [&first, &again].map(|plan| plan.render(&problems, format, &secrets));
+                assert!(first == again, "planned twice");
+            }
+            first
+        }
         (Err(first), Err(again)) => return assert_eq!(first, again, "refused twice"),
         _ => panic!("planned once, refused once"),
     };
-    for format in [Format::Text, Format::Json, Format::Shell] {
-        let [first, again] = [&first, &again].map(|plan| plan.render(format, &Secrets::of(host)));
-        assert!(first == again, "planned twice");
-    }
-    let Some(resolved) = &first.config else {
+    let Some(resolved) = first.config else {
         return;
     };
     let seen = host.with(&launch.environment.set, &launch.environment.unset);
-    let before =
-        layers::with_layers(&resolved.template, &launch.layers, &seen).expect("it was planned");
-    only_auto_changed(&before, &resolved.value, "");
+    let before = layers::with_layers(&resolved.layered.template, &launch.layers, &seen)
+        .expect("it was planned");
+    only_auto_changed(&before, resolved.value(), "");
     // A variable that a template brings may decide a fill.
-    if !resolved.template.env.is_empty() {
+    if !resolved.layered.template.env.is_empty() {
         return;
     }
     launch.deepspeed = Some(Sourced::new(
-        resolved.text.clone(),
+        resolved.file.text.clone(),
         Source::Flag("--deepspeed".to_string()),
     ));
     launch.layers = layers::Layers::default();
     (launch.strict, launch.config_out) = (false, None);
-    match Plan::new(&launch, host) {
+    match Judged::new(&launch, host).accepted() {
         // HF fills 3.0 where it says so; what is read and integral is an integer.
-        Ok(again) => {
+        Ok((again, _)) => {
             let read =
                 |text: &str| zlaunch::testing::json::parse(text).map(|value| value.to_string());
             assert_eq!(
-                read(&again.config.expect("it has one").text),
-                read(&resolved.text),
+                read(&again.config.expect("it has one").file.text),
+                read(&resolved.file.text),
                 "resolved again"
             );
         }

@@ -69,13 +69,11 @@ pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> 
         .find(|line| line.starts_with("cuda: "))
         .and_then(|line| line.split('\'').nth(1));
     add("python.CUDA", cuda.map(Value::from));
-    let config = seen
-        .plan
-        .as_ref()
-        .and_then(|plan| plan.as_ref().ok()?.config.as_ref());
+    let judged = seen.judged.as_ref();
+    let config = judged.and_then(|judged| judged.plan()?.config.as_ref());
     add(
         "config",
-        config.map(|config| format!("{:016x}", fnv1a(config.text.as_bytes())).into()),
+        config.map(|config| format!("{:016x}", fnv1a(config.file.text.as_bytes())).into()),
     );
     add(
         "ranks",

@@ -16,8 +16,9 @@ use crate::command::trainer;
 use crate::fit;
 use crate::host::Host;
 use crate::host::machine::{Limit, Machine, locks_in};
+use crate::judge::Judged;
+use crate::plan::PlannedConfig;
 use crate::plan::launch_env::SHOWN_WHEN_SET;
-use crate::plan::{Plan, PlannedConfig};
 use crate::ranks::topology::{Role, Topology};
 use crate::report::fix::run;
 use crate::report::secrets::Sensitivity;
@@ -34,7 +35,7 @@ pub struct Examination<'a> {
     pub(super) launch: &'a Launch,
     pub(super) host: &'a Host,
     pub(super) machine: &'a Machine,
-    pub(super) plan: Option<Result<Plan, Vec<Problem>>>,
+    pub(super) judged: Option<Judged<'a>>,
     pub(super) python: Option<Python>,
     /// The arguments of the trainer, with those of a run file.
     pub(super) args: Args,
@@ -52,7 +53,7 @@ pub struct Examination<'a> {
 impl<'a> Examination<'a> {
     pub fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
         let (mut wants, mut offloaded, mut compiles) = (Wants::default(), None, false);
-        let (plan, python, args) = if launch.command.is_empty() {
+        let (judged, python, args) = if launch.command.is_empty() {
             let found = trainer::training_commands()
                 .find_map(|(console, _)| host.find_program(OsStr::new(console)));
             (
@@ -61,21 +62,22 @@ impl<'a> Examination<'a> {
                 Args::default(),
             )
         } else {
-            let (plan, job) = Plan::with_job(launch, host);
-            if let Ok(Plan {
-                config: Some(config),
-                topology,
-                ..
-            }) = &plan
+            let judged = Judged::new(launch, host);
+            let job = &judged.understood().job;
+            if let Some(plan) = judged.plan()
+                && let Some(config) = plan.config.as_ref().map(PlannedConfig::value)
             {
-                wants = Wants::of(&config.value);
-                compiles = operators::compiles(&config.value, &job, host);
-                offloaded = fit::host_memory(&job, topology, &config.value, launch, host);
+                wants = Wants::of(config);
+                compiles = operators::compiles(config, job, host);
+                offloaded = fit::host_memory(job, &plan.topology, config, launch, host);
             }
-            (Some(plan), job.python, job.args)
+            let (python, args) = (job.python.clone(), job.args.clone());
+            (Some(judged), python, args)
         };
         let python = python.or_else(|| Python::on_path(host));
-        let has_plan = matches!(plan, Some(Ok(_)));
+        let has_plan = judged
+            .as_ref()
+            .is_some_and(|judged| judged.plan().is_some());
         let topology =
             (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
         let asked = (Duration::ZERO, false);
@@ -83,7 +85,7 @@ impl<'a> Examination<'a> {
             launch,
             host,
             machine,
-            plan,
+            judged,
             python,
             args,
             asked,
@@ -210,7 +212,7 @@ impl<'a> Examination<'a> {
                 machine::missing_package(name, python, self.host)
             };
             // Without a command it is not an error that DeepSpeed is missing.
-            let missing = if self.plan.is_none() {
+            let missing = if self.judged.is_none() {
                 missing.map(Problem::into_warning)
             } else {
                 missing
@@ -240,9 +242,9 @@ impl<'a> Examination<'a> {
     }
 
     pub(super) fn ranks(&self) -> Option<&Topology> {
-        match &self.plan {
-            Some(Ok(plan)) => Some(&plan.topology),
-            _ => self
+        match self.judged.as_ref().and_then(Judged::plan) {
+            Some(plan) => Some(&plan.topology),
+            None => self
                 .topology
                 .as_ref()
                 .and_then(|topology| topology.as_ref().ok()),
@@ -255,7 +257,7 @@ impl<'a> Examination<'a> {
         let mut rows = vec![DoctorRow::fact("scheduler", Some(engine.to_string()))];
         if let Some(ranks) = ranks {
             // A plan says itself what is odd about its ranks.
-            let shared = if self.plan.is_none() {
+            let shared = if self.judged.is_none() {
                 variables::shared_gpus(ranks)
             } else {
                 None
@@ -289,7 +291,7 @@ impl<'a> Examination<'a> {
                 shared.or(elsewhere),
             ));
         }
-        if let (None, Some(Err(problems))) = (&self.plan, &self.topology) {
+        if let (None, Some(Err(problems))) = (&self.judged, &self.topology) {
             let warnings = problems.iter().cloned().map(Problem::into_warning);
             rows.extend(warnings.map(|warning| DoctorRow::checked("ranks", None, Some(warning))));
         }
@@ -309,11 +311,13 @@ impl<'a> Examination<'a> {
         let row = |text: &str, problem: &Problem| {
             DoctorRow::checked("plan", Some(text.to_string()), Some(problem.clone()))
         };
-        match &self.plan {
-            None => {}
-            Some(Ok(plan)) => {
+        let Some(judged) = &self.judged else {
+            return rows;
+        };
+        match judged.plan() {
+            Some(plan) => {
                 let of_config = |config: &PlannedConfig| {
-                    format!("{} ({})", config.title(), config.template.origin)
+                    format!("{} ({})", config.title(), config.layered.template.origin)
                 };
                 let config = plan.config.as_ref().map_or("none".to_string(), of_config);
                 let trainer = format!("{}: {}", plan.trainer.name, plan.trainer.runs);
@@ -324,13 +328,18 @@ impl<'a> Examination<'a> {
                 ];
                 rows.extend(facts.map(|(name, text)| DoctorRow::fact(name, Some(text))));
                 // Problems of the machine are in their own sections.
-                let problems = plan.diagnostics.iter().chain(&plan.blocker);
+                let problems = judged.problems.iter().chain(&plan.blocker);
                 let problems =
                     problems.filter(|problem| problem.rule.subject() != RuleSubject::Machine);
                 rows.extend(problems.map(|problem| row(problem.rule.name(), problem)));
             }
-            Some(Err(problems)) => {
-                rows.extend(problems.iter().map(|problem| row("refused", problem)));
+            None => {
+                rows.extend(
+                    judged
+                        .problems
+                        .iter()
+                        .map(|problem| row("refused", problem)),
+                );
             }
         }
         rows
@@ -429,7 +438,7 @@ impl<'a> Examination<'a> {
             }
         }
         // A plan reports them itself.
-        let misspelt = if self.plan.is_none() {
+        let misspelt = if self.judged.is_none() {
             variables::misspelt(self.host, &[])
         } else {
             Vec::new()

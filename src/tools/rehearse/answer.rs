@@ -40,7 +40,7 @@ impl Answer {
             program: plan.trainer.runs.clone(),
             trainer: plan.trainer.package.unwrap_or(plan.trainer.name),
             ranks,
-            planned: plan.config.as_ref().map(|config| config.value.clone()),
+            planned: plan.config.as_ref().map(|config| config.value().clone()),
             events: Vec::new(),
             seconds: 0.0,
             memory: None,

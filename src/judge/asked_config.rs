@@ -1,44 +1,18 @@
-//! The config that was asked for, before it is read: whether it can reach the trainer, and whether the trainer has another
-//! one of that name.
+//! Judgements about the config that was asked for: whether the script uses it, and whether the trainer has another one of
+//! that name.
 
 use std::path::PathBuf;
 
-use super::print;
 use crate::base::bytes::fnv1a;
 use crate::base::json;
 use crate::base::source::Sourced;
-use crate::command::front_end::NoConfig;
 use crate::command::script::cannot_use_config;
-use crate::command::{shipped, trainer};
+use crate::command::shipped;
 use crate::config::layers::Layers;
 use crate::config::template::{Origin, Template};
 use crate::report::fix::{drop_word, give};
-use crate::report::{self, Place, Problem, Rule, reading};
+use crate::report::{Place, Problem, Rule, reading};
 use crate::request::understood::UnderstoodLaunch;
-
-/// Refuses a config that cannot reach the trainer at all.
-pub(super) fn can_hand_over(
-    spec: &Sourced<String>,
-    understood: &UnderstoodLaunch,
-) -> Result<(), Problem> {
-    let UnderstoodLaunch { launch, job, .. } = understood;
-    // A config that the command itself names needs no way from us.
-    if understood.takes_config() || understood.launcher_takes_config() && launch.deepspeed.is_none()
-    {
-        return Ok(());
-    }
-    if let Some(NoConfig { why, help }) = &job.no_config {
-        return Err(Problem::error(Rule::HandOver, why)
-            .at(spec)
-            .fix(help.as_str()));
-    }
-    // A missing program is the more useful error.
-    Err(job.blocker.clone().unwrap_or_else(|| {
-        let runs = print::what_runs(job, understood.command());
-        let known = trainer::commands_of(runs.split(' ').next().unwrap_or_default());
-        report::no_way_to_hand_over(spec, &runs, known, understood.right_order())
-    }))
-}
 
 /// Warns if the script cannot use a config: it trains, without DeepSpeed.
 pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> Option<Problem> {

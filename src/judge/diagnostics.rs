@@ -1,4 +1,4 @@
-//! The problems that are gathered while a plan is made, so that all of them are reported at once.
+//! The problems of a launch, gathered so that all of them are reported at once.
 
 use std::collections::HashSet;
 
@@ -19,13 +19,6 @@ pub(super) struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Keeps the errors, so that the planner can go on without the value.
-    pub(super) fn keep<T>(&mut self, result: Result<T, Vec<Problem>>) -> Option<T> {
-        result
-            .map_err(|mut found| self.errors.append(&mut found))
-            .ok()
-    }
-
     pub(super) fn add(&mut self, problems: impl IntoIterator<Item = Problem>) {
         for problem in problems {
             if problem.severity == Severity::Error {
@@ -112,8 +105,8 @@ impl Diagnostics {
         }
     }
 
-    /// The warnings of a plan, or everything that is wrong.
-    pub(super) fn verdict(self, launch: &Launch) -> Result<Vec<Problem>, Vec<Problem>> {
+    /// Everything there is to say, and whether it refuses the launch.
+    pub(super) fn verdict(self, launch: &Launch) -> (Vec<Problem>, bool) {
         let Diagnostics {
             mut errors,
             mut warnings,
@@ -134,6 +127,6 @@ impl Diagnostics {
             .any(|problem| problem.severity == Severity::Error);
         let is_refused = !errors.is_empty() || !launch.output.check && has_error;
         errors.append(&mut warnings);
-        if is_refused { Err(errors) } else { Ok(errors) }
+        (errors, is_refused)
     }
 }
