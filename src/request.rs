@@ -131,9 +131,11 @@ impl Launch {
             // Only a value can be other than text, and then it is joined to its option.
             let text = word.to_string_lossy();
             let Some(long) = text.strip_prefix("--") else {
-                // Short switches: `-n`, `-nq`.
-                let kept = text.replace('n', "");
-                forwarded.extend((kept != "-").then(|| OsString::from(kept)));
+                // Short switches may be joined: `-nq`. `-n` is for the zlaunch that shows the plan.
+                let kept: String = text.chars().filter(|switch| *switch != 'n').collect();
+                if kept != "-" {
+                    forwarded.push(OsString::from(kept));
+                }
                 continue;
             };
             let Some(option) = launch_option(long) else {

@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use landlock::{
@@ -18,14 +18,14 @@ use nix::poll::{PollFd, PollFlags, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::{prctl, wait};
-use nix::unistd::{getgid, getuid, setsid};
+use nix::unistd::{geteuid, getgid, getuid, setsid};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
 use rustix::{net, thread};
 use serde_json::json;
 
-use crate::host::{children, paths_in_table};
+use crate::host::{can_be_written, children, paths_in_table};
 use crate::report;
 
 /// The `argv[0]` of the two processes between zlaunch and the trainer.
@@ -69,12 +69,11 @@ pub(crate) fn enter(words: &[OsString]) -> Option<u8> {
 /// Ends all when the program ends, or when its own standard input is closed. Returns the exit status as a shell has it.
 fn keep(folder: &Path, inside: &mut Command) -> u8 {
     // What ends zlaunch, such as Ctrl-C, must not end the keeper. The sandbox has no terminal.
-    let _ = (
-        setsid(),
-        SigSet::all().thread_block(),
-        prctl::set_child_subreaper(true),
-    );
-    let (mut child, mut status) = (inside.stdin(Stdio::null()).spawn(), Ok(None));
+    let _ = setsid();
+    let _ = SigSet::all().thread_block();
+    let _ = prctl::set_child_subreaper(true);
+    let mut child = inside.stdin(Stdio::null()).spawn();
+    let mut status = Ok(None);
     while let (Ok(child), Ok(None)) = (&mut child, &status)
         && poll(
             &mut [PollFd::new(io::stdin().as_fd(), PollFlags::POLLIN)],
@@ -113,29 +112,31 @@ pub(super) fn remove(folder: &Path) {
 
 /// Becomes the program, and first tells what the kernel does not hold.
 fn confine(folder: &Path, online: bool, program: &mut Command) -> u8 {
-    let _ = (
-        prctl::set_pdeathsig(Signal::SIGKILL),
-        SigSet::all().thread_unblock(),
-        prctl::set_no_new_privs(),
-    );
-    let is_apart = set_apart(folder, online).is_ok();
-    // Root may still read the files of others, and nothing else.
-    let kept = thread::CapabilitySet::DAC_OVERRIDE | thread::CapabilitySet::DAC_READ_SEARCH;
-    let _: Vec<_> = (!kept)
-        .iter()
-        .map(thread::remove_capability_from_bounding_set)
-        .collect();
-    let open = match (is_apart, restrict(folder, online || is_apart)) {
-        (true, Ok(true)) => None,
-        (true, _) => Some("partly sandboxed: signals to other processes are open"),
-        (false, Ok(true)) => {
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    let _ = SigSet::all().thread_unblock();
+    let has_no_new_rights = prctl::set_no_new_privs().is_ok();
+    let writable = set_apart(folder, online);
+    let restricted = restrict(folder, online || writable.is_ok());
+    let open = match (&writable, &restricted) {
+        (Ok(_), Ok(true)) => None,
+        (Ok(_), _) => Some("partly sandboxed: signals to other processes are open"),
+        (Err(_), Ok(true)) => {
             Some("partly sandboxed: UDP, unix sockets, /dev/shm and chmod are open")
         }
-        (false, Ok(false)) => Some(
+        (Err(_), Ok(false)) => Some(
             "partly sandboxed: the network, unix sockets, /dev/shm, chmod and signals are open",
         ),
-        (false, Err(_)) => Some("not sandboxed: this kernel has no Landlock"),
+        (Err(_), Err(_)) => Some("not sandboxed: this kernel has no Landlock"),
     };
+    let mut open: Vec<String> = open.into_iter().map(str::to_string).collect();
+    if restricted.is_err() && writable.as_ref().is_ok_and(|points| !points.is_empty()) {
+        let points: Vec<_> = writable.iter().flatten().map(PathBuf::as_path).collect();
+        open.push(format!("these can be written: {points:?}"));
+    }
+    if !has_no_new_rights || drop_capabilities().is_err() {
+        open.push("root keeps its rights".to_string());
+    }
+    let open = (!open.is_empty()).then(|| open.join("; "));
     let _ = writeln!(
         io::stdout(),
         "{}",
@@ -146,12 +147,22 @@ fn confine(folder: &Path, online: bool, program: &mut Command) -> u8 {
     report::NOT_EXECUTABLE
 }
 
+/// Root may still read the files of others, and nothing else.
+fn drop_capabilities() -> rustix::io::Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    let kept = thread::CapabilitySet::DAC_OVERRIDE | thread::CapabilitySet::DAC_READ_SEARCH;
+    (!kept)
+        .iter()
+        .try_for_each(thread::remove_capability_from_bounding_set)
+}
+
 /// A view of the machine in which only the folder and /dev/shm can be written to, and in which there is nobody to talk to.
-fn set_apart(folder: &Path, online: bool) -> io::Result<()> {
-    let (mounts, sockets) = (
-        paths_in_table("/proc/self/mountinfo", 4),
-        paths_in_table("/proc/net/unix", 7),
-    );
+/// Returns the mounts that could not be made read-only.
+fn set_apart(folder: &Path, online: bool) -> io::Result<Vec<PathBuf>> {
+    let mounts = paths_in_table("/proc/self/mountinfo", 4);
+    let sockets = paths_in_table("/proc/net/unix", 7);
     let [user, group] = [getuid().as_raw(), getgid().as_raw()].map(|id| format!("{id} {id} 1"));
     let network = if online {
         CloneFlags::empty()
@@ -180,17 +191,11 @@ fn set_apart(folder: &Path, online: bool) -> io::Result<()> {
     )?;
     mount_bind(folder, folder)?;
     let opened = File::open(folder)?;
-    // The flags that a mount has cannot be taken away. What fails nevertheless is a place that cannot be reached.
-    let read_only = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
-    let kept = [
-        MountFlags::empty(),
-        MountFlags::NODEV,
-        MountFlags::NOEXEC,
-        MountFlags::NODEV | MountFlags::NOEXEC,
-    ];
-    for point in &mounts {
-        kept.iter()
-            .any(|kept| mount_remount(point, read_only | *kept, "").is_ok());
+    let mut writable = Vec::new();
+    for point in mounts.into_iter().map(PathBuf::from) {
+        if !make_read_only(&point) && can_be_written(&point) {
+            writable.push(point);
+        }
     }
     mount(
         "tmpfs",
@@ -209,7 +214,21 @@ fn set_apart(folder: &Path, online: bool) -> io::Result<()> {
         let _ = mount_bind("/dev/null", socket);
     }
     let route = net::socket(net::AddressFamily::NETLINK, net::SocketType::RAW, None)?;
-    Ok(net::send(route, RAISE_LOOPBACK, net::SendFlags::empty()).map(drop)?)
+    net::send(route, RAISE_LOOPBACK, net::SendFlags::empty())?;
+    Ok(writable)
+}
+
+/// The flags that a mount has cannot be taken away, so that one of four combinations fits.
+fn make_read_only(point: &Path) -> bool {
+    let read_only = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
+    let kept = [
+        MountFlags::empty(),
+        MountFlags::NODEV,
+        MountFlags::NOEXEC,
+        MountFlags::NODEV | MountFlags::NOEXEC,
+    ];
+    kept.into_iter()
+        .any(|kept| mount_remount(point, read_only | kept, "").is_ok())
 }
 
 /// Landlock: whether the kernel has all of it. The first version is of no use, as it forbids moving files between folders.

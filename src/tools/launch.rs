@@ -34,8 +34,8 @@ fn run(launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         // zlaunch reports everything again behind the prefix.
         return carry_out(&plan, &problems, None);
     }
-    // The first machine of a launch reports for all of them.
-    if !quiet && (plan.topology.is_first() || verbose || dry_run.is_some()) {
+    // The first machine reports for all of them.
+    if !quiet && (plan.topology.is_first() || verbose) {
         report::report(&problems, &secrets);
     }
     let chosen = plan

@@ -712,7 +712,7 @@ fn the_user_overrides_the_scheduler_with_a_warning() {
     );
     let run = step(&[("PET_NPROC_PER_NODE", "2")])
         .launch(&["--deepspeed", "zero3", "--nproc-per-node", "4"], SWIFT);
-    // Only the first machine of a launch warns: this is machine 1.
+    // Only the first machine warns: this is machine 1.
     assert!(!run.stderr.contains("stray-variable"), "{}", run.stderr);
     let mut first = step(&[("PET_NPROC_PER_NODE", "2"), ("SLURM_NODEID", "0")]);
     let run = first.launch(
