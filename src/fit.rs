@@ -4,7 +4,6 @@
 mod allocator;
 pub mod architecture;
 mod candidates;
-pub mod cards;
 mod checkpoint;
 mod choice;
 mod fit_report;
@@ -29,6 +28,7 @@ use crate::command::job::{Job, Trainer};
 use crate::command::model::Hub;
 use crate::config::template;
 use crate::host::Host;
+use crate::host::cards::Card;
 use crate::host::machine::Machine;
 use crate::plan::ChosenTemplate;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
@@ -485,7 +485,7 @@ impl<'a> FitInputs<'a> {
             let each: Option<Vec<u64>> = host
                 .gpus()
                 .iter()
-                .map(|model| cards::memory(model))
+                .map(|model| Card::of_driver(model).map(Card::memory))
                 .collect();
             Some(Sourced::new(
                 each?.into_iter().min()?,

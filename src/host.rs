@@ -1,7 +1,9 @@
 //! The environment and the machine, as zlaunch finds them. Only this folder reads the environment, /proc and /sys, and
 //! nothing here decides.
 
+pub mod cards;
 pub mod machine;
+mod tables;
 pub(crate) mod terminal;
 pub(crate) mod trust;
 

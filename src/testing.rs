@@ -13,7 +13,7 @@ pub use crate::command::{
 };
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
-pub use crate::host::{Host, argument_of, machine};
+pub use crate::host::{Host, argument_of, cards, machine};
 pub use crate::judge::Judged;
 pub use crate::plan::record::timestamp;
 pub use crate::plan::refused_json;
@@ -50,7 +50,7 @@ pub mod cli {
 
 pub mod fit {
     pub use crate::fit::{
-        FitRequest, View, answer, architecture, cards, memory, need, optimizer, settings, strategy,
+        FitRequest, View, answer, architecture, memory, need, optimizer, settings, strategy,
         workload,
     };
 }

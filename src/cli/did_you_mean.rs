@@ -14,7 +14,7 @@ use crate::base::{shell, vars};
 use crate::command::prefix::Prefix;
 use crate::command::trainer;
 use crate::config::template::Search;
-use crate::fit::cards;
+use crate::host::cards;
 use crate::report::fix::{Fix, Fixes, run};
 use crate::report::{self, Problem, Rule, reading};
 use crate::request::understood::trains;

@@ -10,8 +10,8 @@ use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, TRAINERS, 
 use crate::base::options::{Given, LaunchOptions, flag, option_named, takes_value};
 use crate::base::size::parse_bytes;
 use crate::base::source::{Source, Sourced};
-use crate::fit::cards;
 use crate::host::Host;
+use crate::host::cards;
 use crate::ranks::launcher::OutputFlags;
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::fix::{drop_word, give};

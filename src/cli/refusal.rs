@@ -12,8 +12,8 @@ use crate::base::options::{flag, launch_option, option_named, takes_value};
 use crate::base::shell;
 use crate::command::argument_class;
 use crate::config::template::Search;
-use crate::fit::cards::{self, Cards};
 use crate::host::Host;
+use crate::host::cards::{self, Cards};
 use crate::ranks::launcher;
 use crate::report::fix::{drop_word, give, rename_option};
 use crate::report::{self, Problem, Rule};
@@ -180,7 +180,7 @@ pub(super) fn unknown_option(
         let count = count.map_or_else(String::new, |count| format!(" --nproc-per-node {count}"));
         meant = Some(Replacement::Words(format!(
             "--gpu-memory {}MiB{count}",
-            card.memory() >> 20
+            card.mib
         )));
     }
     let filled = |words: &str| {

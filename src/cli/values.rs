@@ -14,7 +14,7 @@ use crate::check;
 use crate::command::job::Trainer;
 use crate::command::trainer;
 use crate::config::template::search::BUILT_IN;
-use crate::fit::cards::{self, Cards};
+use crate::host::cards::{self, CARDS, Cards};
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Processes;
 use crate::report::fix::{drop_word, give_as};
@@ -129,8 +129,12 @@ pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
 
 pub(crate) fn cards(given: &Given) -> Result<Cards, Problem> {
     let text = sourced(given)?;
-    cards::parse(&text.value)
-        .ok_or_else(|| report::unknown_card(&text, nearest(&text.value, cards::names())))
+    cards::parse(&text.value).ok_or_else(|| {
+        report::unknown_card(
+            &text,
+            nearest(&text.value, CARDS.iter().map(|card| card.name)),
+        )
+    })
 }
 
 pub(crate) fn processes(given: &Given) -> Result<Processes, Problem> {

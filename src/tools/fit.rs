@@ -11,10 +11,10 @@ use crate::cli::did_you_mean::did_you_mean;
 use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::values::{self, Words, one_of};
 use crate::cli::{Reader, Request, Requested, Tool};
-use crate::fit::cards::Cards;
 use crate::fit::{
     self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner,
 };
+use crate::host::cards::Cards;
 use crate::host::{Host, terminal};
 use crate::ranks::topology::Processes;
 use crate::report::fix::give;

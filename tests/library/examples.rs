@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::measured::template;
+use zlaunch::testing::cards::{self, CARDS, Card, Cards};
 use zlaunch::testing::fit::architecture::{self, ARCHITECTURES, Dtype, KEYS, Weights};
-use zlaunch::testing::fit::cards::{self, CARDS, Cards};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;
 use zlaunch::testing::fit::optimizer::{OPTIMIZERS, Optimizer};
@@ -137,24 +137,25 @@ fn optimizers() {
 
 #[test]
 fn graphics_cards() {
-    run_examples(CARDS, |row, input| {
-        let Some(Cards { card, count }) = cards::parse(input) else {
-            return "unknown".to_string();
-        };
-        assert_eq!(
-            (Some(card.name), count),
-            (row.names().next(), None),
-            "{input}"
-        );
-        // Some cards differ from others by more words, but not by their memory.
-        if ["NVIDIA ", "Tesla "]
-            .iter()
-            .any(|maker| input.starts_with(maker))
-        {
-            assert_eq!(cards::memory(input), Some(card.memory()), "{input}");
+    for card in CARDS {
+        let example = &card.example;
+        assert_eq!(card.mib, example.mib, "{}", card.name);
+        for text in [example.written, example.reported] {
+            assert_eq!(
+                cards::parse(text),
+                Some(Cards { card, count: None }),
+                "{text}"
+            );
         }
-        format!("{} MiB", card.memory() >> 20)
-    });
+        // zlaunch sees only the names of NVIDIA's driver. Some cards differ from others by more words, but not by their memory.
+        let reported = Card::of_driver(example.reported);
+        assert_eq!(
+            reported.map(Card::memory),
+            Some(card.mib << 20),
+            "{}",
+            example.reported
+        );
+    }
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn cards_are_named_as_people_name_them() {
     ] {
         assert_eq!(cards::parse(text), None, "{text}");
     }
-    assert_eq!(cards::memory(laptop), None);
+    assert_eq!(Card::of_driver(laptop), None);
 }
 
 #[test]

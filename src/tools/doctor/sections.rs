@@ -15,6 +15,7 @@ use crate::command::python::Python;
 use crate::command::trainer;
 use crate::fit;
 use crate::host::Host;
+use crate::host::cards::Card;
 use crate::host::machine::{Limit, Machine, locks_in};
 use crate::judge::Judged;
 use crate::plan::PlannedConfig;
@@ -130,7 +131,7 @@ impl<'a> Examination<'a> {
         // By the names of the models, because the driver's files do not contain it.
         let sizes: Option<Vec<String>> = gpus
             .iter()
-            .map(|model| fit::cards::memory(model).map(size))
+            .map(|model| Card::of_driver(model).map(|card| size(card.memory())))
             .collect();
         let mut sizes = sizes.unwrap_or_default();
         sizes.dedup();

@@ -1,0 +1,110 @@
+//! GPUs by their names, and their memory. NVML would report it exactly, but calling it needs unsafe code.
+
+use super::machine::is_model;
+use crate::base::size::parse_bytes;
+
+pub use super::tables::cards::{CARDS, Card};
+
+/// A card as the user names it, and how many of them there are, if that is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cards {
+    pub card: &'static Card,
+    pub count: Option<u32>,
+}
+
+impl Card {
+    pub fn memory(&self) -> u64 {
+        self.mib << 20
+    }
+
+    /// The card that the driver calls so. A card of the same name has less memory in a laptop.
+    pub fn of_driver(model: &str) -> Option<&'static Self> {
+        let is_meant = |card: &&Card| card.driver.iter().any(|name| is_model(model, name));
+        CARDS
+            .iter()
+            .find(is_meant)
+            .filter(|_| !model.contains("Laptop"))
+    }
+
+    /// The card that people call so: `h100`, `4090`, `A100 80GB`.
+    fn named(text: &str) -> Option<&'static Self> {
+        let wanted = plain(text);
+        CARDS.iter().find(|card| {
+            let name = plain(card.name);
+            let without_size = name
+                .strip_suffix(&format!("{}GB", card.sold))
+                .unwrap_or(&name);
+            let unit = wanted
+                .strip_prefix(without_size)
+                .and_then(|size| size.strip_prefix(&card.sold.to_string()));
+            wanted == name || unit.is_some_and(|unit| ["G", "GB", "GIB"].contains(&unit))
+        })
+    }
+}
+
+/// `80GB` is the least memory of the cards that are sold as such: makers count in GiB, and the driver keeps a part.
+pub fn parse_memory(text: &str) -> Option<u64> {
+    let upper = text.trim().to_ascii_uppercase();
+    let sold: Option<u64> = upper
+        .strip_suffix("GB")
+        .and_then(|number| number.trim_end().parse().ok());
+    CARDS
+        .iter()
+        .filter(|card| Some(card.sold) == sold)
+        .map(Card::memory)
+        .min()
+        .or_else(|| parse_bytes(text))
+}
+
+/// A name without the maker, the series, spaces and case.
+fn plain(name: &str) -> String {
+    const SERIES: &[&str] = &[
+        "NVIDIA", "GEFORCE", "QUADRO", "TESLA", "RTX", "AMD", "INSTINCT",
+    ];
+    let upper = name.to_ascii_uppercase();
+    let words = upper.split(|c: char| c.is_whitespace() || c == '-' || c == '_');
+    words
+        .map(|word| {
+            SERIES
+                .iter()
+                .find_map(|series| word.strip_prefix(series))
+                .unwrap_or(word)
+        })
+        .collect()
+}
+
+/// Reads `H100x8`, `8 × H100`, `H100:8` (as Slurm and SkyPilot write it), or a card alone, also by the driver's name.
+pub fn parse(text: &str) -> Option<Cards> {
+    const TIMES: [char; 5] = ['x', 'X', '×', '*', ':'];
+    let text = text.trim();
+    // The driver starts with the maker. Other texts that only contain a name may mean another card.
+    let pasted = |text: &str| {
+        let is_of_driver = text.starts_with("NVIDIA ") || text.starts_with("Tesla ");
+        if is_of_driver {
+            Card::of_driver(text)
+        } else {
+            None
+        }
+    };
+    let alone = |card| Cards { card, count: None };
+    let counted = |card: &str, count: &str| {
+        let count = count.trim().parse().ok().filter(|count| *count > 0)?;
+        Some(Cards {
+            card: Card::named(card).or_else(|| pasted(card))?,
+            count: Some(count),
+        })
+    };
+    let count_last = || {
+        let (card, count) = text.rsplit_once(TIMES)?;
+        counted(card, count)
+    };
+    let count_first = || {
+        let (count, card) = text.split_once(TIMES)?;
+        counted(card, count)
+    };
+    Card::named(text)
+        .map(alone)
+        .or_else(count_last)
+        .or_else(count_first)
+        .or_else(|| pasted(text).map(alone))
+}

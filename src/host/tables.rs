@@ -1,0 +1,3 @@
+//! Constants that are looked up by the code of this folder.
+
+pub(super) mod cards;
