@@ -1,5 +1,6 @@
 //! The user's command: what it runs, and how its arguments are read.
 
+pub(crate) mod allocator;
 pub(crate) mod argument_class;
 pub mod argv;
 pub(crate) mod front_end;

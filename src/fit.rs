@@ -1,7 +1,6 @@
 //! `zlaunch fit` and `--deepspeed auto`: how much memory a training needs under each template, and which template to use.
 //! Reads the model's files; everything else is arithmetic.
 
-mod allocator;
 pub mod architecture;
 mod candidates;
 mod checkpoint;
@@ -24,6 +23,7 @@ use serde_json::Value;
 use crate::base::json;
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
+use crate::command::allocator::Allocator;
 use crate::command::job::{Job, Trainer};
 use crate::command::model::Hub;
 use crate::config::template;
@@ -37,7 +37,6 @@ use crate::report::{Problem, Rule};
 use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
 
-pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
 pub(crate) use architecture::Dtype;
 use architecture::Weights;
 pub(crate) use candidates::AUTO;
@@ -276,7 +275,7 @@ struct FitInputs<'a> {
     is_elsewhere: bool,
     cluster: Cluster,
     launch: &'a Launch,
-    allocator: UsedAllocator,
+    allocator: Allocator,
     accounting: Accounting,
 }
 
@@ -316,7 +315,7 @@ impl<'a> FitInputs<'a> {
             is_elsewhere: false,
             cluster,
             launch,
-            allocator: UsedAllocator::of(job, host),
+            allocator: Allocator::of(job, host),
             accounting: Accounting::Real,
         }
     }
@@ -429,7 +428,7 @@ impl<'a> FitInputs<'a> {
             host_memory: host_memory.as_ref().map(|memory| memory.value),
             disk: free_disk,
             accounting: self.accounting,
-            allocator: None,
+            segments: None,
             templates: &candidates.all,
             order: if self.cluster.world_size() == 1 {
                 FASTEST_FIRST_ON_ONE_GPU

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::allocator::UsedAllocator;
 use super::strategy::Strategy;
 use crate::base::json;
 use crate::base::source::{Source, Sourced};
+use crate::command::allocator::Allocator;
 use crate::config::layers;
 use crate::config::template::{self, Template};
 use crate::host::Host;
@@ -44,7 +44,7 @@ pub(super) const FASTEST_FIRST_ON_ONE_GPU: &[&str] =
 pub(super) struct Candidate {
     pub(super) name: String,
     pub(super) strategy: Strategy,
-    pub(super) allocator: UsedAllocator,
+    pub(super) allocator: Allocator,
 }
 
 pub(super) struct Candidates {
@@ -70,7 +70,7 @@ impl Candidates {
         config: Option<&Sourced<String>>,
         launch: &Launch,
         hidden: u64,
-        allocator: &UsedAllocator,
+        allocator: &Allocator,
         host: &Host,
     ) -> Result<Self, Vec<Problem>> {
         let none = Candidate {

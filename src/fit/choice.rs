@@ -1,6 +1,5 @@
 //! Judges the templates on one cluster, and recommends one.
 
-use super::allocator::{Allocator, UsedAllocator};
 use super::architecture::Weights;
 use super::candidates::Candidate;
 use super::memory;
@@ -9,6 +8,7 @@ use super::optimizer::Optimizer;
 use super::settings::TrainingSettings;
 use super::strategy::{MemoryKind, Strategy};
 use super::workload::Workload;
+use crate::command::allocator::{Allocator, Segments};
 
 pub(super) const LARGEST_MICRO_BATCH: u64 = 4096;
 
@@ -29,7 +29,7 @@ pub(crate) struct TemplateRow {
     pub(crate) short: Vec<MemoryKind>,
     /// Needed, and of unknown size.
     pub(crate) unknown: Vec<MemoryKind>,
-    pub(crate) allocator: UsedAllocator,
+    pub(crate) allocator: Allocator,
     pub(crate) plain: Verdict,
 }
 
@@ -39,9 +39,22 @@ pub(crate) struct Recommendation {
     pub(crate) largest_micro_batch: u64,
 }
 
+impl Segments {
+    /// Percent of the peak that must be free on top. On capped GPUs, trainings needed up to 2 % with expandable segments,
+    /// more than 5 and up to 8 % where stage 3 gathers parameters, answers come in pairs or an evaluation needs most, and up to 28 %
+    /// without; the rest is for the estimate (`tests/data/capped-h200.jsonl`, `tests/data/phases-h200.jsonl`).
+    pub(super) fn gaps(self, fragments: bool) -> u64 {
+        match self {
+            Segments::Expandable if fragments => 9,
+            Segments::Expandable => 5,
+            Segments::Fixed => 30,
+        }
+    }
+}
+
 /// The smallest GPU on which it fits: the need, what the allocator loses to gaps, and room to start.
-pub(crate) fn with_margin(need: &MemoryNeed, allocator: Allocator) -> u64 {
-    let gaps = need.allocated() * allocator.gaps(need.fragments) / 100;
+pub(crate) fn with_margin(need: &MemoryNeed, segments: Segments) -> u64 {
+    let gaps = need.allocated() * segments.gaps(need.fragments) / 100;
     (need.gpu() + gaps).max(need.start)
 }
 
@@ -56,7 +69,7 @@ pub(super) struct Scenario<'a> {
     pub(super) disk: Option<u64>,
     pub(super) accounting: Accounting,
     /// Instead of that of each template.
-    pub(super) allocator: Option<Allocator>,
+    pub(super) segments: Option<Segments>,
     pub(super) templates: &'a [Candidate],
     /// Names of templates, the fastest first.
     pub(super) order: &'a [&'a str],
@@ -109,12 +122,12 @@ impl<'a> Scenario<'a> {
                 _ => {}
             }
         }
-        let verdict = |allocator| {
+        let verdict = |segments| {
             let is_real = self.accounting == Accounting::Real;
             let is_tight = is_real
                 && self
                     .gpu_memory
-                    .is_some_and(|memory| with_margin(&need, allocator) > memory);
+                    .is_some_and(|memory| with_margin(&need, segments) > memory);
             if !short.is_empty() {
                 Verdict::Not
             } else if is_tight && may_fit
@@ -129,8 +142,8 @@ impl<'a> Scenario<'a> {
             }
         };
         let (verdict, plain) = (
-            verdict(self.allocator.unwrap_or(allocator.kind)),
-            verdict(Allocator::Plain),
+            verdict(self.segments.unwrap_or(allocator.segments)),
+            verdict(Segments::Fixed),
         );
         let Candidate {
             name, allocator, ..

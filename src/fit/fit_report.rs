@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::allocator::UsedAllocator;
 use super::architecture::Weights;
 use super::candidates::NONE;
 use super::choice::{Recommendation, TemplateRow, Verdict, with_margin};
@@ -14,6 +13,7 @@ use super::workload::Workload;
 use crate::base::layout::{Line, TextTable, columns, wrapped};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
+use crate::command::allocator::Allocator;
 
 pub struct FitReport {
     pub(super) model: Option<String>,
@@ -25,7 +25,7 @@ pub struct FitReport {
     pub(super) host_memory: Option<Sourced<u64>>,
     /// On the disk that the named config offloads to.
     pub(super) free_disk: Option<u64>,
-    pub(super) allocator: UsedAllocator,
+    pub(super) allocator: Allocator,
     pub(super) accounting: Accounting,
     pub(super) rows: Vec<TemplateRow>,
     /// The row of the config that the user named, and its largest micro batch.
@@ -456,7 +456,7 @@ impl FitReport {
 
     /// The percentage that `fits` leaves for gaps, and the allocator that it follows from.
     fn allocator_line(&self) -> String {
-        let gaps = |row: &TemplateRow| row.allocator.kind.gaps(row.need.fragments);
+        let gaps = |row: &TemplateRow| row.allocator.segments.gaps(row.need.fragments);
         let (usual, other): (Vec<&TemplateRow>, Vec<&TemplateRow>) = self
             .rows
             .iter()
@@ -583,7 +583,7 @@ impl FitReport {
             Verdict::Unknown => None,
             Verdict::Tight | Verdict::Not => Some(false),
         };
-        let real = (need.allocated(), with_margin(need, allocator.kind));
+        let real = (need.allocated(), with_margin(need, allocator.segments));
         let (allocated, enough) = if self.is_real() {
             real
         } else {

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::allocator::{Allocator, UsedAllocator};
 use super::candidates::Candidate;
 use super::choice::{Scenario, TemplateRow, Verdict};
 use super::need::Accounting;
@@ -11,6 +10,7 @@ use super::strategy::Strategy;
 use super::{FitInputs, cluster_of, remedies};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
+use crate::command::allocator::{Allocator, Segments};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::fix::{give, run};
@@ -45,7 +45,7 @@ pub(crate) fn judge(
     if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {
         return JudgedLaunch::default();
     }
-    let used = UsedAllocator::of(Some(job), host).with(config.env);
+    let used = Allocator::of(Some(job), host).with(config.env);
     let judged = cluster_of(topology).and_then(|cluster| {
         let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
         JudgedConfig::new(config, inputs.of_config(config.value), host)
@@ -96,7 +96,7 @@ impl<'a> JudgedConfig<'a> {
         let templates = [Candidate {
             name: config.name.to_string(),
             strategy,
-            allocator: UsedAllocator::EXPANDABLE,
+            allocator: Allocator::OURS,
         }];
         let scenario = Scenario {
             weights: &weights,
@@ -106,7 +106,7 @@ impl<'a> JudgedConfig<'a> {
             host_memory: Some(host_memory.map_or(u64::MAX, |memory| memory.value)),
             disk: Some(u64::MAX),
             accounting: Accounting::Real,
-            allocator: None,
+            segments: None,
             templates: &templates,
             order: &[],
         };
@@ -120,7 +120,7 @@ impl<'a> JudgedConfig<'a> {
         })
     }
 
-    fn short(&self, used: &UsedAllocator, host: &Host) -> Option<Problem> {
+    fn short(&self, used: &Allocator, host: &Host) -> Option<Problem> {
         let JudgedConfig {
             config,
             gpu_memory,
@@ -140,7 +140,7 @@ impl<'a> JudgedConfig<'a> {
             ))
         };
         let (on_gpu, is_between) = (row.need.gpu(), row.need.peak.is_between_steps());
-        match (if used.kind == Allocator::Expandable { row.verdict } else { row.plain }, &used.said) {
+        match (if used.segments == Segments::Expandable { row.verdict } else { row.plain }, &used.said) {
             (Verdict::Not, _) => {
                 let is_certain = guesses.is_empty() || self.is_short_at_least(host);
                 let runs = if is_certain { "will run" } else { "may run" };

@@ -1,12 +1,12 @@
 //! Changes that would make a training fit, from the cheapest to the dearest. Each is tried with the same sums.
 
-use super::allocator::{Allocator, EXPANDABLE};
 use super::choice::{LARGEST_MICRO_BATCH, Scenario, largest};
 use super::need::{Cluster, MemoryNeed};
 use super::settings::{Evaluation, TrainingSettings, Tuner};
 use crate::base::layout::plural;
 use crate::base::size::Size;
 use crate::base::vars;
+use crate::command::allocator::{EXPANDABLE, Segments};
 
 const SEQ_LEN_STEP: u64 = 64;
 /// Shorter sequences are not worth training on.
@@ -102,11 +102,11 @@ fn with_settings(
 /// Expandable segments, if a variable keeps torch from using them.
 fn other_allocator(scenario: &Scenario) -> Option<Remedy> {
     let expandable = Scenario {
-        allocator: Some(Allocator::Expandable),
+        segments: Some(Segments::Expandable),
         ..*scenario
     };
     let (candidate, _) = expandable.first_fit()?;
-    if candidate.allocator.kind == Allocator::Expandable {
+    if candidate.allocator.segments == Segments::Expandable {
         return None;
     }
     fit(
