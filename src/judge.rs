@@ -407,9 +407,8 @@ impl Judge<'_> {
             name: &layered.template.name,
             value: &resolved.config,
             env: &layered.template.env,
-            is_chosen: layered.chosen.is_some(),
         };
-        let short = launch_warning::judge(config, topology, understood).short;
+        let short = launch_warning::judge(config, topology, understood);
         self.found.warnings.extend(
             short.filter(|short| launch.output.wants_notes() || short.severity != Severity::Note),
         );

@@ -1,4 +1,4 @@
-//! Judges the memory of a launch: a warning if its config does not fit, and the allocator that it needs.
+//! Judges the memory of a launch: a warning if its config does not fit.
 
 use serde_json::Value;
 
@@ -23,14 +23,6 @@ pub(crate) struct LaunchConfig<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: &'a Value,
     pub(crate) env: &'a [(String, String)],
-    pub(crate) is_chosen: bool,
-}
-
-#[derive(Default)]
-pub(crate) struct JudgedLaunch {
-    /// The reason for expandable segments, unless they are certainly not needed or can do harm.
-    pub(crate) expandable: Option<&'static str>,
-    pub(crate) short: Option<Problem>,
 }
 
 /// Nothing is judged unless the model, the ranks and the memory of the GPUs are known, and all of the training is counted.
@@ -38,31 +30,17 @@ pub(crate) fn judge(
     config: LaunchConfig,
     topology: &Topology,
     understood: &UnderstoodLaunch,
-) -> JudgedLaunch {
+) -> Option<Problem> {
     let UnderstoodLaunch {
         job, launch, host, ..
     } = understood;
     if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {
-        return JudgedLaunch::default();
+        return None;
     }
     let used = Allocator::of(Some(job), host).with(config.env);
-    let judged = cluster_of(topology).and_then(|cluster| {
-        let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
-        JudgedConfig::new(config, inputs.of_config(config.value), host)
-    });
-    let expandable = match &judged {
-        _ if !used.is_ours() => None,
-        _ if config.is_chosen => Some("as `auto` counts on it"),
-        Some(judged) if judged.guesses.is_empty() && judged.row.plain == Verdict::Fits => None,
-        Some(judged) if judged.guesses.is_empty() && judged.row.verdict == Verdict::Fits => {
-            Some("needed to fit")
-        }
-        _ => Some("may be needed to fit"),
-    };
-    JudgedLaunch {
-        expandable,
-        short: judged.and_then(|judged| judged.short(&used, host)),
-    }
+    let cluster = cluster_of(topology)?;
+    let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
+    JudgedConfig::new(config, inputs.of_config(config.value), host)?.short(&used, host)
 }
 
 struct JudgedConfig<'a> {

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::base::layout::plural;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::allocator::EXPANDABLE;
+use crate::command::allocator::{Allocator, EXPANDABLE};
 use crate::command::job::Job;
 use crate::config::template::Template;
 use crate::host::Host;
@@ -40,8 +40,6 @@ pub(crate) struct Setting {
 pub(super) struct EnvironmentInputs<'a> {
     pub(super) understood: &'a UnderstoodLaunch<'a>,
     pub(super) template: Option<&'a Template>,
-    /// The reason for expandable segments in torch's allocator, if there is one.
-    pub(super) expandable: Option<String>,
     pub(super) launcher: Launcher,
     pub(super) topology: &'a Topology,
 }
@@ -73,8 +71,9 @@ impl EnvironmentInputs<'_> {
         for variable in &self.understood.job.variables {
             environment.set(&variable.name, &variable.value, variable.why.clone());
         }
-        if let Some(why) = &self.expandable {
-            environment.set(vars::PYTORCH_CUDA_ALLOC_CONF, EXPANDABLE, why.clone());
+        if self.expands_segments() {
+            let why = "it keeps the gaps between allocations small";
+            environment.set(vars::PYTORCH_CUDA_ALLOC_CONF, EXPANDABLE, why);
         }
         self.apply_job(&mut environment);
         self.apply_launcher(&mut environment);
@@ -104,6 +103,17 @@ impl EnvironmentInputs<'_> {
             !unset.contains(name) && set.iter().all(|setting| setting.name != *name)
         });
         environment
+    }
+
+    /// With a config on NVIDIA's GPUs, if it is safe and nobody has said anything about the allocator.
+    fn expands_segments(&self) -> bool {
+        let UnderstoodLaunch {
+            launch, job, host, ..
+        } = self.understood;
+        let has_gpus = launch.memory.gpu.is_some() || host.nvidia_gpus.is_some();
+        self.template.is_some_and(|template| {
+            has_gpus && Allocator::of(Some(job), host).with(&template.env).is_ours()
+        })
     }
 
     fn apply_job(&self, environment: &mut Environment) {

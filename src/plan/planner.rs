@@ -226,7 +226,6 @@ impl<'a> Draft<'a> {
         let mut environment = EnvironmentInputs {
             understood,
             template,
-            expandable: None,
             launcher,
             topology,
         }

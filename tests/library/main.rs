@@ -8,6 +8,7 @@
 )]
 #![allow(clippy::too_many_lines, reason = "a table of cases is long")]
 
+mod allocator;
 mod argv;
 mod check;
 mod commands;
