@@ -14,6 +14,7 @@ mod picture;
 mod remedies;
 pub mod settings;
 pub mod strategy;
+pub mod tables;
 mod training_args;
 mod weights;
 pub mod workload;

@@ -55,10 +55,6 @@ pub fn blocks(text: &'static str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-pub fn find(table: &'static str, name: &str) -> Option<Row> {
-    rows(table).find(|row| row.names().any(|known| known == name))
-}
-
 /// `KEY VALUE, KEY` as an object. A value that is not JSON is a text.
 pub fn cells(line: &str) -> Map<String, Value> {
     let mut cells = Map::new();

@@ -3,16 +3,10 @@
 
 mod layers;
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::base::rows;
-
-/// The architectures whose parameters can be counted; the file says what its cells mean.
-pub const ARCHITECTURES: &str = include_str!("architecture/architectures.txt");
-
-/// The keys of a config whose numbers are multiplied, with their other spellings and how large they can be.
-pub const KEYS: &str = include_str!("architecture/keys.txt");
+use super::tables::architectures::{ARCHITECTURES, Architecture, Norm, Presence, Scores};
+use super::tables::keys::{KEYS, Key};
 
 /// Sections that describe the language model inside a multimodal one.
 const TEXT_SECTIONS: &[&str] = &[
@@ -58,80 +52,29 @@ impl Dtype {
     }
 }
 
-/// Says if a model has something, such as a bias: `never`, `always`, `if KEY` or `unless KEY`.
-type Presence = String;
-
-/// One of the words that the table lists for the cell.
-type Kind = String;
-
-/// The cases in which attention stores the score of every pair of tokens, if `sdpa` computes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Scores {
-    #[default]
-    Never,
-    InFp32,
-    Always,
-    Eager,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Architecture {
-    projections: Kind,
-    qkv_bias: Presence,
-    out_bias: Presence,
-    qk_norm: Presence,
-    qk_norm_by: Kind,
-    one_kv_head: Presence,
-    sinks: Presence,
-    recurrence: Option<Kind>,
-    mlp: Kind,
-    mlp_bias: Presence,
-    norm: Kind,
-    norms: u64,
-    parallel: Presence,
-    embedding_norm: Presence,
-    final_norm: Presence,
-    head_bias: Presence,
-    tied: bool,
-    softcapped: bool,
-    positions: Option<String>,
-    more_positions: u64,
-    shared_gate: bool,
-    expert_bias: Presence,
-    hidden_kept: u64,
-    inner_kept: i64,
-    scores: Scores,
-    defaults: String,
-}
-
 impl Architecture {
     /// `None` if the table does not have it.
-    fn of(model_type: &str) -> Option<Self> {
-        let mut cells = rows::find(ARCHITECTURES, model_type)?.cells();
-        // A chain that leads back to itself has no end.
-        for _ in 0..8 {
-            let Some(parent) = cells.remove("like") else {
-                break;
-            };
-            let mut inherited = rows::find(ARCHITECTURES, parent.as_str()?)?.cells();
-            inherited.extend(cells);
-            cells = inherited;
-        }
-        serde_json::from_value(cells.into()).ok()
-    }
-
-    /// The value that transformers uses for a key that is missing.
-    fn default(&self, key: &str) -> Option<u64> {
-        let mut words = self.defaults.split(' ');
-        words.find(|word| *word == key)?;
-        words.next()?.parse().ok()
+    fn of(model_type: &str) -> Option<&'static Self> {
+        let row = ARCHITECTURES
+            .iter()
+            .find(|row| row.model_types.contains(&model_type))?;
+        Some(&row.architecture)
     }
 }
 
-/// A linear module: name, inputs, outputs.
-pub(crate) type Linear = (&'static str, u64, u64);
+/// A linear module of one layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Linear {
+    pub(crate) name: &'static str,
+    pub(crate) inputs: u64,
+    pub(crate) outputs: u64,
+}
+
+impl Linear {
+    pub(crate) fn weights(&self) -> u64 {
+        self.inputs * self.outputs
+    }
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
@@ -179,13 +122,18 @@ pub struct Weights {
     pub dtype: Option<Dtype>,
 }
 
+/// A number of parameters that is more reliable than one that is counted, and where it was read.
+pub struct KnownSize {
+    pub params: u64,
+    pub from: String,
+}
+
 impl Weights {
-    /// For a number that is more reliable.
-    pub(super) fn with_params(self, params: u64, from: String) -> Self {
+    pub(super) fn with_params(self, known: KnownSize) -> Self {
         Weights {
-            params,
-            unquantised: self.unquantised.min(params),
-            from,
+            params: known.params,
+            unquantised: self.unquantised.min(known.params),
+            from: known.from,
             ..self
         }
     }
@@ -202,21 +150,17 @@ impl Weights {
             vocab: 0,
             ..self.shape.clone()
         };
-        let (params, unquantised) = (
-            self.params.saturating_sub(head),
-            self.unquantised.saturating_sub(head),
-        );
         Weights {
-            params,
-            unquantised,
+            params: self.params.saturating_sub(head),
+            unquantised: self.unquantised.saturating_sub(head),
             shape,
             ..self.clone()
         }
     }
 }
 
-/// `params`: by the headers of the checkpoint. `None` if the config lacks the basic sizes, or has impossible ones.
-pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
+/// `known`: by the headers of the checkpoint. `None` if the config lacks the basic sizes, or has impossible ones.
+pub fn read<'a>(config: &'a Value, known: Option<KnownSize>) -> Option<Weights> {
     let mut text = config;
     while let Some(inner) = TEXT_SECTIONS
         .iter()
@@ -226,41 +170,30 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
         text = inner;
     }
     let is_part = !std::ptr::eq(text, config);
-    let model_type = text
-        .get("model_type")
-        .or(config.get("model_type"))
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let mut assumed = Vec::new();
-    let architecture = Architecture::of(model_type).or_else(|| {
-        assumed.push(format!(
-            "the architecture `{model_type}` is counted like llama"
-        ));
-        Architecture::of("llama")
-    })?;
-    let (weights, is_mixed) = ModelConfig {
+    let type_of = |config: &'a Value| config.get("model_type").and_then(Value::as_str);
+    let model_type = type_of(text).or(type_of(config)).unwrap_or_default();
+    let architecture = Architecture::of(model_type);
+    let model = ModelConfig {
         text,
         whole: config,
-        architecture,
-    }
-    .count()?;
-    if is_mixed {
-        assumed.push(
-            "adapters and activations as if all layers were of the most common kind".to_string(),
+        architecture: architecture.or_else(|| Architecture::of("llama"))?,
+    };
+    let mut weights = model.count()?;
+    let assumed = &mut weights.assumed;
+    if architecture.is_none() {
+        assumed.insert(
+            0,
+            format!("the architecture `{model_type}` is counted like llama"),
         );
     }
-    if is_part && params.is_none() {
-        let whole = config
-            .get("model_type")
-            .and_then(Value::as_str)
-            .unwrap_or("this model");
+    if is_part && known.is_none() {
+        let whole = type_of(config).unwrap_or("this model");
         assumed.push(format!("only the language model of {whole} is counted"));
     }
     if config.get("vision_config").is_some() {
-        assumed.push(
-            "images as the tokens they become; the vision tower's own computation comes on top"
-                .to_string(),
-        );
+        let images =
+            "images as the tokens they become; the vision tower's own computation comes on top";
+        assumed.push(images.to_string());
     }
     let dtype = [text, config].iter().find_map(|section| {
         section
@@ -268,33 +201,31 @@ pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
             .or(section.get("torch_dtype"))?
             .as_str()
     });
-    let weights = Weights {
-        assumed,
-        dtype: dtype.and_then(Dtype::named),
-        ..weights
-    };
-    Some(if let Some((params, from)) = params {
-        weights.with_params(params, from)
-    } else {
-        weights
+    weights.dtype = dtype.and_then(Dtype::named);
+    Some(match known {
+        Some(known) => weights.with_params(known),
+        None => weights,
     })
 }
 
 struct ModelConfig<'a> {
     text: &'a Value,
     whole: &'a Value,
-    architecture: Architecture,
+    architecture: &'static Architecture,
 }
 
 impl ModelConfig<'_> {
-    fn number(&self, name: &str) -> Option<u64> {
-        let spellings = rows::find(KEYS, name)
-            .map_or(name, |row| row.names)
-            .split(", ");
-        let written = spellings
-            .filter_map(|spelling| self.text.get(spelling))
-            .find_map(Value::as_u64);
-        written.or_else(|| self.architecture.default(name))
+    fn number(&self, key: Key) -> Option<u64> {
+        let row = KEYS.iter().find(|row| row.key == key)?;
+        let written = row
+            .names
+            .iter()
+            .find_map(|name| self.text.get(name)?.as_u64());
+        let default = || {
+            let mut defaults = self.architecture.defaults.iter();
+            defaults.find(|(known, _)| *known == key)
+        };
+        written.or_else(|| default().map(|(_, number)| *number))
     }
 
     fn flag(&self, name: &str) -> Option<bool> {
@@ -307,26 +238,22 @@ impl ModelConfig<'_> {
             .map_or(self.architecture.softcapped, Value::is_number)
     }
 
-    fn holds(&self, presence: &str) -> bool {
-        match presence.split_once(' ') {
-            Some(("if", key)) => self.flag(key) == Some(true),
-            Some(("unless", key)) => self.flag(key) != Some(false),
-            _ => presence == "always",
+    fn has(&self, part: Presence) -> bool {
+        match part {
+            Presence::Never => false,
+            Presence::Always => true,
+            Presence::If(keys) => keys.iter().any(|key| self.flag(key) == Some(true)),
+            Presence::Unless(key) => self.flag(key) != Some(false),
         }
     }
 
-    fn bias(&self, presence: &str, size: u64) -> u64 {
-        // The remote code of older GLM models has another name for it.
-        let of_glm = presence == "if attention_bias" && self.flag("add_qkv_bias") == Some(true);
-        if of_glm || self.holds(presence) {
-            size
-        } else {
-            0
-        }
+    /// The size of a part, or 0 if the model does not have it.
+    fn size_of(&self, part: Presence, size: u64) -> u64 {
+        if self.has(part) { size } else { 0 }
     }
 
     fn norm(&self, size: u64) -> u64 {
-        if self.architecture.norm == "layer" {
+        if self.architecture.norm == Norm::Layer {
             2 * size
         } else {
             size
@@ -336,8 +263,8 @@ impl ModelConfig<'_> {
     /// Norms in each layer. Where attention and MLP work side by side, they may share one.
     fn norms(&self) -> u64 {
         let is_new = self.flag("new_decoder_architecture") == Some(true);
-        match self.number("num_ln_in_parallel_attn") {
-            _ if !self.holds(&self.architecture.parallel) => self.architecture.norms,
+        match self.number(Key::ParallelNorms) {
+            _ if !self.has(self.architecture.parallel) => self.architecture.norms,
             Some(norms) => norms,
             None if is_new => 2,
             None => 1,
@@ -352,88 +279,39 @@ impl ModelConfig<'_> {
             .unwrap_or(self.architecture.tied)
     }
 
-    /// No real model has such sizes. Below them, none of the sums can overflow.
+    /// No real model has such sizes.
     fn is_absurd(&self) -> bool {
-        let is_above = |key: &str, most: u64| self.number(key).is_some_and(|number| number > most);
-        let positions = self.architecture.positions.as_deref();
-        positions.is_some_and(|key| is_above(key, 1 << 28))
-            || rows::rows(KEYS).any(|row| {
-                let most = row.cells().get("most").and_then(Value::as_u64);
-                row.names()
-                    .next()
-                    .zip(most)
-                    .is_some_and(|(key, most)| is_above(key, most))
-            })
+        KEYS.iter()
+            .any(|row| self.number(row.key).is_some_and(|number| number > row.most))
     }
 
-    /// Also tells if some layers have attention and others do not.
-    #[expect(clippy::too_many_lines, reason = "it is split next")]
-    fn count(&self) -> Option<(Weights, bool)> {
+    fn count(&self) -> Option<Weights> {
         if self.is_absurd() {
             return None;
         }
-        let hidden = self.number("hidden_size").filter(|n| *n > 0)?;
-        let layers = self.number("num_hidden_layers").filter(|n| *n > 0)?;
-        let vocab = self.number("vocab_size")?;
+        let hidden = self.number(Key::HiddenSize).filter(|n| *n > 0)?;
+        let layers = self.number(Key::Layers).filter(|n| *n > 0)?;
+        let vocab = self.number(Key::Vocabulary)?;
         let heads = self
-            .number("num_attention_heads")
+            .number(Key::Heads)
             .filter(|n| *n > 0)
             .unwrap_or(hidden.div_ceil(128));
-        // Granite 4 without experts has only the expert that others share.
-        let has_only_shared = self.number("num_experts") == Some(0);
-        let shared = if has_only_shared {
-            self.number("shared_expert_intermediate_size")
-        } else {
-            None
-        };
-        let intermediate = shared
-            .or_else(|| self.number("intermediate_size"))
-            .unwrap_or(4 * hidden);
-        let attention = self.attention(hidden, heads);
-        let recurrent = self.recurrent(hidden, layers);
-        let (recurrent_layers, each) = recurrent
-            .as_ref()
-            .map_or((0, 0), |(count, mixer)| (*count, mixer.params));
-        let experts = self.experts(hidden, intermediate);
-        let (dense, sparse) = self.mixture_layers(layers);
+        let mixers = self.mixers(hidden, layers, heads);
+        let mlps = self.mlps(hidden, layers);
         let norms = layers * self.norms() * self.norm(hidden);
-        let dense_inner = self.number("intermediate_size_mlp").unwrap_or(intermediate);
-        let mlps = dense * self.mlp(hidden, dense_inner) + sparse * experts.params;
-        let mixers = (layers - recurrent_layers) * attention.params + recurrent_layers * each;
-        let in_layers = mixers + norms + mlps;
-        let embedding = vocab * self.number("word_embed_proj_dim").unwrap_or(hidden);
+        let in_layers = mixers.params + norms + mlps.params;
+        let embedding = vocab * self.number(Key::EmbeddingSize).unwrap_or(hidden);
         let outside = self.outside(hidden, vocab, embedding);
-        // Layers of two kinds are taken to be like most of them.
-        let mixer = match recurrent {
-            Some((count, mixer)) if 2 * count > layers => mixer,
-            _ => attention,
-        };
-        let (inner, adapted) = match self.architecture.mlp.as_str() {
-            "none" => (0, 0),
-            _ if sparse == 0 => (dense_inner, dense_inner),
-            _ => (experts.active, experts.shared),
-        };
-        let (norm_bytes, norm_factor) = match self.architecture.norm.as_str() {
-            "rms_in_fp32" => (10, 4),
-            "rms_plus_one" => (9, 4),
-            "layer" => (4, 0),
-            _ => (8, 2),
-        };
-        let inner_copies: u64 = if self.architecture.mlp == "plain" {
-            2
-        } else {
-            4
+        let (norm_bytes, norm_factor) = match self.architecture.norm {
+            Norm::Rms => (8, 2),
+            Norm::RmsInFp32 => (10, 4),
+            Norm::RmsPlusOne => (9, 4),
+            Norm::Layer => (4, 0),
         };
         let is_grouped = self
-            .number("num_key_value_heads")
+            .number(Key::KeyValueHeads)
             .is_some_and(|shared| shared < heads);
-        let mut linears = mixer.linears;
-        if adapted > 0 {
-            if self.architecture.mlp != "plain" {
-                linears.push(("gate_proj", hidden, adapted));
-            }
-            linears.extend([("up_proj", hidden, adapted), ("down_proj", adapted, hidden)]);
-        }
+        let mixer = mixers.most;
         let shape = Shape {
             hidden,
             layers,
@@ -441,13 +319,13 @@ impl ModelConfig<'_> {
             heads,
             attention: mixer.activations,
             normed: mixer.normed,
-            inner,
-            inner_copies: inner_copies.saturating_add_signed(self.architecture.inner_kept),
+            inner: mlps.inner,
+            inner_copies: mlps.inner_copies,
             norms: self.norms(),
             norm_bytes,
             norm_factor,
-            more_kept: hidden * self.architecture.hidden_kept + experts.kept,
-            kept_for_experts: experts.kept_for_weights,
+            more_kept: hidden * self.architecture.hidden_kept + mlps.kept,
+            kept_for_experts: mlps.kept_for_weights,
             scores: match self.architecture.scores {
                 Scores::InFp32 if !is_grouped => Scores::Never,
                 scores => scores,
@@ -457,22 +335,22 @@ impl ModelConfig<'_> {
             softcapped: self.is_capped("final_logit_softcapping"),
             scores_are_capped: self.is_capped("attn_logit_softcapping"),
             layer: in_layers / layers,
-            linears,
-            routed: sparse * experts.adapted,
+            linears: [mixer.linears, mlps.linears].concat(),
+            routed: mlps.routed,
         };
-        let (params, unquantised) = (outside + in_layers, outside + norms);
-        let from = "config.json".to_string();
-        let is_mixed = (1..layers).contains(&recurrent_layers);
-        Some((
-            Weights {
-                params,
-                unquantised,
-                shape,
-                from,
-                ..Weights::default()
-            },
-            is_mixed,
-        ))
+        let mixed = "adapters and activations as if all layers were of the most common kind";
+        Some(Weights {
+            params: outside + in_layers,
+            unquantised: outside + norms,
+            shape,
+            from: "config.json".to_string(),
+            assumed: mixers
+                .are_mixed
+                .then(|| mixed.to_string())
+                .into_iter()
+                .collect(),
+            dtype: None,
+        })
     }
 
     /// Parameters of the embeddings, the head and the norms outside of the layers.
@@ -480,28 +358,25 @@ impl ModelConfig<'_> {
         let positions = self
             .architecture
             .positions
-            .as_deref()
-            .and_then(|key| self.number(key));
-        let positions =
-            positions.map_or(0, |positions| positions + self.architecture.more_positions);
+            .and_then(|positions| Some(self.number(positions.key)? + positions.more));
         let head = if self.is_tied() { 0 } else { embedding };
-        let head_bias = if self.holds(&self.architecture.head_bias) {
-            vocab
+        // An embedding of another width is projected to that of the layers and back.
+        let narrow = self
+            .number(Key::EmbeddingSize)
+            .filter(|narrow| *narrow != hidden)
+            .unwrap_or(0);
+        let norm = self.norm(hidden);
+        let embedding_norm = if self.architecture.embedding_norm {
+            norm
         } else {
             0
         };
-        // An embedding of another width is projected to that of the layers and back.
-        let narrow = self
-            .number("word_embed_proj_dim")
-            .filter(|narrow| *narrow != hidden)
-            .unwrap_or(0);
-        let norms = u64::from(self.holds(&self.architecture.embedding_norm))
-            + u64::from(self.holds(&self.architecture.final_norm));
         embedding
-            + positions * hidden
+            + positions.unwrap_or(0) * hidden
             + head
-            + head_bias
+            + self.size_of(self.architecture.head_bias, vocab)
             + 2 * narrow * hidden
-            + norms * self.norm(hidden)
+            + embedding_norm
+            + self.size_of(self.architecture.final_norm, norm)
     }
 }

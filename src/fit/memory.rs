@@ -8,6 +8,7 @@
 mod activations;
 mod host;
 
+use super::architecture::Linear;
 use super::need::{Cluster, GpuUsage, MemoryNeed, Phase, WORKSPACE};
 use super::optimizer::Optimizer;
 use super::settings::{Algorithm, TrainingSettings, Tuner};
@@ -615,11 +616,7 @@ impl MemoryModel<'_> {
     /// Parameters are gathered module by module; the experts of a layer are one.
     fn largest_module(&self) -> u64 {
         let shape = &self.workload.shape;
-        let linear = shape
-            .linears
-            .iter()
-            .map(|(_, inputs, outputs)| inputs * outputs)
-            .max();
+        let linear = shape.linears.iter().map(Linear::weights).max();
         if shape.routed == 0 {
             linear.unwrap_or(shape.layer)
         } else {

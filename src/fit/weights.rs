@@ -1,10 +1,11 @@
 //! The size and shape of a model: from the headers of its checkpoint, its config.json, a number the user gave, or its name.
 
-use serde_json::Value;
+use serde_json::json;
 
-use super::architecture::{self, Weights};
-use super::checkpoint::{self, Checkpoint};
+use super::architecture::{self, KnownSize, Weights};
+use super::checkpoint;
 use super::settings::TrainingArgs;
+use super::tables::typical::TYPICAL;
 use crate::base::layout::plural;
 use crate::base::size;
 use crate::base::source::Sourced;
@@ -22,27 +23,26 @@ pub(crate) struct ModelLookup {
 }
 
 /// With the shape of the typical dense model nearest in size.
-fn of_size(params: u64, from: String) -> Weights {
-    let all = include_str!("typical.txt").lines().filter_map(|line| {
-        let config: Value = serde_json::from_str(line).ok()?;
-        Some((
-            config["name"].as_str()?.to_string(),
-            architecture::read(&config, None)?,
-        ))
+fn of_size(known: KnownSize) -> Weights {
+    let models = TYPICAL.iter().filter_map(|model| {
+        let config = json!({
+            "model_type": "qwen2", "hidden_size": model.hidden, "num_hidden_layers": model.layers,
+            "intermediate_size": model.inner, "num_attention_heads": model.heads,
+            "num_key_value_heads": model.key_value_heads, "tie_word_embeddings": model.tied,
+        });
+        let assumed = vec![format!("the shape of {}", model.name)];
+        Some(Weights {
+            assumed,
+            ..architecture::read(&config, None)?
+        })
     });
-    let distance = |size: u64| {
-        (
-            size.max(params).div_ceil(size.min(params).max(1)),
-            size.abs_diff(params),
-        )
+    let distance = |model: &Weights| {
+        let larger = model.params.max(known.params);
+        let smaller = model.params.min(known.params);
+        (larger.div_ceil(smaller.max(1)), larger - smaller)
     };
-    let (name, nearest) = all
-        .min_by_key(|(_, model)| distance(model.params))
-        .unwrap_or_default();
-    Weights {
-        assumed: vec![format!("the shape of {name}")],
-        ..nearest.with_params(params, from)
-    }
+    let nearest = models.min_by_key(distance);
+    nearest.unwrap_or_default().with_params(known)
 }
 
 pub(crate) fn find(
@@ -50,42 +50,45 @@ pub(crate) fn find(
     lookup: &ModelLookup,
     host: &Host,
 ) -> Result<Weights, Problem> {
-    let local = args
-        .model
-        .as_ref()
-        .map(|name| of_local_model(name, lookup, host))
-        .transpose()?
-        .flatten();
-    match (&args.params, local, &args.model) {
-        (Some(params), Some(weights), _) => {
-            Ok(weights.with_params(params.value, params.from.to_string()))
-        }
-        (Some(params), None, _) => Ok(of_size(params.value, params.from.to_string())),
-        (None, Some(weights), _) => Ok(weights),
-        (None, None, Some(name)) => match size_in_name(&name.value) {
-            Some(size) if lookup.trusts_names => {
-                Ok(of_size(size, "by its name; no files found".to_string()))
-            }
-            _ => {
-                let what = format!(
-                    "`{}` is neither a folder nor in the Hugging Face or ModelScope cache",
-                    name.value
-                );
-                let download = Fixes::from("download it first (its config.json is enough)");
-                let by_name = run(format!("zlaunch fit --model {} --gpu H100x8", name.value))
-                    .remark("then --deepspeed NAME");
-                let estimate = if lookup.trusts_names {
-                    run("zlaunch fit --params 8B")
-                } else {
-                    by_name
-                };
-                Err(Problem::error(Rule::Fit, what)
-                    .at(name)
-                    .fix(download.or(estimate)))
-            }
-        },
+    let local = match &args.model {
+        Some(name) => of_local_model(name, lookup, host)?,
+        None => None,
+    };
+    let known = args.params.as_ref().map(|params| KnownSize {
+        params: params.value,
+        from: params.from.to_string(),
+    });
+    match (local, known, &args.model) {
+        (Some(weights), Some(known), _) => Ok(weights.with_params(known)),
+        (Some(weights), None, _) => Ok(weights),
+        (None, Some(known), _) => Ok(of_size(known)),
+        (None, None, Some(name)) => by_name(name, lookup),
         (None, None, None) => Err(report::nothing_to_fit()),
     }
+}
+
+/// A model whose files are not on this machine.
+fn by_name(name: &Sourced<String>, lookup: &ModelLookup) -> Result<Weights, Problem> {
+    if lookup.trusts_names
+        && let Some(params) = size_in_name(&name.value)
+    {
+        let from = "by its name; no files found".to_string();
+        return Ok(of_size(KnownSize { params, from }));
+    }
+    let what = format!(
+        "`{}` is neither a folder nor in the Hugging Face or ModelScope cache",
+        name.value
+    );
+    let estimate = if lookup.trusts_names {
+        run("zlaunch fit --params 8B")
+    } else {
+        run(format!("zlaunch fit --model {} --gpu H100x8", name.value))
+            .remark("then --deepspeed NAME")
+    };
+    let download = Fixes::from("download it first (its config.json is enough)");
+    Err(Problem::error(Rule::Fit, what)
+        .at(name)
+        .fix(download.or(estimate)))
 }
 
 /// `None` if the model's config.json is not on this machine.
@@ -100,20 +103,18 @@ fn of_local_model(
     };
     let config = reading::read(&file, host)?;
     let checkpoint = checkpoint::read(file.parent().unwrap_or(&file))?;
-    let headers = checkpoint.filter(|checkpoint| !checkpoint.packed).map(
-        |Checkpoint { params, files, .. }| {
-            (
-                params,
-                format!(
-                    "the headers of {}",
-                    plural(files as u64, "safetensors file", "s")
-                ),
-            )
-        },
-    );
-    let of_headers = headers.clone().map(|(params, from)| of_size(params, from));
-    architecture::read(&config, headers)
-        .or(of_headers)
+    let by_headers = || {
+        let counted = checkpoint
+            .as_ref()
+            .filter(|checkpoint| !checkpoint.packed)?;
+        let files = plural(counted.files as u64, "safetensors file", "s");
+        Some(KnownSize {
+            params: counted.params,
+            from: format!("the headers of {files}"),
+        })
+    };
+    architecture::read(&config, by_headers())
+        .or_else(|| by_headers().map(of_size))
         .map(Some)
         .ok_or_else(|| {
             let what = "the model's size cannot be computed from this config";

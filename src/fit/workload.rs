@@ -1,8 +1,9 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
-use super::architecture::{Scores, Shape, Weights};
+use super::architecture::{Linear, Shape, Weights};
 use super::need::Cluster;
 use super::settings::{Algorithm, Attention, Evaluation, TrainingSettings, Tuner};
+use super::tables::architectures::Scores;
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -51,8 +52,11 @@ impl Adapters {
         let adapted = shape
             .linears
             .iter()
-            .filter(|(name, ..)| all || targets.split(',').any(|it| it.trim() == *name));
-        for (_, inputs, outputs) in adapted {
+            .filter(|linear| all || targets.split(',').any(|it| it.trim() == linear.name));
+        for Linear {
+            inputs, outputs, ..
+        } in adapted
+        {
             adapters.params += shape.layers * rank * (inputs + outputs);
             adapters.kept += rank
                 + if settings.dropout {

@@ -4,12 +4,14 @@ use serde_json::{Value, json};
 
 use crate::measured::template;
 use zlaunch::testing::cards::{self, CARDS, Card, Cards};
-use zlaunch::testing::fit::architecture::{self, ARCHITECTURES, Dtype, KEYS, Weights};
+use zlaunch::testing::fit::architecture::{self, Dtype, Weights};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;
 use zlaunch::testing::fit::optimizer::{OPTIMIZERS, Optimizer};
 use zlaunch::testing::fit::settings::{TrainingArgs, TrainingSettings};
 use zlaunch::testing::fit::strategy::Strategy;
+use zlaunch::testing::fit::tables::architectures::ARCHITECTURES;
+use zlaunch::testing::fit::tables::keys::{KEYS, KeyRow};
 use zlaunch::testing::fit::workload::Workload;
 use zlaunch::testing::rows::{self, Row};
 use zlaunch::testing::source::{Source, Sourced};
@@ -69,39 +71,101 @@ fn allocated(
 
 #[test]
 fn architectures() {
-    run_examples(ARCHITECTURES, |row, input| {
-        common(row.names().map(|model_type| {
-            let mut config = rows::cells(input);
-            config.insert("model_type".to_string(), model_type.into());
-            config.extend(rows::cells("hidden_size 256, num_hidden_layers 2"));
-            let model = architecture::read(&config.into(), None).unwrap();
+    let mut wrong = Vec::new();
+    for row in ARCHITECTURES {
+        assert!(!row.examples.is_empty(), "{:?}", row.model_types);
+        for (model_type, example) in row
+            .model_types
+            .iter()
+            .flat_map(|name| row.examples.iter().map(move |example| (name, example)))
+        {
+            let mut config =
+                json!({"model_type": model_type, "hidden_size": 256, "num_hidden_layers": 2});
+            for (key, number) in example.numbers {
+                config[*key] = json!(number);
+            }
+            for (key, flag) in example.flags {
+                config[*key] = json!(flag);
+            }
+            let model = architecture::read(&config, None).unwrap();
             assert!(is_known(&model), "{model_type}");
             let bytes = |dtype| allocated(&model, 512, dtype, Optimizer::named("adamw"), "none");
-            let (bf16, fp32) = (bytes(Dtype::Bf16), bytes(Dtype::Fp32));
-            format!(
-                "{} parameters, {bf16} bytes in bf16, {fp32} in fp32",
-                model.params
-            )
-        }))
-    });
+            let seen = [model.params, bytes(Dtype::Bf16), bytes(Dtype::Fp32)];
+            if seen != [example.params, example.bf16, example.fp32] {
+                wrong.push(format!("{config}: {seen:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// The names of a number, and the largest that is taken for a model's.
+#[rustfmt::skip]
+const LIMITS: &[(u64, &[&str])] = &[
+    (2048, &[
+        "num_hidden_layers", "n_layer", "num_layers", "num_attention_heads", "n_head", "num_key_value_heads",
+        "multi_query_group_num", "num_kv_heads", "num_experts", "num_local_experts", "n_routed_experts", "n_shared_experts",
+        "num_experts_per_tok", "num_ln_in_parallel_attn", "mamba_n_heads", "num_heads", "mamba_n_groups", "n_groups",
+        "mamba_d_conv", "conv_kernel", "mamba_expand", "expand", "linear_num_key_heads", "linear_num_value_heads",
+        "linear_conv_kernel_dim",
+    ]),
+    (262_144, &[
+        "hidden_size", "n_embd", "d_model", "intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "head_dim",
+        "kv_channels", "moe_intermediate_size", "shared_expert_intermediate_size", "shared_intermediate_size",
+        "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim", "kv_lora_rank", "q_lora_rank", "intermediate_size_mlp",
+        "word_embed_proj_dim", "time_step_rank", "mamba_d_state", "state_size", "linear_key_head_dim",
+        "linear_value_head_dim",
+    ]),
+    (1 << 28, &["vocab_size", "padded_vocab_size", "max_position_embeddings", "n_positions"]),
+    (u64::MAX, &["decoder_sparse_step", "interleave_moe_layer_step", "first_k_dense_replace", "full_attention_interval"]),
+];
 
 #[test]
 fn keys_of_a_config() {
-    run_examples(KEYS, |row, input| {
-        let (keys, number) = input.split_once(" = ").unwrap();
-        common(keys.split(' ').map(|key| {
-            let mut config = rows::cells("model_type llama, hidden_size 8, num_hidden_layers 1");
-            config.retain(|known, _| row.names().all(|name| name != known));
-            config.insert(key.to_string(), number.parse().unwrap());
-            let counted = architecture::read(&config.into(), None);
-            if counted.is_some() {
-                "counted".to_string()
-            } else {
-                "too large".to_string()
-            }
-        }))
-    });
+    let is_counted = |row: &KeyRow, name: &str, number: u64| {
+        let mut config = json!({"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1});
+        config
+            .as_object_mut()
+            .unwrap()
+            .retain(|known, _| !row.names.contains(&known.as_str()));
+        config[name] = json!(number);
+        architecture::read(&config, None).is_some()
+    };
+    let mut seen = 0;
+    for row in KEYS {
+        for name in row.names {
+            let (most, _) = LIMITS
+                .iter()
+                .find(|(_, names)| names.contains(name))
+                .unwrap();
+            assert!(is_counted(row, name, *most), "{name}");
+            assert!(
+                *most == u64::MAX || !is_counted(row, name, most + 1),
+                "{name}"
+            );
+            seen += 1;
+        }
+    }
+    assert_eq!(
+        seen,
+        LIMITS.iter().map(|(_, names)| names.len()).sum::<usize>()
+    );
+}
+
+/// The largest numbers of all keys at once: no sum overflows.
+#[test]
+fn the_largest_model_of_each_architecture_is_counted() {
+    for row in ARCHITECTURES {
+        let mut config = json!({"model_type": row.model_types[0]});
+        for key in KEYS.iter().filter(|key| key.most < u64::MAX) {
+            config[key.names[0]] = json!(key.most);
+        }
+        assert!(
+            architecture::read(&config, None).is_some(),
+            "{:?}",
+            row.model_types
+        );
+    }
 }
 
 #[test]

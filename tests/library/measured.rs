@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use zlaunch::testing::Host;
-use zlaunch::testing::fit::architecture::{self, Dtype};
+use zlaunch::testing::fit::architecture::{self, Dtype, KnownSize};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::optimizer::Optimizer;
@@ -185,8 +185,11 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         // A vision tower is counted by the headers of a checkpoint.
         let whole = run["config"]["vision_config"]
             .is_object()
-            .then(|| number("params", 0));
-        architecture::read(&run["config"], whole.map(|params| (params, String::new())))?
+            .then(|| KnownSize {
+                params: number("params", 0),
+                from: String::new(),
+            });
+        architecture::read(&run["config"], whole)?
     } else {
         [true, false].into_iter().find_map(|tied| {
             let weights = architecture::read(&lab_config(text("model").unwrap(), tied)?, None)?;

@@ -1,9 +1,10 @@
 //! The activations that the forward pass keeps for the backward pass, and the logits.
 
 use super::{FP32, MemoryModel};
-use crate::fit::architecture::Scores;
+use crate::fit::architecture::Linear;
 use crate::fit::need::Phase;
 use crate::fit::settings::{Algorithm, Attention, Evaluation, Rollout, TrainingSettings, Tuner};
+use crate::fit::tables::architectures::Scores;
 use crate::fit::workload::Workload;
 
 impl MemoryModel<'_> {
@@ -70,11 +71,7 @@ impl MemoryModel<'_> {
             layer
         };
         let all_layers = shape.layers * kept;
-        let outside: u64 = shape
-            .linears
-            .iter()
-            .map(|(_, inputs, outputs)| inputs * outputs)
-            .sum();
+        let outside: u64 = shape.linears.iter().map(Linear::weights).sum();
         // If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
         let are_adapted = shape.routed > 0 && self.workload.adapted_inputs > 0;
         let experts = if are_adapted {
@@ -238,8 +235,8 @@ impl MemoryModel<'_> {
         let cached = shape
             .linears
             .iter()
-            .filter(|(name, ..)| ["k_proj", "v_proj"].contains(name));
-        let cached: u64 = cached.map(|(_, _, outputs)| outputs).sum();
+            .filter(|linear| ["k_proj", "v_proj"].contains(&linear.name));
+        let cached: u64 = cached.map(|linear| linear.outputs).sum();
         // All of the attention if these two cannot be told apart.
         let cached = element * if cached > 0 { cached } else { shape.attention };
         let at_start = prompt * (shape.layers * cached + self.forward());

@@ -99,7 +99,7 @@ impl MemoryModel<'_> {
         let linears = shape
             .linears
             .iter()
-            .map(|(_, inputs, outputs)| (inputs * outputs, shape.layers));
+            .map(|linear| (linear.weights(), shape.layers));
         let tensors = || linears.clone().chain([(shape.embedding, 1)]);
         let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
         let rounded: u64 = tensors()

@@ -1,0 +1,5 @@
+//! Constants that the code of this folder looks up.
+
+pub mod architectures;
+pub mod keys;
+pub(super) mod typical;
