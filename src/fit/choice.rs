@@ -168,10 +168,9 @@ impl<'a> Scenario<'a> {
         if is_measured || self.accounting == Accounting::Textbook {
             return false;
         }
-        let optimizer = Optimizer::not_measured(0);
-        let own_optimizer = strategy.own_optimizer.map(|_| optimizer);
+        let own_optimizer = strategy.own_optimizer.map(|_| Optimizer::LEAST);
         let mut least = workload.clone();
-        least.settings.optimizer = optimizer;
+        least.settings.optimizer = Optimizer::LEAST;
         let need = self.need(
             &least,
             &Strategy {

@@ -10,9 +10,9 @@ mod host;
 
 use super::architecture::Linear;
 use super::need::{Cluster, GpuUsage, MemoryNeed, Phase, WORKSPACE};
-use super::optimizer::Optimizer;
 use super::settings::{Algorithm, TrainingSettings, Tuner};
 use super::strategy::{MemoryKind, Strategy};
+use super::tables::optimizers::{OptimizerMemory, PerParameter};
 use super::workload::Workload;
 
 /// CUDA context, driver and libraries: 1.4 to 1.85 GB in the runs measured on an H200.
@@ -160,10 +160,19 @@ impl MemoryModel<'_> {
         self.strategy.optimizer != MemoryKind::Gpu
     }
 
-    fn optimizer_kind(&self) -> Optimizer {
+    fn optimizer_kind(&self) -> OptimizerMemory {
         self.strategy
             .own_optimizer
             .unwrap_or(self.workload.settings.optimizer)
+            .memory
+    }
+
+    fn per_parameter(&self) -> PerParameter {
+        if self.is_flat() {
+            self.optimizer_kind().flat
+        } else {
+            self.optimizer_kind().shaped
+        }
     }
 
     /// ZeRO 1 to 3 update flat fp32 tensors, of which each rank has its share.
@@ -195,14 +204,10 @@ impl MemoryModel<'_> {
             shape,
             ..
         } = self.workload;
-        let Optimizer {
-            flat_states,
-            states,
-            outside,
-            embedding,
-            ..
+        let OptimizerMemory {
+            outside, embedding, ..
         } = self.optimizer_kind();
-        let each = if self.is_flat() { flat_states } else { states };
+        let each = self.per_parameter().states;
         let sees_modules =
             self.strategy.stage.is_none() || !self.is_flat() && !self.is_mixed_precision();
         // Some elements have other states than the rest.
@@ -218,15 +223,12 @@ impl MemoryModel<'_> {
 
     /// Bytes that the update allocates on top, for this many parameters of the flat tensors.
     fn scratch(&self, own: u64) -> u64 {
-        let Optimizer {
-            flat_step,
-            step,
-            all_at_once,
-            casts,
-            ..
+        let OptimizerMemory {
+            all_at_once, casts, ..
         } = self.optimizer_kind();
+        let step = self.per_parameter().step;
         if self.is_flat() {
-            return flat_step * own / 100;
+            return step * own / 100;
         }
         let elements = if all_at_once {
             self.workload.trainable

@@ -2,4 +2,5 @@
 
 pub mod architectures;
 pub mod keys;
+pub mod optimizers;
 pub(super) mod typical;

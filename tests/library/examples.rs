@@ -7,37 +7,14 @@ use zlaunch::testing::cards::{self, CARDS, Card, Cards};
 use zlaunch::testing::fit::architecture::{self, Dtype, Weights};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;
-use zlaunch::testing::fit::optimizer::{OPTIMIZERS, Optimizer};
+use zlaunch::testing::fit::optimizer::Optimizer;
 use zlaunch::testing::fit::settings::{TrainingArgs, TrainingSettings};
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::tables::architectures::ARCHITECTURES;
 use zlaunch::testing::fit::tables::keys::{KEYS, KeyRow};
+use zlaunch::testing::fit::tables::optimizers::OPTIMIZERS;
 use zlaunch::testing::fit::workload::Workload;
-use zlaunch::testing::rows::{self, Row};
 use zlaunch::testing::source::{Source, Sourced};
-
-/// `answer` gets every row with each of its inputs.
-fn run_examples(table: &'static str, answer: impl Fn(Row, &str) -> String) {
-    let mut wrong = Vec::new();
-    for row in rows::rows(table) {
-        let examples: Vec<_> = row.examples().collect();
-        assert!(!examples.is_empty(), "{} has no example", row.names);
-        for (input, expected) in examples {
-            let seen = answer(row, input);
-            if seen != expected {
-                wrong.push(format!("{}\n{input} -> {seen}", row.names));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// The answer that all of them give.
-fn common(answers: impl Iterator<Item = String>) -> String {
-    let mut answers: Vec<String> = answers.collect();
-    answers.dedup();
-    answers.join(" or ")
-}
 
 fn is_known(model: &Weights) -> bool {
     !model
@@ -170,28 +147,27 @@ fn the_largest_model_of_each_architecture_is_counted() {
 
 #[test]
 fn optimizers() {
-    let config = rows::cells(
-        "model_type llama, hidden_size 1024, num_hidden_layers 24, num_attention_heads 16",
-    );
-    let model = architecture::read(&config.into(), None).unwrap();
-    run_examples(OPTIMIZERS, |row, input| {
-        let (strategy, dtype) = input.split_once(' ').unwrap();
-        let (_, dtype) = Dtype::NAMES
+    let config = json!({"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16});
+    let model = architecture::read(&config, None).unwrap();
+    for row in OPTIMIZERS {
+        let named = row.names.iter().map(|name| Optimizer::named(name));
+        let of_deepspeed = row
+            .of_deepspeed
             .iter()
-            .find(|(name, _)| *name == dtype)
-            .unwrap();
-        common(row.names().map(|name| {
-            let optimizer = match name.strip_prefix("deepspeed.") {
-                Some(name) => Optimizer::of_deepspeed(name),
-                None => Optimizer::named(name),
-            };
-            assert!(optimizer.is_measured(), "{name}");
-            format!(
-                "{} MB",
-                allocated(&model, 16, *dtype, optimizer, strategy) / 1_000_000
-            )
-        }))
-    });
+            .map(|name| Optimizer::of_deepspeed(name));
+        for optimizer in named.chain(of_deepspeed) {
+            assert!(optimizer.is_measured(), "{:?}", row.names);
+            let example = &row.example;
+            for (strategy, dtype, expected) in [
+                ("zero2", Dtype::Fp32, example.zero2_in_fp32),
+                ("zero0", Dtype::Bf16, example.zero0_in_bf16),
+                ("none", Dtype::Bf16, example.none_in_bf16),
+            ] {
+                let seen = allocated(&model, 16, dtype, optimizer, strategy) / 1_000_000;
+                assert_eq!(seen, expected, "{} {strategy} {dtype:?}", optimizer.name);
+            }
+        }
+    }
     for name in ["galore_adamw", "apollo_adamw", "lomo", "came_pytorch"] {
         assert!(!Optimizer::named(name).is_measured(), "{name}");
     }
