@@ -48,9 +48,10 @@ pub use fit_report::View;
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
-use settings::{Algorithm, PROMPT, TrainingSettings};
-pub(crate) use settings::{Attention, TrainingArgs, Tuner};
+pub(crate) use settings::{Attention, TrainedDtype, TrainingArgs, Tuner};
+use settings::{PROMPT, TrainingSettings};
 use strategy::Strategy;
+use tables::algorithms::Algorithm;
 use weights::ModelLookup;
 use workload::Workload;
 
@@ -290,7 +291,7 @@ impl<'a> FitInputs<'a> {
         host: &Host,
     ) -> Self {
         let given = TrainingArgs {
-            seq_len: launch.memory.seq_len.clone(),
+            seq_len: launch.memory.seq_len.as_ref().map(|given| given.value),
             ..given
         };
         let hub = job.map_or(Hub::HuggingFace, |job| {
@@ -349,7 +350,7 @@ impl<'a> FitInputs<'a> {
     fn of_config(mut self, config: &Value) -> Self {
         for (key, dtype) in [("fp16.enabled", Dtype::Fp16), ("bf16.enabled", Dtype::Bf16)] {
             if json::get(config, key) == Some(&Value::Bool(true)) {
-                self.args.dtype = Some(Sourced::new(dtype, Source::Default));
+                self.args.dtype = Some(TrainedDtype::Given(dtype));
             }
         }
         self
@@ -359,21 +360,12 @@ impl<'a> FitInputs<'a> {
     fn training(&self, host: &Host) -> Result<(Weights, Workload), Problem> {
         let weights = weights::find(&self.args, &self.lookup, host)?;
         let mut settings = TrainingSettings::new(&self.args, self.trainer, weights.dtype);
-        for name in self
-            .args
-            .reward
-            .iter()
-            .flat_map(|names| names.value.split(','))
-        {
-            let model = Some(Sourced::new(name.to_string(), Source::Default));
-            match weights::find(
-                &TrainingArgs {
-                    model,
-                    ..TrainingArgs::default()
-                },
-                &self.lookup,
-                host,
-            ) {
+        for name in &self.args.rewards {
+            let model = TrainingArgs {
+                model: Some(Sourced::new(name.clone(), Source::Default)),
+                ..TrainingArgs::default()
+            };
+            match weights::find(&model, &self.lookup, host) {
                 Ok(found) => settings.rewards.push(found),
                 Err(_) => settings.algorithm.uncounted = true,
             }
@@ -515,7 +507,6 @@ impl<'a> FitInputs<'a> {
             seq_len,
             micro_batch,
             dtype,
-            loaded,
             algorithm,
             ..
         } = &self.args;
@@ -575,7 +566,7 @@ impl<'a> FitInputs<'a> {
                 format!("a micro batch of {}", settings.micro_batch),
             ),
             (
-                dtype.is_none() && loaded.is_none() && !trainer.is_empty(),
+                dtype.is_none() && !trainer.is_empty(),
                 true,
                 text(settings.dtype.name()),
             ),

@@ -10,7 +10,6 @@
 //! that no cell can change unnoticed.
 
 use memchr::memmem;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// The cells of each line of a plain table: `A | B | C`. Lines that begin with `#` are comments.
@@ -86,11 +85,6 @@ impl Row {
             .filter(|line| !line.contains(EXAMPLE))
             .flat_map(cells)
             .collect()
-    }
-
-    /// `None` if a cell cannot be read, which the test of the table would find.
-    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_value(self.cells().into()).ok()
     }
 
     #[cfg(feature = "testing")]

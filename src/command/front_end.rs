@@ -140,9 +140,11 @@ pub(crate) struct TrainingDefaults {
     /// Sequences at once in an evaluation, unless they are as many as in a step.
     pub(crate) eval_batch: Option<u64>,
     /// The arguments that name an evaluation set, if the training is evaluated as soon as it has one.
-    pub(crate) eval_sets: &'static str,
+    pub(crate) eval_sets: &'static [&'static str],
     /// What GRPO does by default; `None` if its arguments are not TRL's.
     pub(crate) online: Option<OnlineDefaults>,
+    /// Its PPO and GKD are its own, not TRL's.
+    pub(crate) own_ppo_and_gkd: bool,
     /// The memory of its losses was measured, not only that of the usual one.
     pub(crate) measured_losses: bool,
 }

@@ -9,7 +9,7 @@ use super::settings::{TrainingArgs, Tuner};
 use super::strategy::Strategy;
 use super::{FitInputs, cluster_of, remedies};
 use crate::base::size::Size;
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::command::allocator::{Allocator, Segments};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
@@ -149,18 +149,9 @@ impl<'a> JudgedConfig<'a> {
     /// It does not fit even with the smallest values of the settings that were guessed.
     fn is_short_at_least(&self, host: &Host) -> bool {
         let mut least = self.inputs.clone();
-        least
-            .args
-            .seq_len
-            .get_or_insert(Sourced::new(1, Source::Default));
-        least
-            .args
-            .micro_batch
-            .get_or_insert(Sourced::new(1, Source::Default));
-        least
-            .args
-            .tuner
-            .get_or_insert(Sourced::new(Tuner::Lora, Source::Default));
+        least.args.seq_len.get_or_insert(1);
+        least.args.micro_batch.get_or_insert(1);
+        least.args.tuner.get_or_insert(Tuner::Lora);
         let least = JudgedConfig::new(self.config, least, host);
         least.is_some_and(|least| least.guesses.is_empty() && least.row.verdict == Verdict::Not)
     }

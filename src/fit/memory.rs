@@ -10,8 +10,9 @@ mod host;
 
 use super::architecture::Linear;
 use super::need::{Cluster, GpuUsage, MemoryNeed, Phase, WORKSPACE};
-use super::settings::{Algorithm, TrainingSettings, Tuner};
+use super::settings::{TrainingSettings, Tuner};
 use super::strategy::{MemoryKind, Strategy};
+use super::tables::algorithms::Algorithm;
 use super::tables::optimizers::{OptimizerMemory, PerParameter};
 use super::workload::Workload;
 

@@ -1,10 +1,8 @@
 //! The settings of a training that decide how much memory it needs.
 
-use serde::Deserialize;
-
 use super::architecture::{Dtype, Weights};
 use super::optimizer::Optimizer;
-use crate::base::rows;
+use super::tables::algorithms::{ALGORITHMS, Algorithm, SUPERVISED};
 use crate::base::source::Sourced;
 use crate::command::front_end::TrainingDefaults;
 use crate::command::job::Trainer;
@@ -14,6 +12,7 @@ use crate::command::trainer::HF_DEFAULTS;
 pub enum Tuner {
     Full,
     Lora,
+    /// LoRA on weights of so many bits.
     Quantised(u64),
 }
 
@@ -24,31 +23,35 @@ pub enum Attention {
     Eager,
 }
 
-/// How a training computes its loss: `algorithms.txt` has those of preference tuning, and says what its cells mean.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a cell of the table")]
-pub struct Algorithm {
-    pub(crate) pairs: bool,
-    pub has_reference: bool,
-    pub headless: bool,
-    pub(crate) logit: u64,
-    pub(crate) logit_of_one: u64,
-    pub(crate) more_in_fp32: u64,
-    pub(crate) evaluated: u64,
-    pub(crate) repeats: bool,
-    pub(crate) generates: bool,
-    pub(crate) critic: bool,
-    pub(crate) groups: bool,
-    pub(crate) uncounted: bool,
+/// The dtype in which a model is trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrainedDtype {
+    Given(Dtype),
+    /// By the model's own config, or fp32.
+    OfModel,
+    /// By the model's own config, but always 16 bits.
+    HalfOfModel,
+}
+
+impl TrainedDtype {
+    fn resolve(self, of_model: Option<Dtype>) -> Dtype {
+        match (self, of_model) {
+            (TrainedDtype::Given(dtype), _) => dtype,
+            (TrainedDtype::OfModel, own) => own.unwrap_or(Dtype::Fp32),
+            (TrainedDtype::HalfOfModel, None | Some(Dtype::Bf16)) => Dtype::Bf16,
+            (TrainedDtype::HalfOfModel, Some(_)) => Dtype::Fp16,
+        }
+    }
 }
 
 impl Algorithm {
-    /// The more exact names come first: `swift rlhf --rlhf_type dpo`.
-    pub fn find(is_named: impl Fn(&str) -> bool) -> Option<Self> {
-        rows::rows(include_str!("algorithms.txt"))
-            .find(|row| row.names().any(&is_named))?
-            .read()
+    /// The first in the table that has one of the names. `has_own`: the front end has PPO and GKD of its own.
+    pub fn find(names: &[&str], has_own: bool) -> Option<Self> {
+        let is_meant = |name: &&str| names.contains(name);
+        let row = ALGORITHMS
+            .iter()
+            .find(|row| (has_own || !row.is_own) && row.names.iter().any(is_meant))?;
+        Some(row.algorithm)
     }
 }
 
@@ -63,45 +66,48 @@ pub struct Evaluation {
     pub spelling: &'static str,
 }
 
-/// The answers that online tuning generates: how many tokens each, for how many micro batches at once, whether stage 3 gathers all
-/// weights for it, and whether a server does it.
+/// The answers that online tuning generates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rollout {
+    /// Tokens of an answer.
     pub answer: u64,
+    /// Answers are generated for so many micro batches at once.
     pub micro_batches: u64,
+    /// Stage 3 gathers all weights for it.
     pub gathers: bool,
+    /// A server does it.
     pub is_served: bool,
 }
 
 /// Tokens of a prompt, if no argument limits them.
 pub(crate) const PROMPT: u64 = 512;
 
+/// The settings that are given, by options or by a command.
 #[derive(Clone, Debug, Default)]
 pub struct TrainingArgs {
     pub model: Option<Sourced<String>>,
     pub params: Option<Sourced<u64>>,
-    pub micro_batch: Option<Sourced<u64>>,
-    pub grad_accum: Option<Sourced<u64>>,
-    pub seq_len: Option<Sourced<u64>>,
-    pub sequence_parallel: Option<Sourced<u64>>,
-    pub tuner: Option<Sourced<Tuner>>,
-    pub lora_rank: Option<Sourced<u64>>,
-    pub lora_targets: Option<Sourced<String>>,
-    pub dtype: Option<Sourced<Dtype>>,
-    /// The dtype the weights are loaded in, by the model's config, if nothing says what they are trained in.
-    pub loaded: Option<fn(Option<Dtype>) -> Dtype>,
-    pub optimizer: Option<Sourced<Optimizer>>,
-    pub checkpointing: Option<Sourced<bool>>,
-    pub attention: Option<Sourced<Attention>>,
-    pub fused_loss: Option<Sourced<bool>>,
+    pub micro_batch: Option<u64>,
+    pub grad_accum: Option<u64>,
+    pub seq_len: Option<u64>,
+    /// Ranks that share one sequence.
+    pub sequence_parallel: Option<u64>,
+    pub tuner: Option<Tuner>,
+    pub lora_rank: Option<u64>,
+    /// The names of modules, with commas between them.
+    pub lora_targets: Option<String>,
+    pub dtype: Option<TrainedDtype>,
+    pub optimizer: Option<Optimizer>,
+    pub checkpointing: Option<bool>,
+    pub attention: Option<Attention>,
+    pub fused_loss: Option<bool>,
     /// LoRA uses dropout, and so keeps a second copy of its inputs.
-    pub dropout: Option<Sourced<bool>>,
+    pub dropout: Option<bool>,
     pub algorithm: Option<Algorithm>,
-    /// `None`: the training is not evaluated. A batch of 0 is the default of the front end.
     pub evaluation: Option<Evaluation>,
     pub rollout: Option<Rollout>,
-    /// The names of reward models, with commas between them.
-    pub reward: Option<Sourced<String>>,
+    /// The names of reward models, or of a teacher.
+    pub rewards: Vec<String>,
 }
 
 /// The defaults without a training command: the settings most people start with.
@@ -140,50 +146,35 @@ pub struct TrainingSettings {
 impl TrainingSettings {
     /// `trainer`: the front end whose defaults apply. `of_model`: the dtype of its weights by the model's config.
     pub fn new(args: &TrainingArgs, trainer: Option<&Trainer>, of_model: Option<Dtype>) -> Self {
-        fn or<T: Clone>(given: Option<&Sourced<T>>, default: T) -> T {
-            given.map_or(default, |given| given.value.clone())
-        }
         let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training);
         let tuner = if defaults.lora {
             Tuner::Lora
         } else {
             Tuner::Full
         };
-        let micro_batch = or(args.micro_batch.as_ref(), defaults.micro_batch);
-        let seq_len = defaults.seq_len.unwrap_or(SEQ_LEN);
-        let seq_len = args
-            .rollout
-            .map_or(seq_len, |rollout| PROMPT.saturating_add(rollout.answer));
+        let seq_len = match args.rollout {
+            Some(rollout) => PROMPT.saturating_add(rollout.answer),
+            None => defaults.seq_len.unwrap_or(SEQ_LEN),
+        };
+        let lora_targets = args.lora_targets.clone();
         TrainingSettings {
-            micro_batch,
-            grad_accum: or(args.grad_accum.as_ref(), 1),
-            seq_len: or(args.seq_len.as_ref(), seq_len),
-            sequence_parallel: or(args.sequence_parallel.as_ref(), 1),
-            tuner: or(args.tuner.as_ref(), tuner),
-            lora_rank: or(args.lora_rank.as_ref(), defaults.lora_rank),
-            lora_targets: or(args.lora_targets.as_ref(), "all-linear".to_string()),
-            dtype: or(
-                args.dtype.as_ref(),
-                args.loaded.map_or(Dtype::Bf16, |loaded| loaded(of_model)),
-            ),
-            optimizer: or(args.optimizer.as_ref(), Optimizer::named("adamw")),
-            checkpointing: or(args.checkpointing.as_ref(), defaults.checkpointing),
-            attention: args.attention.as_ref().map(|attention| attention.value),
-            fused_loss: or(args.fused_loss.as_ref(), false),
-            dropout: or(args.dropout.as_ref(), defaults.dropout),
-            // Without preferences: a logit's fp32 log-softmax and two gradients of that.
-            algorithm: args.algorithm.unwrap_or(Algorithm {
-                logit: 12,
-                ..Algorithm::default()
-            }),
-            evaluation: args.evaluation.map(|given| Evaluation {
-                batch: if given.batch > 0 {
-                    given.batch
-                } else {
-                    defaults.eval_batch.unwrap_or(micro_batch)
-                },
-                ..given
-            }),
+            micro_batch: args.micro_batch.unwrap_or(defaults.micro_batch),
+            grad_accum: args.grad_accum.unwrap_or(1),
+            seq_len: args.seq_len.unwrap_or(seq_len),
+            sequence_parallel: args.sequence_parallel.unwrap_or(1),
+            tuner: args.tuner.unwrap_or(tuner),
+            lora_rank: args.lora_rank.unwrap_or(defaults.lora_rank),
+            lora_targets: lora_targets.unwrap_or_else(|| "all-linear".to_string()),
+            dtype: args
+                .dtype
+                .map_or(Dtype::Bf16, |dtype| dtype.resolve(of_model)),
+            optimizer: args.optimizer.unwrap_or_else(|| Optimizer::named("adamw")),
+            checkpointing: args.checkpointing.unwrap_or(defaults.checkpointing),
+            attention: args.attention,
+            fused_loss: args.fused_loss.unwrap_or(false),
+            dropout: args.dropout.unwrap_or(defaults.dropout),
+            algorithm: args.algorithm.unwrap_or(SUPERVISED),
+            evaluation: args.evaluation,
             rollout: args.rollout,
             rewards: Vec::new(),
         }

@@ -1,6 +1,8 @@
 //! Constants that the code of this folder looks up.
 
+pub mod algorithms;
 pub mod architectures;
+pub(super) mod arguments;
 pub mod keys;
 pub mod optimizers;
 pub(super) mod typical;

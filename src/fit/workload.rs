@@ -2,7 +2,8 @@
 
 use super::architecture::{Linear, Shape, Weights};
 use super::need::Cluster;
-use super::settings::{Algorithm, Attention, Evaluation, TrainingSettings, Tuner};
+use super::settings::{Attention, Evaluation, TrainingSettings, Tuner};
+use super::tables::algorithms::NO_LOSS;
 use super::tables::architectures::Scores;
 
 #[derive(Clone, Debug)]
@@ -122,7 +123,7 @@ impl Workload {
             .map(|reward| {
                 let settings = TrainingSettings {
                     rewards: Vec::new(),
-                    algorithm: Algorithm::default(),
+                    algorithm: NO_LOSS,
                     ..settings.clone()
                 };
                 Box::new(Workload::new(

@@ -6,13 +6,14 @@ use clap::{Args, Command};
 use super::output::out_bytes;
 use crate::base::layout::escape_controls;
 use crate::base::options::{AnyValue, Given};
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::cli::did_you_mean::did_you_mean;
 use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::values::{self, Words, one_of};
 use crate::cli::{Reader, Request, Requested, Tool};
 use crate::fit::{
-    self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner,
+    self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainedDtype,
+    TrainingArgs, Tuner,
 };
 use crate::host::cards::Cards;
 use crate::host::{Host, terminal};
@@ -194,53 +195,48 @@ fn read_training(
     reader: &mut Reader,
 ) -> TrainingArgs {
     let number = || values::number(1, u64::from(u32::MAX), "1");
+    let rank = values::number(1, u64::from(u16::MAX), "1");
     TrainingArgs {
         model: reader.one(model.model, values::text),
         params: reader.one(model.params, values::parameters),
-        micro_batch: reader.one(options.micro_batch, number()),
-        grad_accum: reader.one(options.grad_accum, number()),
+        micro_batch: value(options.micro_batch, number(), reader),
+        grad_accum: value(options.grad_accum, number(), reader),
         tuner: read_tuner(options.tuner, options.quant_bits, reader),
-        lora_rank: reader.one(
-            options.lora_rank,
-            values::number(1, u64::from(u16::MAX), "1"),
-        ),
-        lora_targets: reader.one(options.lora_targets, values::text),
-        dtype: reader.one(options.dtype, one_of(DTYPES)),
-        optimizer: reader.one(options.optimizer, one_of(OPTIMIZERS)),
-        checkpointing: reader.one(options.gradient_checkpointing, one_of(BOOLS)),
-        attention: reader.one(options.attention, one_of(ATTENTIONS)),
-        fused_loss: options
-            .fused_loss
-            .then(|| Sourced::new(true, Source::Flag("--fused-loss".to_string()))),
+        lora_rank: value(options.lora_rank, rank, reader),
+        lora_targets: value(options.lora_targets, values::text, reader),
+        dtype: value(options.dtype, one_of(DTYPES), reader).map(TrainedDtype::Given),
+        optimizer: value(options.optimizer, one_of(OPTIMIZERS), reader),
+        checkpointing: value(options.gradient_checkpointing, one_of(BOOLS), reader),
+        attention: value(options.attention, one_of(ATTENTIONS), reader),
+        fused_loss: options.fused_loss.then_some(true),
         ..TrainingArgs::default()
     }
 }
 
-/// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
-fn read_tuner(
-    tuner: Option<Given>,
-    bits: Option<Given>,
+/// An option whose source does not matter.
+fn value<T>(
+    given: Option<Given>,
+    read: impl Fn(&Given) -> Result<T, Problem>,
     reader: &mut Reader,
-) -> Option<Sourced<Tuner>> {
+) -> Option<T> {
+    Some(reader.one(given, read)?.value)
+}
+
+/// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
+fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) -> Option<Tuner> {
     let bits = reader.one(bits, one_of(BITS));
-    match (reader.one(tuner, one_of(TUNERS)), bits) {
-        (
-            Some(Sourced {
-                value: Tuner::Full, ..
-            }),
-            Some(bits),
-        ) => {
-            reader.problems.push(report::contradicting_options(
-                "--tuner full",
-                &bits.spelling(),
-                "--tuner qlora",
-            ));
-            None
-        }
-        (Some(tuner), Some(bits)) => Some(tuner.map(|_| Tuner::Quantised(bits.value))),
-        (None, Some(bits)) => Some(bits.map(Tuner::Quantised)),
-        (tuner, None) => tuner,
+    let tuner = value(tuner, one_of(TUNERS), reader);
+    let Some(bits) = bits else {
+        return tuner;
+    };
+    if tuner == Some(Tuner::Full) {
+        reader.problems.push(report::contradicting_options(
+            "--tuner full",
+            &bits.spelling(),
+            "--tuner qlora",
+        ));
     }
+    Some(Tuner::Quantised(bits.value))
 }
 
 impl Request for FitRequest {

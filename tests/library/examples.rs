@@ -8,13 +8,12 @@ use zlaunch::testing::fit::architecture::{self, Dtype, Weights};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;
 use zlaunch::testing::fit::optimizer::Optimizer;
-use zlaunch::testing::fit::settings::{TrainingArgs, TrainingSettings};
+use zlaunch::testing::fit::settings::{TrainedDtype, TrainingArgs, TrainingSettings};
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::tables::architectures::ARCHITECTURES;
 use zlaunch::testing::fit::tables::keys::{KEYS, KeyRow};
 use zlaunch::testing::fit::tables::optimizers::OPTIMIZERS;
 use zlaunch::testing::fit::workload::Workload;
-use zlaunch::testing::source::{Source, Sourced};
 
 fn is_known(model: &Weights) -> bool {
     !model
@@ -36,10 +35,10 @@ fn allocated(
         name => Strategy::of(&template(name).config, weights.shape.hidden),
     };
     let args = TrainingArgs {
-        dtype: Some(Sourced::new(dtype, Source::Default)),
-        optimizer: Some(Sourced::new(optimizer, Source::Default)),
-        seq_len: Some(Sourced::new(tokens, Source::Default)),
-        checkpointing: Some(Sourced::new(false, Source::Default)),
+        dtype: Some(TrainedDtype::Given(dtype)),
+        optimizer: Some(optimizer),
+        seq_len: Some(tokens),
+        checkpointing: Some(false),
         ..TrainingArgs::default()
     };
     let workload = Workload::new(weights, &TrainingSettings::new(&args, None, None));

@@ -11,9 +11,10 @@ use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::optimizer::Optimizer;
 use zlaunch::testing::fit::settings::{
-    Algorithm, Attention, Evaluation, Rollout, TrainingArgs, TrainingSettings, Tuner,
+    Attention, Evaluation, Rollout, TrainedDtype, TrainingArgs, TrainingSettings, Tuner,
 };
 use zlaunch::testing::fit::strategy::Strategy;
+use zlaunch::testing::fit::tables::algorithms::Algorithm;
 use zlaunch::testing::fit::workload::Workload;
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::template::{Search, Template, resolve};
@@ -64,7 +65,6 @@ fn config(model: &str, params: u64) -> Value {
 
 fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
     let number = |key: &str| run[key].as_u64().unwrap_or(0);
-    let given = |value: u64| Some(Sourced::new(value, Source::Default));
     let weights = architecture::read(
         &config(run["model"].as_str().unwrap(), number("params")),
         None,
@@ -77,12 +77,12 @@ fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
         Tuner::Full
     };
     let args = TrainingArgs {
-        micro_batch: given(number("mb")),
-        grad_accum: given(grad_accum),
-        seq_len: given(number("seq")),
-        tuner: Some(Sourced::new(tuner, Source::Default)),
-        lora_rank: given(number("lora")),
-        checkpointing: Some(Sourced::new(run["gc"].as_bool().unwrap(), Source::Default)),
+        micro_batch: Some(number("mb")),
+        grad_accum: Some(grad_accum),
+        seq_len: Some(number("seq")),
+        tuner: Some(tuner),
+        lora_rank: Some(number("lora")),
+        checkpointing: run["gc"].as_bool(),
         ..TrainingArgs::default()
     };
     let settings = TrainingSettings::new(&args, None, None);
@@ -174,13 +174,6 @@ fn lab_config(model: &str, tied: bool) -> Option<Value> {
 fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     let number = |key: &str, default: u64| run[key].as_u64().unwrap_or(default);
     let text = |key: &str| run[key].as_str();
-    let given = |value: u64| Some(Sourced::new(value, Source::Default));
-    let yes = |key: &str| {
-        Some(Sourced::new(
-            run[key].as_bool().unwrap_or(key == "gc"),
-            Source::Default,
-        ))
-    };
     let weights = if run["config"].is_object() {
         // A vision tower is counted by the headers of a checkpoint.
         let whole = run["config"]["vision_config"]
@@ -213,25 +206,26 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         number("ga", 2)
     };
     let name = text("algorithm").or(run["dpo"].as_bool().map(|_| "dpo"));
-    let mut algorithm = name.and_then(|name| Algorithm::find(|known| known == name));
+    // As measured in ms-swift, whose PPO and GKD are its own.
+    let own = name.and_then(|name| name.strip_prefix("swift "));
+    let mut algorithm =
+        name.and_then(|name| Algorithm::find(&[own.unwrap_or(name)], own.is_some()));
     if let (Some(algorithm), Some(beta)) = (&mut algorithm, run["beta"].as_f64()) {
         algorithm.has_reference = beta > 0.0;
     }
     let args = TrainingArgs {
-        micro_batch: given(number("mb", 1)),
-        grad_accum: given(accumulation),
-        seq_len: given(number("seq", 512)),
-        tuner: Some(Sourced::new(tuner, Source::Default)),
-        lora_rank: given(number("lora", 0)),
-        dtype: Some(Sourced::new(dtype, Source::Default)),
-        optimizer: Some(Sourced::new(
-            Optimizer::named(text("optim").unwrap_or("adamw_torch_fused")),
-            Source::Default,
+        micro_batch: Some(number("mb", 1)),
+        grad_accum: Some(accumulation),
+        seq_len: Some(number("seq", 512)),
+        tuner: Some(tuner),
+        lora_rank: Some(number("lora", 0)),
+        dtype: Some(TrainedDtype::Given(dtype)),
+        optimizer: Some(Optimizer::named(
+            text("optim").unwrap_or("adamw_torch_fused"),
         )),
-        checkpointing: yes("gc"),
-        fused_loss: yes("liger"),
-        attention: (text("attn") == Some("eager"))
-            .then(|| Sourced::new(Attention::Eager, Source::Default)),
+        checkpointing: Some(run["gc"].as_bool().unwrap_or(true)),
+        fused_loss: run["liger"].as_bool(),
+        attention: (text("attn") == Some("eager")).then_some(Attention::Eager),
         evaluation: run["eval"].as_u64().map(|batch| Evaluation {
             batch,
             has_loss: run["generate"].is_null(),

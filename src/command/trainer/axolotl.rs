@@ -51,7 +51,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         training: TrainingDefaults {
             micro_batch: 1,
             eval_batch: None,
-            eval_sets: "val_set_size test_datasets",
+            eval_sets: &["val_set_size", "test_datasets"],
             online: None,
             ..hf::DEFAULTS
         },

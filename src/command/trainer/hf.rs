@@ -83,7 +83,7 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
     dropout: false,
     half: false,
     eval_batch: Some(8),
-    eval_sets: "",
+    eval_sets: &[],
     online: Some(OnlineDefaults {
         answer: 256,
         // The default of --beta was 0.04 before TRL 0.19.
@@ -93,6 +93,7 @@ pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
                 .is_some_and(|trl| trl.is_before([0, 19, 0]))
         },
     }),
+    own_ppo_and_gkd: false,
     measured_losses: false,
 };
 

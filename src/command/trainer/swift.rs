@@ -97,11 +97,12 @@ pub(crate) const TRAINER: Trainer = Trainer {
             dropout: true,
             half: true,
             eval_batch: Some(1),
-            eval_sets: "val_dataset cached_val_dataset split_dataset_ratio",
+            eval_sets: &["val_dataset", "cached_val_dataset", "split_dataset_ratio"],
             online: Some(OnlineDefaults {
                 answer: 512,
                 has_reference: |_| true,
             }),
+            own_ppo_and_gkd: true,
             ..hf::DEFAULTS
         },
         ..hf::TRAINER.model

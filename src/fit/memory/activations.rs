@@ -3,7 +3,8 @@
 use super::{FP32, MemoryModel};
 use crate::fit::architecture::Linear;
 use crate::fit::need::Phase;
-use crate::fit::settings::{Algorithm, Attention, Evaluation, Rollout, TrainingSettings, Tuner};
+use crate::fit::settings::{Attention, Evaluation, Rollout, TrainingSettings, Tuner};
+use crate::fit::tables::algorithms::Algorithm;
 use crate::fit::tables::architectures::Scores;
 use crate::fit::workload::Workload;
 
@@ -149,8 +150,8 @@ impl MemoryModel<'_> {
         };
         let (scored, one) = self.scored_tokens(batch);
         let each = match algorithm.evaluated {
-            0 => (2 * FP32 + in_dtype) * scored,
-            bytes => {
+            None => (2 * FP32 + in_dtype) * scored,
+            Some(bytes) => {
                 (bytes * scored + algorithm.logit_of_one / 2 * one)
                     * if self.has_fp32_logits() { 2 } else { 1 }
             }
