@@ -3,353 +3,308 @@
 use super::{FP32, MemoryModel};
 use crate::fit::architecture::Linear;
 use crate::fit::need::Phase;
-use crate::fit::settings::{Attention, Evaluation, Rollout, TrainingSettings, Tuner};
-use crate::fit::tables::algorithms::Algorithm;
+use crate::fit::settings::{Attention, Evaluation, Tuner};
 use crate::fit::tables::architectures::Scores;
-use crate::fit::workload::Workload;
+
+/// Bytes that a pass through the model has left behind.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Kept {
+    pub(super) activations: u64,
+    pub(super) logits: u64,
+}
+
+/// Tokens whose logits are computed.
+struct ScoredTokens {
+    of_batch: u64,
+    of_sequence: u64,
+}
 
 impl MemoryModel<'_> {
-    pub(super) fn activations_and_logits(&self, phase: Phase) -> (u64, u64) {
-        let (activations, logits) = self.of_model(phase);
+    pub(super) fn kept(&self, phase: Phase) -> Kept {
+        let mut kept = self.kept_by_model(phase);
         let Some(value) = &self.workload.value else {
-            return (activations, logits);
+            return kept;
         };
-        let Workload {
-            shape,
-            element,
-            seq_len,
-            settings,
-            ..
-        } = self.workload;
         // The gradients of the value model are computed last, as its loss was first.
-        let is_before = matches!(phase, Phase::Loss | Phase::Backward);
-        let beside = if is_before {
-            MemoryModel {
-                workload: value,
-                ..*self
-            }
-            .of_model(Phase::Loss)
-            .0
-        } else {
-            0
-        };
+        if matches!(phase, Phase::Loss | Phase::Backward) {
+            let value = MemoryModel::new(value, self.strategy, self.cluster);
+            kept.activations += value.kept_by_model(Phase::Loss).activations;
+        }
         // PPO keeps the logits of all answers until there are new ones, in fp32, and those of a micro batch until its step is done.
-        let answer = settings.rollout.map_or(0, |rollout| rollout.answer);
-        let is_later = matches!(
-            phase,
-            Phase::Backward | Phase::EndOfBackward | Phase::OptimizerStep
-        );
-        let of_token = FP32 * answer * settings.grad_accum
-            + if is_later {
-                element * (seq_len + answer)
-            } else {
-                0
-            };
-        (
-            activations + beside,
-            logits + settings.micro_batch * shape.vocab * of_token,
-        )
+        let answer = self.settings.rollout.map_or(0, |rollout| rollout.answer);
+        let of_micro_batch = match phase {
+            Phase::Backward | Phase::EndOfBackward | Phase::OptimizerStep => {
+                self.element * (self.workload.seq_len + answer)
+            }
+            _ => 0,
+        };
+        let of_sequence = FP32 * answer * self.settings.grad_accum + of_micro_batch;
+        kept.logits += self.settings.micro_batch * self.shape.vocab * of_sequence;
+        kept
     }
 
-    fn of_model(&self, phase: Phase) -> (u64, u64) {
-        let Workload {
-            shape,
-            element,
-            settings,
-            ..
-        } = self.workload;
-        let TrainingSettings {
-            checkpointing,
-            fused_loss,
-            micro_batch,
-            ..
-        } = settings;
-        let tokens = self.tokens(*micro_batch);
+    fn kept_by_model(&self, phase: Phase) -> Kept {
+        let shape = self.shape;
+        let checkpointing = self.settings.checkpointing;
+        let tokens = self.tokens(self.settings.micro_batch);
         let layer = self.layer_activations();
-        let kept = if *checkpointing {
-            element * shape.hidden
+        let of_layer = if checkpointing {
+            self.element * shape.hidden
         } else {
             layer
         };
-        let all_layers = shape.layers * kept;
-        let outside: u64 = shape.linears.iter().map(Linear::weights).sum();
-        // If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
-        let are_adapted = shape.routed > 0 && self.workload.adapted_inputs > 0;
-        let experts = if are_adapted {
-            element * shape.layer.saturating_sub(outside)
-        } else {
-            0
-        };
-        let all_experts = if *checkpointing {
+        let all_layers = shape.layers * of_layer;
+        let experts = self.adapted_experts();
+        let all_experts = if checkpointing {
             0
         } else {
             shape.layers * experts
         };
-        // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
-        // The activations that were kept since the forward pass are freed as they are computed.
-        let of_mlp = if self.workload.adapted_inputs > 0 {
-            shape.inner
-        } else {
-            3 * shape.inner
-        };
-        let elements = if *checkpointing {
-            of_mlp + 4 * shape.hidden
-        } else {
-            2 * shape.inner
-        };
-        let of_score = 2 * FP32 + if *checkpointing { 0 } else { *element };
-        let gradients = element * elements + of_score * self.eager_scores();
-        let recomputed = if *checkpointing { layer } else { 0 };
-        match phase {
-            Phase::Loss => {
-                let logits = if *fused_loss { 0 } else { self.logits() };
-                (
-                    all_experts + tokens * (all_layers + self.norm_bytes() * shape.hidden),
-                    logits,
-                )
-            }
+        let gradients = self.gradients_inside();
+        let activations = match phase {
+            Phase::Loss => all_experts + tokens * (all_layers + self.norm_bytes() * shape.hidden),
             Phase::Backward => {
+                let recomputed = if checkpointing { layer } else { 0 };
                 let in_layer = tokens * (gradients + 2 * self.scores());
-                let kept = all_experts.max(experts) + tokens * (all_layers + recomputed);
-                (kept + in_layer.saturating_sub(self.gradient_of_head()), 0)
+                all_experts.max(experts)
+                    + tokens * (all_layers + recomputed)
+                    + in_layer.saturating_sub(self.gradient_of_head())
             }
-            Phase::EndOfBackward => (experts + tokens * (layer + gradients), 0),
-            Phase::Evaluation => self.evaluation(),
-            Phase::Generation => (self.generation(), 0),
-            Phase::OptimizerStep | Phase::Saving | Phase::Whole => (0, 0),
+            Phase::EndOfBackward => experts + tokens * (layer + gradients),
+            Phase::Evaluation => return self.evaluation(),
+            Phase::Generation => self.generation(),
+            Phase::OptimizerStep | Phase::Saving | Phase::Whole => 0,
+        };
+        let has_logits = phase == Phase::Loss && !self.settings.fused_loss;
+        Kept {
+            activations,
+            logits: if has_logits { self.logits() } else { 0 },
+        }
+    }
+
+    fn tokens(&self, batch: u64) -> u64 {
+        self.answers(batch) * self.workload.seq_len
+    }
+
+    /// The sequences of a batch: some algorithms compare two answers.
+    fn answers(&self, batch: u64) -> u64 {
+        if self.settings.algorithm.pairs {
+            2 * batch
+        } else {
+            batch
+        }
+    }
+
+    /// If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
+    fn adapted_experts(&self) -> u64 {
+        if self.shape.routed == 0 || !self.has_adapters() {
+            return 0;
+        }
+        let outside = self.shape.linears.iter().map(Linear::weights).sum();
+        self.element * self.shape.layer.saturating_sub(outside)
+    }
+
+    /// The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
+    /// The activations that were kept since the forward pass are freed as they are computed.
+    fn gradients_inside(&self) -> u64 {
+        let inner = self.shape.inner;
+        if self.settings.checkpointing {
+            let of_mlp = if self.has_adapters() {
+                inner
+            } else {
+                3 * inner
+            };
+            self.element * (of_mlp + 4 * self.shape.hidden) + 2 * FP32 * self.eager_scores()
+        } else {
+            self.element * 2 * inner + (2 * FP32 + self.element) * self.eager_scores()
         }
     }
 
     /// No layer leaves anything for a backward pass. The logits are there, and in fp32 with their log-softmax: a fused loss has
     /// them, too, because Liger fuses only what is trained.
-    fn evaluation(&self) -> (u64, u64) {
-        let Workload {
-            shape,
-            element,
-            settings,
-            ..
-        } = self.workload;
-        let TrainingSettings {
-            algorithm,
-            evaluation,
-            ..
-        } = settings;
+    fn evaluation(&self) -> Kept {
         let Some(Evaluation {
             batch,
             has_loss: true,
             ..
-        }) = *evaluation
+        }) = self.settings.evaluation
         else {
-            return (0, 0);
+            return Kept::default();
         };
+        let algorithm = &self.settings.algorithm;
         let tokens = self.tokens(batch);
-        let in_dtype = if self.is_mixed_precision() {
-            *element
-        } else {
-            0
-        };
-        let (scored, one) = self.scored_tokens(batch);
-        let each = match algorithm.evaluated {
-            None => (2 * FP32 + in_dtype) * scored,
-            Some(bytes) => {
-                (bytes * scored + algorithm.logit_of_one / 2 * one)
-                    * if self.has_fp32_logits() { 2 } else { 1 }
+        let scored = self.scored_tokens(batch);
+        let bytes = match algorithm.evaluated {
+            None if self.is_mixed_precision() => (2 * FP32 + self.element) * scored.of_batch,
+            None => 2 * FP32 * scored.of_batch,
+            Some(logit) => {
+                let bytes =
+                    logit * scored.of_batch + algorithm.logit_of_one / 2 * scored.of_sequence;
+                if self.has_fp32_logits() {
+                    2 * bytes
+                } else {
+                    bytes
+                }
             }
         };
-        let logits = each * shape.vocab;
+        let logits = bytes * self.shape.vocab;
         let in_layer = tokens * self.forward();
+        let mut at_end = tokens * self.element * self.shape.hidden;
         // The last of several passes finds the logits of the others.
-        let beside = if algorithm.repeats && settings.tuner == Tuner::Full {
-            in_layer
-        } else {
-            0
-        };
-        let at_end = tokens * element * shape.hidden + beside;
+        if algorithm.repeats && self.settings.tuner == Tuner::Full {
+            at_end += in_layer;
+        }
         if in_layer > at_end + logits {
-            (in_layer, 0)
+            Kept {
+                activations: in_layer,
+                logits: 0,
+            }
         } else {
-            (at_end, logits)
+            Kept {
+                activations: at_end,
+                logits,
+            }
         }
     }
 
-    /// Tokens of a batch whose logits are computed, and of one sequence of it.
-    fn scored_tokens(&self, batch: u64) -> (u64, u64) {
-        let Workload {
-            seq_len, settings, ..
-        } = self.workload;
-        let Algorithm {
-            pairs,
-            groups,
-            critic,
-            ..
-        } = settings.algorithm;
-        let generated = if groups || critic {
-            settings.rollout
-        } else {
-            None
+    fn scored_tokens(&self, batch: u64) -> ScoredTokens {
+        let algorithm = &self.settings.algorithm;
+        let seq_len = self.workload.seq_len;
+        let answer = match self.settings.rollout {
+            Some(rollout) if algorithm.groups || algorithm.critic => rollout.answer.min(seq_len),
+            _ => seq_len,
         };
-        let answer = generated.map_or(*seq_len, |rollout| rollout.answer.min(*seq_len));
-        let one = answer + if critic { *seq_len } else { 0 };
-        ((1 + u64::from(pairs)) * batch * one, one)
+        let of_sequence = if algorithm.critic {
+            answer + seq_len
+        } else {
+            answer
+        };
+        ScoredTokens {
+            of_batch: self.answers(batch) * of_sequence,
+            of_sequence,
+        }
     }
 
     /// Without DeepSpeed, accelerate makes the outputs fp32.
     fn has_fp32_logits(&self) -> bool {
-        self.strategy.stage.is_none() || !self.is_mixed_precision()
+        !self.uses_deepspeed() || !self.is_mixed_precision()
     }
 
     /// One layer of the pass over the prompts, or the keys and values once all tokens are there, with the sampling of the last one
     /// or the copy as which the keys of a layer grow.
     fn generation(&self) -> u64 {
-        let Workload {
-            shape,
-            element,
-            seq_len,
-            settings,
-            ..
-        } = self.workload;
-        let (batch, prompt, all) = match (settings.rollout, settings.evaluation) {
+        let shape = self.shape;
+        let seq_len = self.workload.seq_len;
+        let evaluation = self.settings.evaluation;
+        let (batch, prompt, all) = match (self.settings.rollout, evaluation) {
             (Some(rollout), _) if rollout.is_served => return 0,
-            (
-                Some(Rollout {
-                    answer,
-                    micro_batches,
-                    ..
-                }),
-                evaluation,
-            ) => {
-                let batch = evaluation
-                    .map_or(0, |given| given.batch)
-                    .max(settings.micro_batch * micro_batches);
-                (batch, seq_len.saturating_sub(answer), *seq_len)
+            (Some(rollout), _) => {
+                let of_evaluation = evaluation.map_or(0, |given| given.batch);
+                let of_rollout = self.settings.micro_batch * rollout.micro_batches;
+                let prompt = seq_len.saturating_sub(rollout.answer);
+                (of_evaluation.max(of_rollout), prompt, seq_len)
             }
-            (
-                None,
-                Some(Evaluation {
-                    batch,
-                    new_tokens: Some(new),
-                    ..
-                }),
-            ) => (batch, *seq_len, seq_len + new),
-            _ => return 0,
+            (None, Some(given)) => match given.new_tokens {
+                Some(new) => (given.batch, seq_len, seq_len + new),
+                None => return 0,
+            },
+            (None, None) => return 0,
         };
-        let cached = shape
-            .linears
-            .iter()
-            .filter(|linear| ["k_proj", "v_proj"].contains(&linear.name));
-        let cached: u64 = cached.map(|linear| linear.outputs).sum();
-        // All of the attention if these two cannot be told apart.
-        let cached = element * if cached > 0 { cached } else { shape.attention };
+        let is_cached = |linear: &&Linear| ["k_proj", "v_proj"].contains(&linear.name);
+        let cached = shape.linears.iter().filter(is_cached);
+        let cached = match cached.map(|linear| linear.outputs).sum() {
+            // All of the attention if these two cannot be told apart.
+            0 => self.element * shape.attention,
+            outputs => self.element * outputs,
+        };
         let at_start = prompt * (shape.layers * cached + self.forward());
         let at_end = all * shape.layers * cached + (6 * FP32 * shape.vocab).max(all * cached / 2);
         let generated = at_start.max(at_end);
-        if !settings.algorithm.critic {
+        if !self.settings.algorithm.critic {
             return batch * generated;
         }
         // The logits of the answers are joined. Then the reference computes its own, and keeps all hidden states.
         let joined = 2 * FP32 * (all - prompt) * shape.vocab;
-        let logits = element * shape.vocab * (1 + u64::from(shape.softcapped));
+        let logits = if shape.softcapped {
+            2 * self.element * shape.vocab
+        } else {
+            self.element * shape.vocab
+        };
         let of_reference =
-            logits + element * (shape.layers + 1) * shape.hidden + shape.layers * cached;
+            logits + self.element * (shape.layers + 1) * shape.hidden + shape.layers * cached;
         batch * (generated + joined).max(all * of_reference)
     }
 
     /// Bytes that one token needs in one layer of a forward pass that keeps nothing: in the MLP, or in eager attention.
     fn forward(&self) -> u64 {
-        let Workload { shape, element, .. } = self.workload;
+        let hidden = self.shape.hidden;
+        let inner = self.shape.inner;
         // Adapters add their output, in fp32 where they stay so.
-        let of_adapter = if matches!(self.strategy.stage, None | Some(3)) {
-            2 * FP32
-        } else {
-            *element
+        let adapted = match self.strategy.stage {
+            _ if !self.has_adapters() => 0,
+            None | Some(3) => 2 * FP32 * inner,
+            Some(_) => self.element * inner,
         };
-        let adapted = if self.workload.adapted_inputs > 0 {
-            of_adapter * shape.inner
-        } else {
-            0
-        };
-        let mlp = element * (4 * shape.hidden + 3 * shape.inner) + adapted + self.scores();
-        mlp.max(8 * element * shape.hidden + (element + 2 * FP32) * self.eager_scores())
+        let mlp = self.element * (4 * hidden + 3 * inner) + adapted + self.scores();
+        mlp.max(8 * self.element * hidden + (self.element + 2 * FP32) * self.eager_scores())
     }
 
     /// Scores of one token in one layer, if attention computes them all.
     fn eager_scores(&self) -> u64 {
-        let Workload {
-            shape,
-            attention,
-            seq_len,
-            ..
-        } = self.workload;
-        if *attention == Attention::Eager {
-            shape.heads * seq_len
+        if self.workload.attention == Attention::Eager {
+            self.shape.heads * self.workload.seq_len
         } else {
             0
         }
     }
 
     fn logits(&self) -> u64 {
-        let Workload {
-            shape,
-            element,
-            settings:
-                TrainingSettings {
-                    algorithm,
-                    micro_batch,
-                    ..
-                },
-            ..
-        } = self.workload;
-        let (tokens, one) = self.scored_tokens(*micro_batch);
-        let more = if self.has_fp32_logits() {
-            algorithm.more_in_fp32
-        } else {
-            0
-        };
+        let algorithm = &self.settings.algorithm;
+        let scored = self.scored_tokens(self.settings.micro_batch);
         // Capped logits (Gemma 2) are kept once more.
-        let each = algorithm.logit + if shape.softcapped { *element } else { 0 };
-        let bytes = (each * tokens + algorithm.logit_of_one * one) * shape.vocab;
-        bytes + bytes / 100 * more
+        let each = if self.shape.softcapped {
+            algorithm.logit + self.element
+        } else {
+            algorithm.logit
+        };
+        let bytes = (each * scored.of_batch + algorithm.logit_of_one * scored.of_sequence)
+            * self.shape.vocab;
+        if self.has_fp32_logits() {
+            bytes + bytes / 100 * algorithm.more_in_fp32
+        } else {
+            bytes
+        }
     }
 
     /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.
     fn norm_bytes(&self) -> u64 {
-        let Workload { shape, element, .. } = self.workload;
         let bytes = if self.is_mixed_precision() {
-            shape.norm_bytes
+            self.shape.norm_bytes
         } else {
-            shape.norm_bytes.min(8) + element
+            self.shape.norm_bytes.min(8) + self.element
         };
-        bytes - self.norm_factor()
+        bytes - self.frozen_norm_factor()
     }
 
     /// Bytes that a norm does not keep per element if its weight is frozen.
-    fn norm_factor(&self) -> u64 {
-        let Workload { shape, element, .. } = self.workload;
-        let is_frozen = self.workload.adapted_inputs > 0;
-        let factor = if self.is_mixed_precision() {
-            shape.norm_factor
-        } else {
-            shape.norm_factor.min(1) * element
-        };
-        if is_frozen { factor } else { 0 }
+    fn frozen_norm_factor(&self) -> u64 {
+        match self.shape.norm_factor {
+            _ if !self.has_adapters() => 0,
+            factor if self.is_mixed_precision() => factor,
+            factor => factor.min(1) * self.element,
+        }
     }
 
     /// Bytes of one layer's scores for one token, if `sdpa` stores them.
     fn scores(&self) -> u64 {
-        let Workload {
-            shape,
-            attention,
-            seq_len,
-            ..
-        } = self.workload;
-        let are_stored = match shape.scores {
+        let are_stored = match self.shape.scores {
             Scores::Never => false,
             Scores::InFp32 => !self.is_mixed_precision(),
             Scores::Always | Scores::Eager => true,
         };
         // Scaled queries and keys are kept with them.
-        if are_stored && *attention == Attention::Flash {
-            FP32 * (shape.heads * seq_len + 2 * shape.hidden)
+        if are_stored && self.workload.attention == Attention::Flash {
+            FP32 * (self.shape.heads * self.workload.seq_len + 2 * self.shape.hidden)
         } else {
             0
         }
@@ -357,40 +312,38 @@ impl MemoryModel<'_> {
 
     /// Bytes that one token leaves in one layer for the backward pass.
     fn layer_activations(&self) -> u64 {
-        let Workload {
-            shape,
-            element,
-            adapters,
-            adapted_inputs,
-            ..
-        } = self.workload;
+        let shape = self.shape;
+        let element = self.element;
         // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input.
         let cast = if self.strategy.stage == Some(3) {
-            FP32 * adapted_inputs
+            FP32 * self.workload.adapted_inputs
         } else {
             0
         };
-        let is_frozen = *adapted_inputs > 0;
-        let more_kept = if is_frozen {
+        let more_kept = if self.has_adapters() {
             shape.more_kept - shape.kept_for_experts
         } else {
             shape.more_kept
         };
         // The softmax in fp32 and in the dtype of the weights, and what a cap or a sink needs before it.
-        let before = if shape.scores_are_capped || shape.scores == Scores::Eager {
-            *element
+        let of_score = if shape.scores_are_capped || shape.scores == Scores::Eager {
+            FP32 + 2 * element
         } else {
-            0
+            FP32 + element
         };
         let applied_in_fp32 = if self.is_mixed_precision() {
-            shape.norm_factor.saturating_sub(*element)
+            shape.norm_factor.saturating_sub(element)
         } else {
             0
         };
+        let of_normed =
+            (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor());
+        let elements =
+            shape.attention + shape.inner_copies * shape.inner + more_kept + self.workload.adapters;
         shape.norms * self.norm_bytes() * shape.hidden
-            + (FP32 + element + applied_in_fp32).saturating_sub(self.norm_factor()) * shape.normed
-            + element * (shape.attention + shape.inner_copies * shape.inner + more_kept + adapters)
-            + (FP32 + element + before) * self.eager_scores()
+            + of_normed * shape.normed
+            + element * elements
+            + of_score * self.eager_scores()
             + self.scores()
             + cast
     }

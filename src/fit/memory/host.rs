@@ -1,8 +1,8 @@
 //! Memory of a machine and its disk: the processes, the model while it is loaded, and what is offloaded.
 
-use super::{FP32, MemoryModel};
+use super::{FP32, MemoryModel, scaled};
+use crate::fit::architecture::Linear;
 use crate::fit::strategy::MemoryKind;
-use crate::fit::workload::Workload;
 
 /// Host memory of a Python process that has imported torch, transformers and DeepSpeed, as measured.
 const PROCESS: u64 = 1_530_000_000;
@@ -12,28 +12,21 @@ const OFFLOADING: u64 = 500_000_000;
 impl MemoryModel<'_> {
     /// Memory of one machine: its processes, and the larger of what loading the model and what offloading and saving it take.
     pub(super) fn host(&self) -> u64 {
-        let Workload {
-            element,
-            weights,
-            reference,
-            shape,
-            ..
-        } = self.workload;
         let ranks = self.cluster.gpus;
+        let weights = self.workload.weights;
         let loading = match self.strategy.stage {
             // Rank 0 reads the weights and broadcasts them.
-            Some(3) => 2 * weights + element * shape.embedding,
-            _ => ranks * (weights + reference),
+            Some(3) => 2 * weights + self.element * self.shape.embedding,
+            _ => ranks * (weights + self.workload.reference),
         };
         let offloaded = ranks * (self.offloaded_optimizer() + self.offloaded_params());
-        let process = PROCESS
-            + if self.strategy.offloads() {
-                OFFLOADING
-            } else {
-                0
-            };
+        let process = if self.strategy.offloads() {
+            PROCESS + OFFLOADING
+        } else {
+            PROCESS
+        };
         let saved = if self.strategy.saves_whole {
-            *weights
+            weights
         } else {
             0
         };
@@ -41,13 +34,9 @@ impl MemoryModel<'_> {
     }
 
     fn offloaded_optimizer(&self) -> u64 {
-        let Workload {
-            trainable,
-            element,
-            accumulates,
-            ..
-        } = self.workload;
-        let own = self.share(*trainable);
+        let element = self.element;
+        let trainable = self.workload.trainable;
+        let own = self.share(trainable);
         // DeepSpeed's optimizer for the CPU is Adam whatever the trainer asks for, and the others were seen to take no less.
         let states = 2 * FP32 * own;
         match (self.strategy.stage, self.strategy.optimizer) {
@@ -63,8 +52,8 @@ impl MemoryModel<'_> {
                 pinned(element * own) + gradients + FP32 * own + states
             }
             _ => {
-                let accumulated = if *accumulates {
-                    self.pieces(*trainable, 1) / self.world_size
+                let accumulated = if self.workload.accumulates {
+                    self.pieces(trainable, 1) / self.world_size
                 } else {
                     0
                 };
@@ -75,52 +64,36 @@ impl MemoryModel<'_> {
     }
 
     fn offloaded_params(&self) -> u64 {
-        let Workload {
-            params,
-            element,
-            weights,
-            reference,
-            ..
-        } = self.workload;
-        let all = params + reference / element;
+        let params = self.workload.params;
+        let reference = self.workload.reference;
         match self.strategy.params {
             MemoryKind::Gpu => 0,
             // The buffer, and the pinned pieces it was assembled from: pinned memory is never freed.
             MemoryKind::Host => {
-                pinned(self.share(weights + reference)) + self.pieces(all, self.world_size)
+                pinned(self.share(self.workload.weights + reference))
+                    + self.pieces(params + reference / self.element, self.world_size)
             }
-            MemoryKind::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
+            MemoryKind::Disk => self.element * self.share(params).min(1_000_000_000) + (1 << 30),
         }
     }
 
     /// Bytes of this many parameters if each tensor is pinned separately, in `split` parts.
     fn pieces(&self, params: u64, split: u64) -> u64 {
-        let Workload { shape, element, .. } = self.workload;
-        let linears = shape
-            .linears
-            .iter()
-            .map(|linear| (linear.weights(), shape.layers));
-        let tensors = || linears.clone().chain([(shape.embedding, 1)]);
-        let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
-        let rounded: u64 = tensors()
-            .map(|(size, count)| count * split * pinned((element * size).div_ceil(split)))
-            .sum();
-        let share = u128::from(element * params) * u128::from(rounded)
-            / (u128::from(plain.max(1)) * u128::from(split));
-        u64::try_from(share).unwrap_or(u64::MAX)
+        let piece = |size: u64| split * pinned((self.element * size).div_ceil(split));
+        let layers = self.shape.layers;
+        let of_layer = self.shape.linears.iter().map(Linear::weights);
+        let plain = self.element * (layers * of_layer.clone().sum::<u64>() + self.shape.embedding);
+        let rounded = layers * of_layer.map(piece).sum::<u64>() + piece(self.shape.embedding);
+        scaled(self.element * params, rounded, plain) / split
     }
 
     pub(super) fn disk(&self) -> u64 {
-        let ranks = self.cluster.gpus;
         let states = 4 * FP32 * self.share(self.workload.trainable);
-        let on_disk = |location, bytes| {
-            if location == MemoryKind::Disk {
-                ranks * bytes
-            } else {
-                0
-            }
-        };
         let weights = self.share(self.workload.weights + self.workload.reference);
+        let on_disk = |place, bytes| match place {
+            MemoryKind::Disk => self.cluster.gpus * bytes,
+            MemoryKind::Gpu | MemoryKind::Host => 0,
+        };
         on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, weights)
     }
 }
