@@ -49,6 +49,7 @@ pub(super) struct Candidate {
 
 pub(super) struct Candidates {
     pub(super) all: Vec<Candidate>,
+    /// Where the one that the user named stands among them.
     pub(super) named: Option<usize>,
     /// Bytes that are free on the fullest disk that the named config offloads to, if all of them are of this machine.
     pub(super) free_disk: Option<u64>,
@@ -73,22 +74,24 @@ impl Candidates {
         allocator: &Allocator,
         host: &Host,
     ) -> Result<Self, Vec<Problem>> {
-        let none = Candidate {
+        let candidate = |name: String, config: &Value, template: &Template| Candidate {
+            name,
+            strategy: Strategy::of(config, hidden),
+            allocator: allocator.with(&template.env),
+        };
+        let mut all = vec![Candidate {
             name: NONE.to_string(),
             strategy: Strategy::default(),
             allocator: allocator.clone(),
-        };
-        let mut all = vec![none];
+        }];
         for name in TEMPLATES {
             let spec = Sourced::new((*name).to_string(), Source::Default);
-            let Template {
-                name, config, env, ..
-            } = template::resolve(&spec, &launch.search, host)?;
-            all.push(Candidate {
-                name,
-                strategy: Strategy::of(&config, hidden),
-                allocator: allocator.with(&env),
-            });
+            let template = template::resolve(&spec, &launch.search, host)?;
+            all.push(candidate(
+                template.name.clone(),
+                &template.config,
+                &template,
+            ));
         }
         let mut candidates = Candidates {
             all,
@@ -98,35 +101,18 @@ impl Candidates {
         let Some(spec) = config.filter(|spec| spec.value != AUTO) else {
             return Ok(candidates);
         };
-        candidates.named = if launch.layers.is_empty() {
-            candidates.position(&spec.value)
-        } else {
-            None
-        };
+        if launch.layers.is_empty() {
+            candidates.named = candidates.position(&spec.value);
+        }
         if candidates.named.is_none() {
-            let (Template { name, env, .. }, config) = config_of(spec, launch, host)?;
-            let name = if candidates.position(&name).is_some() {
-                format!("{name}, yours")
-            } else {
-                name
+            let (template, config) = config_of(spec, launch, host)?;
+            let name = match candidates.position(&template.name) {
+                Some(_) => format!("{}, yours", template.name),
+                None => template.name.clone(),
             };
-            let path = |section| {
-                json::get(&config, &format!("zero_optimization.{section}.nvme_path"))?.as_str()
-            };
-            let paths = ["offload_optimizer", "offload_param"]
-                .into_iter()
-                .filter_map(path);
-            let free: Option<Vec<u64>> = paths
-                .map(|path| Machine::here().free(Path::new(path)))
-                .collect();
-            candidates.free_disk = free.and_then(|free| free.into_iter().min());
+            candidates.free_disk = free_disk(&config);
             candidates.named = Some(candidates.all.len());
-            let (strategy, allocator) = (Strategy::of(&config, hidden), allocator.with(&env));
-            candidates.all.push(Candidate {
-                name,
-                strategy,
-                allocator,
-            });
+            candidates.all.push(candidate(name, &config, &template));
         }
         Ok(candidates)
     }
@@ -134,4 +120,18 @@ impl Candidates {
     fn position(&self, name: &str) -> Option<usize> {
         self.all.iter().position(|candidate| candidate.name == name)
     }
+}
+
+fn free_disk(config: &Value) -> Option<u64> {
+    let keys = [
+        "zero_optimization.offload_optimizer.nvme_path",
+        "zero_optimization.offload_param.nvme_path",
+    ];
+    let paths = keys
+        .iter()
+        .filter_map(|key| json::get(config, key)?.as_str());
+    let free: Option<Vec<u64>> = paths
+        .map(|path| Machine::here().free(Path::new(path)))
+        .collect();
+    free?.into_iter().min()
 }

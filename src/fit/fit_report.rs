@@ -2,38 +2,37 @@
 
 use serde_json::{Value, json};
 
-use super::architecture::Weights;
+use super::assumptions::Assumption;
 use super::candidates::NONE;
 use super::choice::{Recommendation, TemplateRow, Verdict, with_margin};
-use super::need::{Accounting, Cluster, GpuUsage, Phase};
+use super::inputs::{FitInputs, Training};
+use super::need::{Accounting, Cluster, Memories, Phase};
 use super::remedies::Remedy;
-use super::settings::{Attention, Evaluation, TrainingSettings, Tuner};
+use super::settings::{Attention, TrainingSettings, Tuner};
 use super::strategy::MemoryKind;
-use super::workload::Workload;
+use super::tables::parts::{COLUMNS, Column};
 use crate::base::layout::{Line, TextTable, columns, wrapped};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
-use crate::command::allocator::Allocator;
 
-pub struct FitReport {
-    pub(super) model: Option<String>,
-    pub(super) weights: Weights,
-    pub(super) workload: Workload,
-    pub(super) cluster: Cluster,
-    pub(super) card: Option<&'static str>,
-    pub(super) gpu_memory: Option<Sourced<u64>>,
-    pub(super) host_memory: Option<Sourced<u64>>,
-    /// On the disk that the named config offloads to.
-    pub(super) free_disk: Option<u64>,
-    pub(super) allocator: Allocator,
-    pub(super) accounting: Accounting,
+pub struct FitReport<'a> {
+    pub(super) inputs: FitInputs<'a>,
+    pub(super) training: Training,
+    /// The GPUs and the host memory, in words.
+    pub(super) machine: String,
+    pub(super) memories: Memories,
     pub(super) rows: Vec<TemplateRow>,
-    /// The row of the config that the user named, and its largest micro batch.
-    pub(super) named: Option<(usize, u64)>,
+    pub(super) judged: Option<Judged>,
     pub(super) recommended: Option<Recommendation>,
-    /// Changes that would make the named config fit, or some template.
+    /// Changes that would make the judged config fit, or some template.
     pub(super) remedies: Vec<Remedy>,
-    pub(super) assumed: Vec<String>,
+    pub(super) assumed: Vec<Assumption>,
+}
+
+/// The config that the user named.
+pub(super) struct Judged {
+    pub(super) row: usize,
+    pub(super) largest_micro_batch: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -43,61 +42,137 @@ pub struct View {
 }
 
 impl MemoryKind {
-    /// Its name in a table, and in a sentence.
-    fn words(self) -> (&'static str, &'static str) {
-        [
-            ("GPU", "each GPU"),
-            ("host", "the host"),
-            ("disk", "the disk"),
-        ][self as usize]
+    /// In a table.
+    fn name(self) -> &'static str {
+        match self {
+            MemoryKind::Gpu => "GPU",
+            MemoryKind::Host => "host",
+            MemoryKind::Disk => "disk",
+        }
     }
+
+    /// In a sentence.
+    fn subject(self) -> &'static str {
+        match self {
+            MemoryKind::Gpu => "each GPU",
+            MemoryKind::Host => "the host",
+            MemoryKind::Disk => "the disk",
+        }
+    }
+}
+
+fn joined<T: Copy>(items: &[T], name: fn(T) -> &'static str, separator: &str) -> String {
+    let names: Vec<&str> = items.iter().map(|item| name(*item)).collect();
+    names.join(separator)
 }
 
 impl TemplateRow {
     pub(super) fn title(&self) -> &str {
-        if self.name == NONE {
-            "no DeepSpeed"
-        } else {
-            &self.name
+        match self.candidate.name.as_str() {
+            NONE => "no DeepSpeed",
+            name => name,
         }
     }
 
     /// `fits`, `no: GPU, host`, `? host`.
     pub(super) fn words(&self) -> String {
-        let (word, ..) = self.verdict.shown();
-        let join = |kinds: &[MemoryKind]| {
-            kinds
-                .iter()
-                .map(|kind| kind.words().0)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
+        let word = self.verdict.look().word;
         match self.verdict {
-            Verdict::Not => format!("{word}: {}", join(&self.short)),
-            Verdict::Unknown => format!("{word} {}", join(&self.unknown)),
+            Verdict::Not => format!("{word}: {}", joined(&self.short, MemoryKind::name, ", ")),
+            Verdict::Unknown => {
+                format!("{word} {}", joined(&self.unknown, MemoryKind::name, ", "))
+            }
             Verdict::Fits | Verdict::Tight => word.to_string(),
         }
     }
 }
 
-impl FitReport {
-    fn named(&self) -> Option<&TemplateRow> {
-        self.rows.get(self.named?.0)
+impl Accounting {
+    fn unit(self) -> &'static str {
+        match self {
+            Accounting::Real => "GiB",
+            Accounting::Textbook => "GB",
+        }
+    }
+
+    /// A size in this unit. The textbook accounting uses decimal ones.
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    fn number(self, bytes: u64) -> String {
+        let bytes = bytes as f64;
+        match self {
+            Accounting::Real => format!("{:.1}", bytes / f64::from(1 << 30)),
+            Accounting::Textbook => format!("{:.0}", bytes / 1e9),
+        }
+    }
+
+    pub(super) fn size(self, bytes: u64) -> String {
+        match self {
+            Accounting::Real => Size(bytes).to_string(),
+            Accounting::Textbook => format!("{} {}", self.number(bytes), self.unit()),
+        }
+    }
+}
+
+impl FitInputs<'_> {
+    /// `2 machines, each 8 H100 of 79.6 GiB and 1.0 TiB of host memory`.
+    pub(super) fn machine(
+        &self,
+        gpu_memory: Option<&Sourced<u64>>,
+        host_memory: Option<&Sourced<u64>>,
+    ) -> String {
+        let size = |memory: &Sourced<u64>| {
+            let size = self.accounting.size(memory.value);
+            match &memory.from {
+                Source::Flag(_) | Source::Variable(_) => size,
+                from => format!("{size} ({from})"),
+            }
+        };
+        let Cluster { nodes, gpus } = self.cluster;
+        let kind = match (self.card, gpus) {
+            (Some(card), _) => card,
+            (None, 1) => "GPU",
+            (None, _) => "GPUs",
+        };
+        let gpu = gpu_memory.map_or("unknown size".to_string(), size);
+        let mut line = format!("{gpus} {kind} of {gpu}");
+        if nodes > 1 {
+            line = format!("{nodes} machines, each {line}");
+        }
+        if let Some(memory) = host_memory {
+            line += &format!(" and {} of host memory", size(memory));
+        }
+        line
+    }
+}
+
+impl FitReport<'_> {
+    fn judged_row(&self) -> Option<&TemplateRow> {
+        Some(&self.rows[self.judged.as_ref()?.row])
+    }
+
+    fn settings(&self) -> &TrainingSettings {
+        &self.training.workload.settings
+    }
+
+    pub(super) fn is_uncounted(&self) -> bool {
+        self.settings().algorithm.uncounted
     }
 
     fn is_real(&self) -> bool {
-        self.accounting == Accounting::Real
+        self.inputs.accounting == Accounting::Real
     }
 
-    /// The named config does not fit; or none was named, and no row of the table fits.
+    pub(super) fn size(&self, bytes: u64) -> String {
+        self.inputs.accounting.size(bytes)
+    }
+
+    /// The judged config does not fit; or none was named, and no row of the table fits.
     pub(crate) fn does_not_fit(&self) -> bool {
-        match self.named() {
+        let fits = |row: &TemplateRow| matches!(row.verdict, Verdict::Fits | Verdict::Tight);
+        match self.judged_row() {
             Some(row) => row.verdict == Verdict::Not,
-            None if self.gpu_memory.is_none() || self.may_fit_with_offload() => false,
-            None => !self
-                .rows
-                .iter()
-                .any(|row| matches!(row.verdict, Verdict::Fits | Verdict::Tight)),
+            None if self.memories.gpu.is_none() || self.may_fit_with_offload() => false,
+            None => !self.rows.iter().any(fits),
         }
     }
 
@@ -121,224 +196,120 @@ impl FitReport {
 
     fn head(&self, view: View) -> TextTable {
         let textbook = "2 per weight, 2 per gradient, 8 for Adam, nothing else (textbook)";
-        let training = if self.is_real() {
-            ("trains", self.training_line())
-        } else {
-            ("bytes", textbook.to_string())
-        };
-        let mut rows = vec![
-            ("model", self.model_line()),
-            training,
-            ("on", self.machine_line()),
-        ];
-        if !self.assumed.is_empty() {
-            rows.push(("assumed", self.assumed.join("; ")));
-        }
         // As wide as "assumed", even if that is missing.
-        let rows = rows
-            .into_iter()
-            .map(|(name, value)| (format!("{name:<7}"), value));
+        let mut rows = vec![("model  ", self.model_line())];
+        rows.push(match self.inputs.accounting {
+            Accounting::Real => ("trains ", self.training_line()),
+            Accounting::Textbook => ("bytes  ", textbook.to_string()),
+        });
+        rows.push(("on     ", self.machine.clone()));
+        let assumed: Vec<&str> = self.assumed.iter().map(|it| it.text.as_str()).collect();
+        if !assumed.is_empty() {
+            rows.push(("assumed", assumed.join("; ")));
+        }
         TextTable::of_pairs(0, rows).fitted(view.width)
     }
 
+    fn model(&self) -> Option<&str> {
+        let model = self.inputs.args.model.as_ref()?;
+        Some(&model.value)
+    }
+
     pub(super) fn model_line(&self) -> String {
-        let name = self
-            .model
-            .as_ref()
-            .map(|name| format!("{name}: "))
-            .unwrap_or_default();
-        format!(
-            "{name}{} parameters ({})",
-            billions(self.weights.params),
-            self.weights.from
-        )
+        let weights = &self.training.weights;
+        let size = format!("{} parameters ({})", billions(weights.params), weights.from);
+        match self.model() {
+            Some(name) => format!("{name}: {size}"),
+            None => size,
+        }
     }
 
     pub(super) fn training_line(&self) -> String {
-        let settings = &self.workload.settings;
-        let (rank, trainable) = (settings.lora_rank, billions(self.workload.trainable));
-        let mut words = vec![
-            match settings.tuner {
-                Tuner::Full => "all parameters".to_string(),
-                Tuner::Lora => format!("LoRA of rank {rank}, {trainable}"),
-                Tuner::Quantised(bits) => {
-                    format!("LoRA of rank {rank} on {bits} bits, {trainable}")
-                }
-            },
-            settings.dtype.name().to_string(),
-            settings.optimizer.name.to_string(),
-            format!("{} × {} tokens", settings.micro_batch, settings.seq_len),
-            format!(
-                "{}gradient checkpointing",
-                if settings.checkpointing { "" } else { "no " }
-            ),
-        ];
-        words.extend(
-            (settings.attention == Some(Attention::Eager)).then(|| "eager attention".to_string()),
+        let settings = self.settings();
+        let rank = settings.lora_rank;
+        let trainable = billions(self.training.workload.trainable);
+        let tuner = match settings.tuner {
+            Tuner::Full => "all parameters".to_string(),
+            Tuner::Lora => format!("LoRA of rank {rank}, {trainable}"),
+            Tuner::Quantised(bits) => format!("LoRA of rank {rank} on {bits} bits, {trainable}"),
+        };
+        let mut line = format!(
+            "{tuner}, {}, {}, {} × {} tokens",
+            settings.dtype.name(),
+            settings.optimizer.name,
+            settings.micro_batch,
+            settings.seq_len
         );
-        words.extend(settings.fused_loss.then(|| "fused loss".to_string()));
-        words.join(", ")
-    }
-
-    pub(super) fn machine_line(&self) -> String {
-        let size = |memory: &Sourced<u64>| match &memory.from {
-            Source::Flag(_) | Source::Variable(_) => self.size(memory.value),
-            from => format!("{} ({from})", self.size(memory.value)),
+        line += if settings.checkpointing {
+            ", gradient checkpointing"
+        } else {
+            ", no gradient checkpointing"
         };
-        let Cluster { nodes, gpus } = self.cluster;
-        let each = if nodes > 1 {
-            format!("{nodes} machines, each ")
-        } else {
-            String::new()
-        };
-        let plural = self.card.unwrap_or(if gpus == 1 { "GPU" } else { "GPUs" });
-        let gpu = self
-            .gpu_memory
-            .as_ref()
-            .map_or("unknown size".to_string(), size);
-        let host = self
-            .host_memory
-            .as_ref()
-            .map(|memory| format!(" and {} of host memory", size(memory)));
-        format!("{each}{gpus} {plural} of {gpu}{}", host.unwrap_or_default())
-    }
-
-    /// The textbook accounting uses decimal units.
-    pub(super) fn size(&self, bytes: u64) -> String {
-        if self.is_real() {
-            Size(bytes).to_string()
-        } else {
-            format!("{} GB", self.number(bytes))
+        if settings.attention == Some(Attention::Eager) {
+            line += ", eager attention";
         }
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-    fn number(&self, bytes: u64) -> String {
-        let bytes = bytes as f64;
-        if self.is_real() {
-            format!("{:.1}", bytes / f64::from(1 << 30))
-        } else {
-            format!("{:.0}", bytes / 1e9)
+        if settings.fused_loss {
+            line += ", fused loss";
         }
+        line
     }
 
     /// The parts in columns, or only their sum if the terminal is too narrow.
     fn table(&self, view: View) -> String {
         let width = view.width.unwrap_or(usize::MAX);
-        let titles = GpuUsage::default().columns().map(|(title, _)| title);
-        let used = (0..titles.len()).filter(|part| {
-            self.rows
-                .iter()
-                .any(|row| row.need.usage.columns()[*part].1 > 0)
-        });
-        let parts: Vec<usize> = used.collect();
-        let mut text = self.table_of(&parts).to_string();
+        let usages = || self.rows.iter().map(|row| row.need.usage);
+        let is_used = |column: &&Column| usages().any(|usage| usage.of(column.part) > 0);
+        let used: Vec<&Column> = COLUMNS.iter().filter(is_used).collect();
+        let mut text = self.table_of(&used).to_string();
         let mut note = "each row is the peak of the whole run".to_string();
         if text.lines().any(|line| columns(line) > width) {
             text = self.table_of(&[]).to_string();
-            let left_out: Vec<&str> = parts.iter().map(|part| titles[*part]).collect();
-            note += &format!("; a wider terminal also shows {}", left_out.join(", "));
+            note += "; a wider terminal also shows ";
+            note += &joined(&used, |column| column.title, ", ");
         }
-        let mut lines = text.lines();
-        let mut painted = format!("{}\n", lines.next().unwrap_or_default());
-        for (line, row) in lines.zip(&self.rows) {
+        let (head, lines) = text.split_once('\n').unwrap_or_default();
+        let mut painted = format!("{head}\n");
+        for (line, row) in lines.lines().zip(&self.rows) {
             let words = row.words();
             painted += &match line.strip_suffix(&words) {
-                Some(rest) => format!("{rest}{}\n", view.painted(&words, row.verdict.shown().1)),
-                None => format!("{line}\n"),
+                Some(rest) => rest.to_string() + &view.painted(&words, row.verdict.look().style),
+                None => line.to_string(),
             };
+            painted += "\n";
         }
         painted += &wrapped(&note, 0, width);
+        if let Some(line) = self.between_steps() {
+            painted += &wrapped(&line, 0, width);
+        }
         painted
-            + &self
-                .between_steps()
-                .map_or(String::new(), |line| wrapped(&line, 0, width))
     }
 
-    /// `evaluation: 11.7 GiB with zero3, batch 2, and a step 9.4 GiB: --per_device_eval_batch_size 1`, for the named row or the first template.
-    fn between_steps(&self) -> Option<String> {
-        let mut rows = self.named().into_iter().chain(self.rows.iter().skip(1));
-        let row = rows.find(|row| row.need.peak.is_between_steps())?;
-        let TrainingSettings {
-            micro_batch,
-            rollout,
-            evaluation,
-            algorithm,
-            ..
-        } = self.workload.settings;
-        let of_rollout = if algorithm.groups {
-            "--steps_per_generation "
-        } else {
-            "--gradient_accumulation_steps "
-        };
-        let (count, each, spelling) = match (row.need.peak, rollout, evaluation) {
-            (Phase::Generation, Some(given), _) => (given.micro_batches, micro_batch, of_rollout),
-            (_, _, given) => given.map(
-                |Evaluation {
-                     batch, spelling, ..
-                 }| (batch, 1, spelling),
-            )?,
-        };
-        let (need, of_batch) = (row.need, row.need.usage.activations + row.need.usage.logits);
-        // The batch with which it needs no more than a step.
-        let room = need.step.saturating_sub(need.gpu() - of_batch);
-        let smaller = (count.saturating_mul(room) / of_batch.max(1)).max(1);
-        // The answers to one prompt, a power of two, stay together.
-        let (batch, smaller) = (
-            count * each,
-            if each > 1 {
-                1 << smaller.ilog2()
-            } else {
-                smaller
-            },
-        );
-        let fix = if smaller < count {
-            format!(": {spelling}{smaller}")
-        } else {
-            String::new()
-        };
-        let [most, step] = [need.gpu(), need.step].map(|bytes| self.size(bytes));
-        Some(format!(
-            "{}: {most} with {}, batch {batch}, and a step {step}{fix}",
-            need.peak.name(),
-            row.title()
-        ))
-    }
-
-    fn table_of(&self, parts: &[usize]) -> TextTable {
-        let unit = if self.is_real() { "GiB" } else { "GB" };
-        let titles = GpuUsage::default().columns().map(|(title, _)| title);
+    fn table_of(&self, parts: &[&Column]) -> TextTable {
+        let accounting = self.inputs.accounting;
         let has_phases = self.rows.iter().any(|row| row.need.peak.is_between_steps());
-        let ends = ["each GPU", "host"]
-            .into_iter()
-            .chain(has_phases.then_some("at"));
-        let head = [unit]
-            .into_iter()
-            .chain(parts.iter().map(|part| titles[*part]))
-            .chain(ends);
-        let mut lines = vec![Line::Row(head.map(str::to_string).collect())];
-        let cell = |bytes: u64| {
-            if bytes == 0 {
-                "-".to_string()
-            } else {
-                self.number(bytes)
-            }
+        let mut head = vec![accounting.unit()];
+        head.extend(parts.iter().map(|column| column.title));
+        head.extend(["each GPU", "host"]);
+        head.extend(has_phases.then_some("at"));
+        let mut lines = vec![Line::Row(head.into_iter().map(str::to_string).collect())];
+        let cell = |bytes: u64| match bytes {
+            0 => "-".to_string(),
+            _ => accounting.number(bytes),
         };
         for row in &self.rows {
+            let need = &row.need;
             let mut cells = vec![row.title().to_string()];
-            cells.extend(
-                parts
-                    .iter()
-                    .map(|part| cell(row.need.usage.columns()[*part].1)),
-            );
-            cells.extend([self.number(row.need.gpu()), cell(row.need.host)]);
-            let at = if row.need.peak.is_between_steps() {
-                row.need.peak.name()
-            } else {
-                "step"
-            };
-            cells.extend(has_phases.then(|| at.to_string()));
-            cells.extend(self.gpu_memory.as_ref().map(|_| row.words()));
+            cells.extend(parts.iter().map(|column| cell(need.usage.of(column.part))));
+            cells.push(accounting.number(need.gpu()));
+            cells.push(cell(need.host));
+            if has_phases {
+                let is_between = need.peak.is_between_steps();
+                let at = if is_between { need.peak.name() } else { "step" };
+                cells.push(at.to_string());
+            }
+            if self.memories.gpu.is_some() {
+                cells.push(row.words());
+            }
             lines.push(Line::Row(cells));
         }
         TextTable {
@@ -348,107 +319,142 @@ impl FitReport {
         }
     }
 
-    fn conclusion(&self, view: View) -> String {
-        // Indentations and lines.
-        let mut lines = Vec::new();
-        if self.is_real() && self.gpu_memory.is_some() {
-            lines.push((0, self.allocator_line()));
-        }
-        lines.extend(self.named().map(|row| (0, self.judgement_of(row))));
-        let end = lines.len();
-        lines.extend(
-            self.remedies
-                .iter()
-                .map(|remedy| (2, format!("with {}", remedy.sentence()))),
-        );
-        // The last line is the template to use, if there is one.
-        let at = if self.recommended.is_some() {
-            lines.len()
-        } else {
-            end
+    /// `evaluation: 11.7 GiB with zero3, batch 2, and a step 9.4 GiB: --per_device_eval_batch_size 1`, for the judged row or the first template.
+    fn between_steps(&self) -> Option<String> {
+        let mut rows = self.judged_row().into_iter().chain(&self.rows[1..]);
+        let row = rows.find(|row| row.need.peak.is_between_steps())?;
+        let need = &row.need;
+        let settings = self.settings();
+        // So many are computed at once, of so many sequences each.
+        let (count, each, spelling) = match (need.peak, settings.rollout) {
+            (Phase::Generation, Some(rollout)) if settings.algorithm.groups => (
+                rollout.micro_batches,
+                settings.micro_batch,
+                "--steps_per_generation ",
+            ),
+            (Phase::Generation, Some(rollout)) => (
+                rollout.micro_batches,
+                settings.micro_batch,
+                "--gradient_accumulation_steps ",
+            ),
+            _ => {
+                let evaluation = settings.evaluation?;
+                (evaluation.batch, 1, evaluation.spelling)
+            }
         };
-        lines.insert(at, (0, self.recommendation()));
-        let width = view.width.unwrap_or(usize::MAX);
-        lines
-            .into_iter()
-            .map(|(indent, line)| wrapped(&line, indent, width))
-            .collect()
+        let of_batch = need.usage.activations + need.usage.logits;
+        // The batch with which it needs no more than a step.
+        let room = need.step.saturating_sub(need.gpu() - of_batch);
+        let mut smaller = (count.saturating_mul(room) / of_batch.max(1)).max(1);
+        if each > 1 {
+            // The answers to one prompt, a power of two, stay together.
+            smaller = 1 << smaller.ilog2();
+        }
+        let mut line = format!(
+            "{}: {} with {}, batch {}, and a step {}",
+            need.peak.name(),
+            self.size(need.gpu()),
+            row.title(),
+            count * each,
+            self.size(need.step)
+        );
+        if smaller < count {
+            line += &format!(": {spelling}{smaller}");
+        }
+        Some(line)
+    }
+
+    fn conclusion(&self, view: View) -> String {
+        let mut text = String::new();
+        let mut add = |indent, line: &str| {
+            text += &wrapped(line, indent, view.width.unwrap_or(usize::MAX));
+        };
+        if self.is_real() && self.memories.gpu.is_some() {
+            add(0, &self.allocator_line());
+        }
+        if let Some(row) = self.judged_row() {
+            add(0, &self.judgement_of(row));
+        }
+        // The last line is the template to use, if there is one.
+        if self.recommended.is_none() {
+            add(0, &self.recommendation());
+        }
+        for remedy in &self.remedies {
+            add(2, &format!("with {}", remedy.sentence()));
+        }
+        if self.recommended.is_some() {
+            add(0, &self.recommendation());
+        }
+        text
     }
 
     fn recommendation(&self) -> String {
-        let tight = self
-            .rows
-            .iter()
-            .filter(|row| row.verdict == Verdict::Tight)
-            .map(TemplateRow::title);
-        let (tight, is_open) = (tight.collect::<Vec<_>>().join(", "), self.named.is_none());
-        let line = match (&self.recommended, &self.gpu_memory) {
-            (Some(chosen), _) => {
-                let most = format!(" (micro batch up to {})", chosen.largest_micro_batch);
-                let most = if self.is_real() { most } else { String::new() };
-                return format!("use {}: {}{most}", chosen.template, chosen.why);
-            }
-            (None, None) => "the memory of the GPUs is unknown: --gpu-memory 80GiB",
-            _ if self.workload.settings.algorithm.uncounted => {
-                "no verdict: this training is not fully counted"
-            }
-            _ if self.may_fit_with_offload() => {
-                "no template fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
-            }
-            _ if is_open && self.rows[0].verdict == Verdict::Fits => {
-                "no template fits; `no DeepSpeed` does"
-            }
-            _ if is_open && !tight.is_empty() => {
-                return format!("nothing fits with a margin; tight: {tight}");
-            }
-            _ if self.remedies.is_empty() => {
-                "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
-            }
-            _ if self.named.is_some() => "no other template fits either",
-            _ => "nothing fits",
+        if let Some(chosen) = &self.recommended {
+            let use_it = format!("use {}: {}", chosen.template, chosen.why);
+            return match self.inputs.accounting {
+                Accounting::Real => {
+                    let most = chosen.largest_micro_batch;
+                    format!("{use_it} (micro batch up to {most})")
+                }
+                Accounting::Textbook => use_it,
+            };
+        }
+        let is_open = self.judged.is_none();
+        let tight = self.rows_with(|row| row.verdict == Verdict::Tight);
+        let line = if self.memories.gpu.is_none() {
+            "the memory of the GPUs is unknown: --gpu-memory 80GiB"
+        } else if self.is_uncounted() {
+            "no verdict: this training is not fully counted"
+        } else if self.may_fit_with_offload() {
+            "no template fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
+        } else if is_open && self.rows[0].verdict == Verdict::Fits {
+            "no template fits; `no DeepSpeed` does"
+        } else if is_open && !tight.is_empty() {
+            return format!("nothing fits with a margin; tight: {tight}");
+        } else if self.remedies.is_empty() {
+            "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
+        } else if is_open {
+            "nothing fits"
+        } else {
+            "no other template fits either"
         };
         line.to_string()
     }
 
-    /// A line about the named config: `zero0 does not fit: each GPU is 12.3 GiB short`.
+    /// The titles of some rows.
+    fn rows_with(&self, is_meant: impl Fn(&TemplateRow) -> bool) -> String {
+        let rows = self.rows.iter().filter(|row| is_meant(row));
+        let titles: Vec<&str> = rows.map(TemplateRow::title).collect();
+        titles.join(", ")
+    }
+
+    /// A line about the judged config: `zero0 does not fit: each GPU is 12.3 GiB short`.
     fn judgement_of(&self, row: &TemplateRow) -> String {
-        let words = match row.verdict {
-            Verdict::Fits if !self.is_real() => "fits".to_string(),
-            Verdict::Fits => format!(
-                "fits (micro batch up to {})",
-                self.named.unwrap_or_default().1
-            ),
-            Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),
-            Verdict::Not => {
+        let words = match (row.verdict, &self.judged) {
+            (Verdict::Fits, Some(judged)) if self.is_real() => {
+                format!("fits (micro batch up to {})", judged.largest_micro_batch)
+            }
+            (Verdict::Fits, _) => "fits".to_string(),
+            (Verdict::Tight, _) => {
+                "is tight: nothing is left for gaps between allocations".to_string()
+            }
+            (Verdict::Not, _) => {
                 let shortages = row.short.iter().map(|kind| {
-                    let (need, there) = match kind {
-                        MemoryKind::Gpu => (
-                            row.need.gpu(),
-                            self.gpu_memory.as_ref().map(|memory| memory.value),
-                        ),
-                        MemoryKind::Host => (
-                            row.need.host,
-                            self.host_memory.as_ref().map(|memory| memory.value),
-                        ),
-                        MemoryKind::Disk => (row.need.disk, self.free_disk),
-                    };
-                    format!(
-                        "{} is {} short",
-                        kind.words().1,
-                        self.size(need.saturating_sub(there.unwrap_or(0)))
-                    )
+                    let there = self.memories.of(*kind).unwrap_or(0);
+                    let lacking = self.size(row.need.of(*kind).saturating_sub(there));
+                    format!("{} is {lacking} short", kind.subject())
                 });
                 format!("does not fit: {}", shortages.collect::<Vec<_>>().join(", "))
             }
-            Verdict::Unknown if self.workload.settings.algorithm.uncounted => {
+            (Verdict::Unknown, _) if self.is_uncounted() => {
                 "may fit: not all of this run is counted".to_string()
             }
-            Verdict::Unknown if row.unknown.is_empty() => {
+            (Verdict::Unknown, _) if row.unknown.is_empty() => {
                 "may fit: its optimizer was not measured".to_string()
             }
-            Verdict::Unknown => {
-                let of: Vec<&str> = row.unknown.iter().map(|kind| kind.words().1).collect();
-                format!("may fit: the memory of {} is unknown", of.join(" and "))
+            (Verdict::Unknown, _) => {
+                let of = joined(&row.unknown, MemoryKind::subject, " and ");
+                format!("may fit: the memory of {of} is unknown")
             }
         };
         format!("{} {words}", row.title())
@@ -456,97 +462,84 @@ impl FitReport {
 
     /// The percentage that `fits` leaves for gaps, and the allocator that it follows from.
     fn allocator_line(&self) -> String {
-        let gaps = |row: &TemplateRow| row.allocator.segments.gaps(row.need.fragments);
-        let (usual, other): (Vec<&TemplateRow>, Vec<&TemplateRow>) = self
-            .rows
-            .iter()
-            .partition(|row| row.allocator == self.allocator);
-        let percents = || usual.iter().map(|row| gaps(row));
-        let percent = match (percents().min(), percents().max()) {
-            (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
-            (least, _) => least.unwrap_or_default().to_string(),
+        let allocator = &self.inputs.allocator;
+        let gaps = |row: &TemplateRow| row.candidate.allocator.segments.gaps(&row.need);
+        let is_usual = |row: &&TemplateRow| row.candidate.allocator == *allocator;
+        let percents = || self.rows.iter().filter(is_usual).map(gaps);
+        let least = percents().min().unwrap_or_default();
+        let most = percents().max().unwrap_or_default();
+        let mut line = "this is an estimate; `fits` leaves ".to_string();
+        line += &if least < most {
+            format!("{least} to {most} % for gaps between allocations")
+        } else {
+            format!("{least} % for gaps between allocations")
         };
-        let only = self
-            .rows
-            .iter()
-            .filter(|row| row.verdict == Verdict::Fits && row.plain != Verdict::Fits);
-        let only: Vec<&str> = only.map(TemplateRow::title).collect();
-        let with = match (&self.allocator.said, self.allocator.is_ours()) {
-            (Some(said), _) => format!(", with {said}"),
-            (None, true) if only.is_empty() => String::new(),
-            (None, true) => format!(
-                "; only with expandable segments, which zlaunch sets: {}",
-                only.join(", ")
-            ),
-            (None, false) => ", without expandable segments".to_string(),
-        };
-        let own = other.first().map_or(String::new(), |row| {
-            let said = row.allocator.said.as_deref().unwrap_or_default();
-            format!("; {} % for {}, which sets {said}", gaps(row), row.name)
-        });
-        format!(
-            "this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}{own}"
-        )
+        let only = self.rows_with(|row| row.verdict == Verdict::Fits && row.plain != Verdict::Fits);
+        if let Some(said) = &allocator.said {
+            line += &format!(", with {said}");
+        } else if !allocator.is_ours() {
+            line += ", without expandable segments";
+        } else if !only.is_empty() {
+            line += &format!("; only with expandable segments, which zlaunch sets: {only}");
+        }
+        if let Some(row) = self.rows.iter().find(|row| !is_usual(row)) {
+            let said = row.candidate.allocator.said.as_deref().unwrap_or_default();
+            let name = &row.candidate.name;
+            line += &format!("; {} % for {name}, which sets {said}", gaps(row));
+        }
+        line
     }
 
     /// Of a model whose shape is known.
     pub(crate) fn verdict_line(&self) -> Option<String> {
-        let row = self.model.as_ref().and(self.named())?;
-        let need = Size(row.need.gpu());
-        Some(match &self.gpu_memory {
-            Some(memory) => {
-                format!(
-                    "{} needs about {need} of {} on each GPU: {}",
-                    row.title(),
-                    Size(memory.value),
-                    row.words()
-                )
-            }
-            None => format!("{} needs about {need} on each GPU", row.title()),
+        self.model()?;
+        let row = self.judged_row()?;
+        let needs = format!("{} needs about {}", row.title(), Size(row.need.gpu()));
+        Some(match self.memories.gpu {
+            Some(memory) => format!("{needs} of {} on each GPU: {}", Size(memory), row.words()),
+            None => format!("{needs} on each GPU"),
         })
     }
 
     /// The reason for a launch to use this template.
     pub(super) fn sentence(&self, chosen: &Recommendation) -> String {
-        let row = self.rows.iter().find(|row| row.name == chosen.template);
-        let need = Size(row.map_or(0, |row| row.need.gpu()));
-        let memory = Size(self.gpu_memory.as_ref().map_or(0, |memory| memory.value));
-        let gpus = match self.cluster.world_size() {
+        let gpus = match self.inputs.cluster.world_size() {
             1 => "the GPU".to_string(),
             gpus => format!("each of {gpus} GPUs"),
         };
-        let params = billions(self.weights.params);
         format!(
-            "{} needs about {need} of {memory} on {gpus} for {params} parameters: {}",
-            chosen.template, chosen.why
+            "{} needs about {} of {} on {gpus} for {} parameters: {}",
+            chosen.template,
+            Size(chosen.need.gpu()),
+            Size(self.memories.gpu.unwrap_or(0)),
+            billions(self.training.weights.params),
+            chosen.why
         )
     }
 
     pub fn json(&self) -> Value {
-        let settings = &self.workload.settings;
+        let Training { weights, workload } = &self.training;
+        let settings = &workload.settings;
+        let cluster = self.inputs.cluster;
         let tuner = match settings.tuner {
             Tuner::Full => "full",
             Tuner::Lora => "lora",
             Tuner::Quantised(_) => "qlora",
         };
-        let would_fit = self.remedies.iter().map(
-            |Remedy {
-                 change,
-                 template,
-                 need,
-             }| {
-                json!({
-                    "change": change, "template": template,
-                    "gpu_bytes": need.gpu(), "host_bytes": need.host, "disk_bytes": need.disk,
-                })
-            },
-        );
         let chosen = self.recommended.as_ref();
+        let rows: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
+        let would_fit = self.remedies.iter().map(|remedy| {
+            json!({
+                "change": remedy.change, "template": remedy.template, "gpu_bytes": remedy.need.gpu(),
+                "host_bytes": remedy.need.host, "disk_bytes": remedy.need.disk,
+            })
+        });
+        let assumed = self.assumed.iter().map(|assumption| &assumption.text);
         json!({
             "version": 1,
-            "model": self.model, "params": self.weights.params, "params_from": self.weights.from,
-            "trainable": self.workload.trainable,
-            "accounting": self.accounting,
+            "model": self.model(), "params": weights.params, "params_from": weights.from,
+            "trainable": workload.trainable,
+            "accounting": self.inputs.accounting,
             "training": {
                 "tuner": tuner, "dtype": settings.dtype.name(), "optimizer": settings.optimizer.name,
                 "micro_batch": settings.micro_batch, "seq_len": settings.seq_len,
@@ -554,47 +547,40 @@ impl FitReport {
                 "gradient_checkpointing": settings.checkpointing,
                 "eval_batch": settings.evaluation.map(|evaluation| evaluation.batch),
             },
-            "nodes": self.cluster.nodes, "gpus_per_node": self.cluster.gpus, "gpu": self.card,
-            "gpu_memory": self.gpu_memory.as_ref().map(|memory| memory.value),
-            "host_memory": self.host_memory.as_ref().map(|memory| memory.value),
-            "rows": self.rows.iter().map(|row| self.row_json(row)).collect::<Vec<_>>(),
-            "judged": self.named().map(|row| &row.name),
+            "nodes": cluster.nodes, "gpus_per_node": cluster.gpus, "gpu": self.inputs.card,
+            "gpu_memory": self.memories.gpu,
+            "host_memory": self.memories.host,
+            "rows": rows,
+            "judged": self.judged_row().map(|row| &row.candidate.name),
             "recommended": chosen.map(|chosen| &chosen.template),
             "why": chosen.map(|chosen| &chosen.why),
             "largest_micro_batch": chosen.map(|chosen| chosen.largest_micro_batch),
             "would_fit": would_fit.collect::<Vec<_>>(),
-            "assumed": self.assumed,
+            "assumed": assumed.collect::<Vec<_>>(),
         })
     }
 
     fn row_json(&self, row: &TemplateRow) -> Value {
-        let TemplateRow {
-            name,
-            need,
-            verdict,
-            short,
-            unknown,
-            plain,
-            allocator,
-            ..
-        } = row;
-        let fits = match verdict {
+        let need = &row.need;
+        let fits = match row.verdict {
             Verdict::Fits => Some(true),
             Verdict::Unknown => None,
             Verdict::Tight | Verdict::Not => Some(false),
         };
-        let real = (need.allocated(), with_margin(need, allocator.segments));
-        let (allocated, enough) = if self.is_real() {
-            real
-        } else {
-            (need.gpu(), need.gpu())
+        let (allocated, enough) = match self.inputs.accounting {
+            Accounting::Real => {
+                let segments = row.candidate.allocator.segments;
+                (need.allocated(), with_margin(need, segments))
+            }
+            Accounting::Textbook => (need.gpu(), need.gpu()),
         };
         json!({
-            "template": name,
-            "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage, "fullest_at": need.peak.name(), "step_bytes": need.step,
+            "template": row.candidate.name,
+            "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage,
+            "fullest_at": need.peak.name(), "step_bytes": need.step,
             "host_bytes": need.host, "disk_bytes": need.disk,
-            "fits": fits, "verdict": verdict.shown().0, "short": short, "unknown": unknown,
-            "verdict_without_expandable_segments": plain.shown().0, "fits_from_bytes": enough,
+            "fits": fits, "verdict": row.verdict.look().word, "short": row.short, "unknown": row.unknown,
+            "verdict_without_expandable_segments": row.plain.look().word, "fits_from_bytes": enough,
         })
     }
 }
@@ -607,16 +593,11 @@ fn billions(number: u64) -> String {
         n if n >= 1e6 => (n / 1e6, "M"),
         n => return format!("{n:.0}"),
     };
-    let places = if number >= 100.0 {
-        0
-    } else {
-        1 + usize::from(number < 10.0)
+    let text = match number {
+        n if n >= 100.0 => return format!("{n:.0} {unit}"),
+        n if n >= 10.0 => format!("{n:.1}"),
+        n => format!("{n:.2}"),
     };
-    let text = format!("{number:.places$}");
-    let text = if places > 0 {
-        text.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &text
-    };
+    let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{text} {unit}")
 }

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::candidates::Candidate;
-use super::choice::{Scenario, TemplateRow, Verdict};
-use super::need::Accounting;
+use super::choice::{TemplateRow, Verdict};
+use super::inputs::FitInputs;
+use super::need::Memories;
 use super::settings::{TrainingArgs, Tuner};
 use super::strategy::Strategy;
-use super::{FitInputs, cluster_of, remedies};
+use super::{cluster_of, remedies};
 use crate::base::size::Size;
 use crate::base::source::Sourced;
 use crate::command::allocator::{Allocator, Segments};
@@ -37,10 +38,25 @@ pub(crate) fn judge(
     if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {
         return None;
     }
-    let used = Allocator::of(Some(job), host).with(config.env);
     let cluster = cluster_of(topology)?;
     let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
-    JudgedConfig::new(config, inputs.of_config(config.value), host)?.short(&used, host)
+    let judged = JudgedConfig::new(config, inputs.of_config(config.value), host)?;
+    let allocator = Allocator::of(Some(job), host).with(config.env);
+    let verdict = match allocator.segments {
+        Segments::Expandable => judged.row.verdict,
+        Segments::Fixed => judged.row.plain,
+    };
+    match (verdict, &allocator.said) {
+        (Verdict::Not, _) => Some(judged.short(host)),
+        // It would fit with expandable segments, but a variable says otherwise.
+        (Verdict::Tight, Some(said)) if judged.row.verdict == Verdict::Fits => {
+            let rest = "on each GPU, which leaves too little for the gaps between allocations";
+            Some(judged.needs(judged.row.need.gpu(), rest).at(said).fix(
+                "add expandable_segments:True to that variable: it keeps the gaps between allocations small",
+            ))
+        }
+        _ => None,
+    }
 }
 
 struct JudgedConfig<'a> {
@@ -54,95 +70,70 @@ struct JudgedConfig<'a> {
 impl<'a> JudgedConfig<'a> {
     fn new(config: LaunchConfig<'a>, inputs: FitInputs<'a>, host: &Host) -> Option<Self> {
         let gpu_memory = inputs.gpu_memory(host)?;
-        let (weights, workload) = inputs
-            .training(host)
-            .ok()
-            .filter(|(_, of)| !of.settings.algorithm.uncounted)?;
-        let guesses = inputs
-            .assumed(&weights, &workload.settings)
-            .into_iter()
-            .filter(|(is_guess, _)| *is_guess);
+        let training = inputs.training(host).ok()?;
+        if training.workload.settings.algorithm.uncounted {
+            return None;
+        }
+        let memory = &inputs.launch.memory;
         // The memory of this machine says nothing about one that is described.
-        let is_described =
-            inputs.launch.memory.host.is_none() && inputs.launch.memory.gpu.is_some();
-        let host_memory = if is_described {
+        let host_memory = if memory.host.is_none() && memory.gpu.is_some() {
             None
         } else {
             inputs.host_memory()
         };
-        let strategy = Strategy::of(config.value, weights.shape.hidden);
-        let templates = [Candidate {
-            name: config.name.to_string(),
-            strategy,
-            allocator: Allocator::OURS,
-        }];
-        let scenario = Scenario {
-            weights: &weights,
-            settings: &workload.settings,
-            cluster: inputs.cluster,
-            gpu_memory: Some(gpu_memory.value),
-            host_memory: Some(host_memory.map_or(u64::MAX, |memory| memory.value)),
+        let memories = Memories {
+            gpu: Some(gpu_memory.value),
+            host: Some(host_memory.map_or(u64::MAX, |memory| memory.value)),
             disk: Some(u64::MAX),
-            accounting: Accounting::Real,
-            segments: None,
-            templates: &templates,
-            order: &[],
         };
+        let candidate = Candidate {
+            name: config.name.to_string(),
+            strategy: Strategy::of(config.value, training.weights.shape.hidden),
+            allocator: Allocator::OURS,
+        };
+        let scenario = inputs.scenario(&training, memories, std::slice::from_ref(&candidate));
         let row = scenario.rows().pop()?;
+        let assumed = inputs.assumed(&training.weights, &training.workload.settings);
+        let guesses = assumed.into_iter().filter(|assumption| assumption.is_guess);
         Some(JudgedConfig {
             config,
             gpu_memory,
             row,
-            guesses: guesses.map(|(_, text)| text).collect(),
+            guesses: guesses.map(|guess| guess.text).collect(),
             inputs,
         })
     }
 
-    fn short(&self, used: &Allocator, host: &Host) -> Option<Problem> {
-        let JudgedConfig {
-            config,
-            gpu_memory,
-            row,
-            guesses,
-            ..
-        } = self;
-        let needs = |bytes: u64, rest: &str| {
-            Problem::warning(
-                Rule::MemoryShort,
-                format!("{} needs about {} {rest}", config.name, Size(bytes)),
-            )
-            .at(format!(
-                "GPUs of {} ({})",
-                Size(gpu_memory.value),
-                gpu_memory.from
-            ))
+    fn needs(&self, bytes: u64, rest: &str) -> Problem {
+        let what = format!("{} needs about {} {rest}", self.config.name, Size(bytes));
+        let memory = &self.gpu_memory;
+        let gpus = format!("GPUs of {} ({})", Size(memory.value), memory.from);
+        Problem::warning(Rule::MemoryShort, what).at(gpus)
+    }
+
+    fn short(&self, host: &Host) -> Problem {
+        let is_certain = self.guesses.is_empty() || self.is_short_at_least(host);
+        let need = &self.row.need;
+        let (bytes, place) = if need.gpu() <= self.gpu_memory.value {
+            (need.host, "of host memory on each machine".to_string())
+        } else if need.peak.is_between_steps() {
+            let first = format!("on each GPU in its first {}", need.peak.name());
+            (need.gpu(), first)
+        } else {
+            (need.gpu(), "on each GPU".to_string())
         };
-        let (on_gpu, is_between) = (row.need.gpu(), row.need.peak.is_between_steps());
-        match (if used.segments == Segments::Expandable { row.verdict } else { row.plain }, &used.said) {
-            (Verdict::Not, _) => {
-                let is_certain = guesses.is_empty() || self.is_short_at_least(host);
-                let runs = if is_certain { "will run" } else { "may run" };
-                let (bytes, place) = if on_gpu > gpu_memory.value {
-                    let first = format!("on each GPU in its first {}", row.need.peak.name());
-                    (on_gpu, if is_between { first } else { "on each GPU".to_string() })
-                } else {
-                    (row.need.host, "of host memory on each machine".to_string())
-                };
-                let problem = needs(bytes, &format!("{place}: this run {runs} out of memory"));
-                if is_certain {
-                    return Some(problem.fix(self.would_fit(host)));
-                }
-                let problem = problem.at(format!("assumed: {}", guesses.join("; ")));
-                let fixes = give("--seq-len", 1024).remark("the length of the sequences").or(run("zlaunch fit"));
-                Some(Problem { severity: Severity::Note, ..problem }.fix(fixes))
-            }
-            // It would fit with expandable segments, but a variable says otherwise.
-            (Verdict::Tight, Some(said)) if row.verdict == Verdict::Fits => Some(
-                needs(on_gpu, "on each GPU, which leaves too little for the gaps between allocations")
-                    .at(said)
-                    .fix("add expandable_segments:True to that variable: it keeps the gaps between allocations small"),
-            ),
-            _ => None,
+        let runs = if is_certain { "will run" } else { "may run" };
+        let problem = self.needs(bytes, &format!("{place}: this run {runs} out of memory"));
+        if is_certain {
+            return problem.fix(self.would_fit(host));
+        }
+        let fixes = give("--seq-len", 1024)
+            .remark("the length of the sequences")
+            .or(run("zlaunch fit"));
+        let problem = problem.at(format!("assumed: {}", self.guesses.join("; ")));
+        Problem {
+            severity: Severity::Note,
+            ..problem.fix(fixes)
         }
     }
 
@@ -157,17 +148,14 @@ impl<'a> JudgedConfig<'a> {
     }
 
     fn would_fit(&self, host: &Host) -> String {
-        match self
-            .inputs
-            .report(host)
-            .map(|report| (report.recommended, report.remedies))
-        {
-            Ok((_, remedies)) if self.row.need.peak.is_between_steps() && !remedies.is_empty() => {
-                remedies::sentences(&remedies[..1])
-            }
-            Ok((Some(chosen), _)) => format!("--deepspeed {}", chosen.template),
-            Ok((None, remedies)) if !remedies.is_empty() => remedies::sentences(&remedies),
-            _ => "zlaunch fit shows what would fit".to_string(),
+        let Ok(report) = self.inputs.report(host) else {
+            return "zlaunch fit shows what would fit".to_string();
+        };
+        match (&report.recommended, &report.remedies[..]) {
+            (_, [first, ..]) if self.row.need.peak.is_between_steps() => first.sentence(),
+            (Some(chosen), _) => format!("--deepspeed {}", chosen.template),
+            (None, []) => "zlaunch fit shows what would fit".to_string(),
+            (None, remedies) => remedies::sentences(remedies),
         }
     }
 }

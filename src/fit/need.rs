@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::strategy::{MemoryKind, Strategy};
+use super::tables::parts::{COLUMNS, Part};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -26,6 +27,24 @@ impl Cluster {
     }
 }
 
+/// The memories that there are, in bytes of each GPU and of each machine, where they are known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memories {
+    pub(crate) gpu: Option<u64>,
+    pub(crate) host: Option<u64>,
+    pub(crate) disk: Option<u64>,
+}
+
+impl Memories {
+    pub(crate) fn of(self, kind: MemoryKind) -> Option<u64> {
+        match kind {
+            MemoryKind::Gpu => self.gpu,
+            MemoryKind::Host => self.host,
+            MemoryKind::Disk => self.disk,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct GpuUsage {
     pub(crate) parameters: u64,
@@ -38,21 +57,20 @@ pub(crate) struct GpuUsage {
 }
 
 impl GpuUsage {
-    /// The titles of the columns in the report, with their bytes.
-    pub(crate) fn columns(&self) -> [(&'static str, u64); 7] {
-        [
-            ("params", self.parameters),
-            ("grads", self.gradients),
-            ("optim", self.optimizer),
-            ("activ", self.activations),
-            ("buffers", self.buffers),
-            ("logits", self.logits),
-            ("other", self.overhead),
-        ]
+    pub(crate) fn of(&self, part: Part) -> u64 {
+        match part {
+            Part::Parameters => self.parameters,
+            Part::Gradients => self.gradients,
+            Part::Optimizer => self.optimizer,
+            Part::Activations => self.activations,
+            Part::Buffers => self.buffers,
+            Part::Logits => self.logits,
+            Part::Overhead => self.overhead,
+        }
     }
 
     pub(crate) fn total(&self) -> u64 {
-        self.columns().iter().map(|(_, bytes)| bytes).sum()
+        COLUMNS.iter().map(|column| self.of(column.part)).sum()
     }
 }
 
@@ -115,52 +133,39 @@ pub struct MemoryNeed {
 
 impl MemoryNeed {
     pub(crate) fn of_textbook(params: u64, strategy: &Strategy, cluster: Cluster) -> Self {
-        let stage = strategy.stage.unwrap_or(0);
         let split_from = |first_stage: u64, bytes: u64| {
-            let ranks = if stage >= first_stage {
-                cluster.world_size().max(1)
-            } else {
-                1
-            };
-            (bytes * params).div_ceil(ranks)
+            let is_split = strategy.stage.is_some_and(|stage| stage >= first_stage);
+            let ranks = if is_split { cluster.world_size() } else { 1 };
+            (bytes * params).div_ceil(ranks.max(1))
         };
-        let (parameters, gradients, optimizer) =
-            (split_from(3, 2), split_from(2, 2), split_from(1, 8));
-        let parameters_in = |kind: MemoryKind| {
-            if strategy.params == kind {
-                parameters
-            } else {
-                0
-            }
+        let only_in = |kind: MemoryKind, place: MemoryKind, bytes: u64| {
+            if kind == place { bytes } else { 0 }
         };
-        let optimizer_in = |kind: MemoryKind| {
-            if strategy.optimizer == kind {
-                optimizer
-            } else {
-                0
-            }
-        };
-        let of_machine =
-            |kind: MemoryKind| cluster.gpus * (parameters_in(kind) + optimizer_in(kind));
-        let (on_gpu, optimizer) = (
-            parameters_in(MemoryKind::Gpu),
-            optimizer_in(MemoryKind::Gpu),
-        );
-        let usage = GpuUsage {
-            parameters: on_gpu,
-            gradients,
-            optimizer,
+        let kept_in = |kind: MemoryKind| GpuUsage {
+            parameters: only_in(kind, strategy.params, split_from(3, 2)),
+            optimizer: only_in(kind, strategy.optimizer, split_from(1, 8)),
             ..GpuUsage::default()
         };
-        let (host, disk) = (of_machine(MemoryKind::Host), of_machine(MemoryKind::Disk));
+        let usage = GpuUsage {
+            gradients: split_from(2, 2),
+            ..kept_in(MemoryKind::Gpu)
+        };
         MemoryNeed {
             usage,
             peak: Phase::Whole,
             step: usage.total(),
             fragments: false,
             start: 0,
-            host,
-            disk,
+            host: cluster.gpus * kept_in(MemoryKind::Host).total(),
+            disk: cluster.gpus * kept_in(MemoryKind::Disk).total(),
+        }
+    }
+
+    pub(crate) fn of(&self, kind: MemoryKind) -> u64 {
+        match kind {
+            MemoryKind::Gpu => self.gpu(),
+            MemoryKind::Host => self.host,
+            MemoryKind::Disk => self.disk,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Changes that would make a training fit, from the cheapest to the dearest. Each is tried with the same sums.
 
-use super::choice::{LARGEST_MICRO_BATCH, Scenario, largest};
-use super::need::{Cluster, MemoryNeed};
+use super::choice::{LARGEST_MICRO_BATCH, Scenario, TemplateRow, largest};
+use super::need::{Cluster, Memories, MemoryNeed};
 use super::settings::{Evaluation, TrainingSettings, Tuner};
 use crate::base::layout::plural;
 use crate::base::size::Size;
@@ -13,30 +13,31 @@ const SEQ_LEN_STEP: u64 = 64;
 const SHORTEST: u64 = 256;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Remedy {
-    pub(crate) change: String,
-    pub(crate) template: String,
-    pub(crate) need: MemoryNeed,
+pub(super) struct Remedy {
+    pub(super) change: String,
+    pub(super) template: String,
+    pub(super) need: MemoryNeed,
 }
 
 impl Remedy {
+    fn new(change: impl Into<String>, row: TemplateRow) -> Self {
+        Remedy {
+            change: change.into(),
+            template: row.candidate.name,
+            need: row.need,
+        }
+    }
+
     /// `LoRA: zero3, 41.0 GiB on each GPU`.
-    pub(crate) fn sentence(&self) -> String {
-        format!(
-            "{}: {}, {} on each GPU",
-            self.change,
-            self.template,
-            Size(self.need.gpu())
-        )
+    pub(super) fn sentence(&self) -> String {
+        let size = Size(self.need.gpu());
+        format!("{}: {}, {size} on each GPU", self.change, self.template)
     }
 }
 
 pub(super) fn sentences(remedies: &[Remedy]) -> String {
-    remedies
-        .iter()
-        .map(Remedy::sentence)
-        .collect::<Vec<_>>()
-        .join("; or ")
+    let sentences: Vec<String> = remedies.iter().map(Remedy::sentence).collect();
+    sentences.join("; or ")
 }
 
 /// `others`: the templates to fall back to, if the scenario is about one config.
@@ -74,15 +75,6 @@ pub(super) fn remedies(scenario: &Scenario, others: &Scenario) -> Vec<Remedy> {
     found.into_iter().flatten().collect()
 }
 
-fn fit(scenario: &Scenario, change: String) -> Option<Remedy> {
-    let (candidate, need) = scenario.first_fit()?;
-    Some(Remedy {
-        change,
-        template: candidate.name.clone(),
-        need,
-    })
-}
-
 fn with_settings(
     scenario: &Scenario,
     change: String,
@@ -90,13 +82,11 @@ fn with_settings(
 ) -> Option<Remedy> {
     let mut settings = scenario.settings.clone();
     apply(&mut settings);
-    fit(
-        &Scenario {
-            settings: &settings,
-            ..*scenario
-        },
-        change,
-    )
+    let changed = Scenario {
+        settings: &settings,
+        ..*scenario
+    };
+    Some(Remedy::new(change, changed.first_fit()?))
 }
 
 /// Expandable segments, if a variable keeps torch from using them.
@@ -105,22 +95,18 @@ fn other_allocator(scenario: &Scenario) -> Option<Remedy> {
         segments: Some(Segments::Expandable),
         ..*scenario
     };
-    let (candidate, _) = expandable.first_fit()?;
-    if candidate.allocator.segments == Segments::Expandable {
-        return None;
-    }
-    fit(
-        &expandable,
-        format!("{}={EXPANDABLE}", vars::PYTORCH_CUDA_ALLOC_CONF),
-    )
+    let row = expandable.first_fit()?;
+    let change = format!("{}={EXPANDABLE}", vars::PYTORCH_CUDA_ALLOC_CONF);
+    (row.candidate.allocator.segments == Segments::Fixed).then(|| Remedy::new(change, row))
 }
 
 /// With the largest number up to `limit` that helps.
 fn with_most(limit: u64, with: impl Fn(u64) -> Option<Remedy>) -> Option<Remedy> {
-    let most = largest(limit.min(LARGEST_MICRO_BATCH), |number| {
-        with(number).is_some()
-    });
-    if most > 0 { with(most) } else { None }
+    let helps = |number| with(number).is_some();
+    match largest(limit.min(LARGEST_MICRO_BATCH), helps) {
+        0 => None,
+        most => with(most),
+    }
 }
 
 fn smaller_evaluation(scenario: &Scenario) -> Option<Remedy> {
@@ -134,83 +120,71 @@ fn smaller_evaluation(scenario: &Scenario) -> Option<Remedy> {
 }
 
 fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {
-    let with = |tokens| {
-        with_settings(
-            scenario,
-            format!("sequences of {tokens} tokens"),
-            |settings| settings.seq_len = tokens,
-        )
+    let with = |tokens: u64| {
+        let change = format!("sequences of {tokens} tokens");
+        with_settings(scenario, change, |settings| settings.seq_len = tokens)
     };
     let limit = scenario.settings.seq_len.saturating_sub(1) / SEQ_LEN_STEP;
     let tokens = SEQ_LEN_STEP * largest(limit, |steps| with(SEQ_LEN_STEP * steps).is_some());
-    if tokens >= SHORTEST {
-        with(tokens)
-    } else {
-        None
+    if tokens < SHORTEST {
+        return None;
     }
+    with(tokens)
 }
 
 /// Offload, if nothing else helps: to the memory that is there, or that would have to be.
 fn offload(scenario: &Scenario) -> Option<Remedy> {
     let with_memory = Scenario {
-        host_memory: Some(u64::MAX),
+        memories: Memories {
+            host: Some(u64::MAX),
+            ..scenario.memories
+        },
         ..*scenario
     };
-    let (candidate, need) = with_memory.first_fit()?;
-    let is_there = scenario
-        .host_memory
-        .is_some_and(|memory| need.host <= memory);
-    let change = if is_there {
-        "offload".to_string()
-    } else {
-        format!("offload to machines with {} of memory", Size(need.host))
+    let row = with_memory.first_fit()?;
+    let size = Size(row.need.host);
+    let change = match scenario.memories.host {
+        Some(memory) if row.need.host <= memory => "offload".to_string(),
+        _ => format!("offload to machines with {size} of memory"),
     };
-    candidate.strategy.offloads().then(|| Remedy {
-        change,
-        template: candidate.name.clone(),
-        need,
-    })
+    (row.candidate.strategy.offloads()).then(|| Remedy::new(change, row))
 }
 
 fn disk(scenario: &Scenario) -> Option<Remedy> {
     let with_disk = Scenario {
         order: &["zero3_nvme"],
-        disk: Some(u64::MAX),
+        memories: Memories {
+            disk: Some(u64::MAX),
+            ..scenario.memories
+        },
         ..*scenario
     };
-    let (_, need) = with_disk.first_fit()?;
-    fit(
-        &with_disk,
-        format!("a local NVMe disk with {} free", Size(need.disk)),
-    )
+    let row = with_disk.first_fit()?;
+    let change = format!("a local NVMe disk with {} free", Size(row.need.disk));
+    Some(Remedy::new(change, row))
 }
 
 /// More GPUs in each machine, up to eight, then more machines.
 fn more_gpus(scenario: &Scenario) -> Option<Remedy> {
     let Cluster { nodes, gpus } = scenario.cluster;
     let wider = (1..=3)
-        .map(|power| Cluster {
-            nodes,
-            gpus: gpus << power,
-        })
-        .filter(|cluster| cluster.gpus <= 8);
+        .map(|power| gpus << power)
+        .filter(|gpus| *gpus <= 8)
+        .map(|gpus| Cluster { nodes, gpus });
     let more = (1..=10).map(|power| Cluster {
         nodes: nodes << power,
         gpus,
     });
     wider.chain(more).find_map(|cluster| {
-        let gpus = plural(cluster.gpus, "GPU", "s");
-        let change = if cluster.nodes > 1 {
-            format!("{} machines with {gpus} each", cluster.nodes)
-        } else {
-            gpus
+        let larger = Scenario {
+            cluster,
+            ..*scenario
         };
-        fit(
-            &Scenario {
-                cluster,
-                ..*scenario
-            },
-            change,
-        )
+        let gpus = plural(cluster.gpus, "GPU", "s");
+        let change = match cluster.nodes {
+            1 => gpus,
+            nodes => format!("{nodes} machines with {gpus} each"),
+        };
+        Some(Remedy::new(change, larger.first_fit()?))
     })
 }

@@ -44,12 +44,10 @@ impl Strategy {
         let setting = |key: &str| json::get(config, &format!("zero_optimization.{key}"));
         // No model has more elements than this.
         let number = |key, default| {
-            setting(key)
-                .and_then(Value::as_u64)
-                .unwrap_or(default)
-                .min(1 << 40)
+            let given = setting(key).and_then(Value::as_u64);
+            given.unwrap_or(default).min(1 << 40)
         };
-        let flag = |key| setting(key).and_then(Value::as_bool);
+        let is = |key, on: bool| setting(key).and_then(Value::as_bool) == Some(on);
         let memory = |device: Device| match device {
             Device::Cpu => MemoryKind::Host,
             Device::Nvme => MemoryKind::Disk,
@@ -60,24 +58,22 @@ impl Strategy {
         let is_auto = setting("reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
             stage: Some(u64::from(stage)),
-            optimizer: if stage == 0 {
-                MemoryKind::Gpu
-            } else {
-                memory(zero.optimizer)
+            optimizer: match stage {
+                0 => MemoryKind::Gpu,
+                _ => memory(zero.optimizer),
             },
-            params: if stage == 3 {
-                memory(zero.param)
-            } else {
-                MemoryKind::Gpu
+            params: match stage {
+                3 => memory(zero.param),
+                _ => MemoryKind::Gpu,
             },
             bucket_size: if is_auto {
                 hidden * hidden
             } else {
                 number("reduce_bucket_size", 500_000_000)
             },
-            buckets: match flag("contiguous_gradients") {
-                Some(false) => 0,
-                _ if stage < 3 && flag("overlap_comm") == Some(true) => 2,
+            buckets: match stage {
+                _ if is("contiguous_gradients", false) => 0,
+                0..=2 if is("overlap_comm", true) => 2,
                 _ => 1,
             },
             sub_group_size: number("sub_group_size", 1_000_000_000),
@@ -85,24 +81,22 @@ impl Strategy {
                 .max(number("stage3_max_live_parameters", 1_000_000_000)),
             second_partition: number("zero_hpz_partition_size", 1),
             disk_buffers: number("offload_optimizer.buffer_count", 4),
-            saves_whole: stage == 3
-                && flag("stage3_gather_16bit_weights_on_model_save") == Some(true),
-            own_optimizer: json::get(config, "optimizer.type")
-                .and_then(Value::as_str)
-                .map(|name| {
-                    let is_of_torch = json::get(config, "optimizer.params.torch_adam")
-                        == Some(&Value::Bool(true));
-                    let is_adam = name.to_lowercase().starts_with("adam");
-                    if is_adam && is_of_torch {
-                        Optimizer::named("adamw_torch")
-                    } else {
-                        Optimizer::of_deepspeed(name)
-                    }
-                }),
+            saves_whole: stage == 3 && is("stage3_gather_16bit_weights_on_model_save", true),
+            own_optimizer: own_optimizer(config),
         }
     }
 
     pub(crate) fn offloads(&self) -> bool {
         self.optimizer != MemoryKind::Gpu || self.params != MemoryKind::Gpu
     }
+}
+
+fn own_optimizer(config: &Value) -> Option<Optimizer> {
+    let name = json::get(config, "optimizer.type")?.as_str()?;
+    let is_of_torch = json::get(config, "optimizer.params.torch_adam") == Some(&Value::Bool(true));
+    Some(if is_of_torch && name.to_lowercase().starts_with("adam") {
+        Optimizer::named("adamw_torch")
+    } else {
+        Optimizer::of_deepspeed(name)
+    })
 }

@@ -5,4 +5,5 @@ pub mod architectures;
 pub(super) mod arguments;
 pub mod keys;
 pub mod optimizers;
+pub(super) mod parts;
 pub(super) mod typical;
