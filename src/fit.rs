@@ -17,7 +17,7 @@ mod remedies;
 pub mod settings;
 pub mod strategy;
 pub mod tables;
-mod training_args;
+pub mod training_args;
 mod weights;
 pub mod workload;
 
@@ -32,19 +32,19 @@ use crate::plan::ChosenTemplate;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
 use crate::report::fix::{Fixes, give};
 use crate::report::{Problem, Rule};
-use crate::request::Launch;
 use crate::request::understood::UnderstoodLaunch;
+use crate::request::{AUTO, Launch};
 
 pub(crate) use architecture::Dtype;
-pub(crate) use candidates::AUTO;
 use fit_report::FitReport;
 pub use fit_report::View;
-use inputs::FitInputs;
+use inputs::{Files, FitInputs};
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
-pub(crate) use settings::{Attention, TrainedDtype, TrainingArgs, Tuner};
+pub(crate) use settings::{Attention, TrainingArgs, Tuner};
 use strategy::Strategy;
+use training_args::TrainingReader;
 
 pub struct FitRequest {
     pub(crate) launch: Launch,
@@ -65,7 +65,7 @@ pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>,
     let launch = &request.launch;
     if launch.command.is_empty() {
         let cluster = cluster(request, None, host)?;
-        return FitInputs::of_request(request, None, cluster, host).report(host);
+        return request.report(None, launch.deepspeed.clone(), None, cluster, host);
     }
     let understood = UnderstoodLaunch::new(launch, host);
     if !understood.job.problems.is_empty() {
@@ -73,24 +73,59 @@ pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>,
     }
     let host = &understood.host;
     let cluster = cluster(request, Some(understood.topology()), host)?;
-    let mut inputs = FitInputs::of_request(request, Some(&understood.job), cluster, host);
-    if inputs.config.is_none()
+    let mut config = launch.deepspeed.clone();
+    let mut unread = None;
+    if config.is_none()
         && let Some(own) = understood.own_config().filter(|own| !own.value.is_empty())
     {
         let own = understood.own_file(own);
         if own.value == AUTO || template::resolve(&own, &launch.search, host).is_ok() {
-            inputs.config = Some(own);
+            config = Some(own);
         } else {
-            inputs.unread = Some(own);
+            unread = Some(own.spelling());
         }
     }
-    if let Some(named) = &inputs.config
-        && request.training.dtype.is_none()
-        && let Ok((_, config)) = candidates::config_of(named, launch, host)
-    {
-        inputs = inputs.of_config(&config);
+    request.report(
+        Some(&understood.job),
+        config,
+        unread.as_deref(),
+        cluster,
+        host,
+    )
+}
+
+impl FitRequest {
+    /// The options may be about other machines and models that are not here.
+    fn report(
+        &self,
+        job: Option<&Job>,
+        config: Option<Sourced<String>>,
+        unread: Option<&str>,
+        cluster: Cluster,
+        host: &Host,
+    ) -> Result<FitReport<'_>, Vec<Problem>> {
+        let launch = &self.launch;
+        let mut given = self.training.clone();
+        // Half precision that the config switches on by itself counts, whatever the arguments say.
+        if let (Some(_), Some(named), None) = (job, &config, given.dtype)
+            && let Ok((_, config)) = candidates::config_of(named, launch, host)
+        {
+            given.dtype = inputs::dtype_of(&config);
+        }
+        let files = Files {
+            unread,
+            trusts_names: true,
+        };
+        let mut inputs = FitInputs::new(given, job, &files, cluster, launch, host)?;
+        inputs.config = config;
+        inputs.card = self.card;
+        inputs.accounting = self.accounting;
+        let has_fewer = host
+            .nvidia_gpus
+            .is_none_or(|here| cluster.gpus > here as u64);
+        inputs.is_elsewhere = launch.memory.gpu.is_some() || has_fewer;
+        inputs.report(host)
     }
-    inputs.report(host)
 }
 
 /// `--deepspeed auto`: the template, and a sentence that says why.
@@ -110,8 +145,10 @@ pub(crate) fn choose(
             .fix(name_one())
             .into());
     };
-    let mut inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
-    if job.trainer.is_passthrough() || inputs.args.model.is_none() {
+    if TrainingReader::new(&TrainingArgs::default(), Some(job))
+        .model()
+        .is_none()
+    {
         let argument = job.trainer.model.argument;
         let mut fixes = Fixes::from(name_one());
         if job.takes(argument) {
@@ -119,6 +156,7 @@ pub(crate) fn choose(
         }
         return Err(cannot("the command names no model").fix(fixes).into());
     }
+    let mut inputs = FitInputs::of_launch(job, None, cluster, launch, host)?;
     let mut report = inputs.report(host)?;
     if report.is_uncounted() {
         let why = "this run keeps models or generates text that zlaunch does not count";
@@ -167,10 +205,9 @@ pub(crate) fn host_memory(
     host: &Host,
 ) -> Option<u64> {
     let cluster = cluster_of(topology)?;
-    let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
-    let training = inputs.training(host).ok()?;
-    let strategy = Strategy::of(config, training.weights.shape.hidden);
-    let need = || memory::need(&training.workload, &strategy, cluster);
+    let inputs = FitInputs::of_launch(job, None, cluster, launch, host).ok()?;
+    let strategy = Strategy::of(config, inputs.weights.shape.hidden);
+    let need = || memory::need(&inputs.workload, &strategy, cluster);
     strategy.offloads().then(|| need().host)
 }
 

@@ -51,7 +51,7 @@ pub mod cli {
 pub mod fit {
     pub use crate::fit::{
         FitRequest, View, answer, architecture, memory, need, optimizer, settings, strategy,
-        tables, workload,
+        tables, training_args, workload,
     };
 }
 

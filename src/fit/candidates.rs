@@ -13,10 +13,7 @@ use crate::config::template::{self, Template};
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::report::Problem;
-use crate::request::Launch;
-
-/// The value of `--deepspeed` that asks for a template to be chosen.
-pub(crate) const AUTO: &str = "auto";
+use crate::request::{AUTO, Launch};
 
 /// The first row: the same training without DeepSpeed.
 pub(super) const NONE: &str = "none";

@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::assumptions::Assumption;
 use super::candidates::NONE;
 use super::choice::{Recommendation, TemplateRow, Verdict, with_margin};
-use super::inputs::{FitInputs, Training};
+use super::inputs::FitInputs;
 use super::need::{Accounting, Cluster, Memories, Phase};
 use super::remedies::Remedy;
 use super::settings::{Attention, TrainingSettings, Tuner};
@@ -17,7 +16,6 @@ use crate::base::source::{Source, Sourced};
 
 pub struct FitReport<'a> {
     pub(super) inputs: FitInputs<'a>,
-    pub(super) training: Training,
     /// The GPUs and the host memory, in words.
     pub(super) machine: String,
     pub(super) memories: Memories,
@@ -26,7 +24,6 @@ pub struct FitReport<'a> {
     pub(super) recommended: Option<Recommendation>,
     /// Changes that would make the judged config fit, or some template.
     pub(super) remedies: Vec<Remedy>,
-    pub(super) assumed: Vec<Assumption>,
 }
 
 /// The config that the user named.
@@ -151,7 +148,12 @@ impl FitReport<'_> {
     }
 
     fn settings(&self) -> &TrainingSettings {
-        &self.training.workload.settings
+        self.inputs.settings()
+    }
+
+    fn assumed(&self) -> Vec<&str> {
+        let assumed = self.inputs.assumed.iter().filter(|_| self.is_real());
+        assumed.map(|assumption| assumption.text.as_str()).collect()
     }
 
     pub(super) fn is_uncounted(&self) -> bool {
@@ -203,22 +205,16 @@ impl FitReport<'_> {
             Accounting::Textbook => ("bytes  ", textbook.to_string()),
         });
         rows.push(("on     ", self.machine.clone()));
-        let assumed: Vec<&str> = self.assumed.iter().map(|it| it.text.as_str()).collect();
-        if !assumed.is_empty() {
-            rows.push(("assumed", assumed.join("; ")));
+        if !self.assumed().is_empty() {
+            rows.push(("assumed", self.assumed().join("; ")));
         }
         TextTable::of_pairs(0, rows).fitted(view.width)
     }
 
-    fn model(&self) -> Option<&str> {
-        let model = self.inputs.args.model.as_ref()?;
-        Some(&model.value)
-    }
-
     pub(super) fn model_line(&self) -> String {
-        let weights = &self.training.weights;
+        let weights = &self.inputs.weights;
         let size = format!("{} parameters ({})", billions(weights.params), weights.from);
-        match self.model() {
+        match &self.inputs.model {
             Some(name) => format!("{name}: {size}"),
             None => size,
         }
@@ -227,7 +223,7 @@ impl FitReport<'_> {
     pub(super) fn training_line(&self) -> String {
         let settings = self.settings();
         let rank = settings.lora_rank;
-        let trainable = billions(self.training.workload.trainable);
+        let trainable = billions(self.inputs.workload.trainable);
         let tuner = match settings.tuner {
             Tuner::Full => "all parameters".to_string(),
             Tuner::Lora => format!("LoRA of rank {rank}, {trainable}"),
@@ -492,8 +488,7 @@ impl FitReport<'_> {
 
     /// Of a model whose shape is known.
     pub(crate) fn verdict_line(&self) -> Option<String> {
-        self.model()?;
-        let row = self.judged_row()?;
+        let row = self.inputs.model.as_ref().and(self.judged_row())?;
         let needs = format!("{} needs about {}", row.title(), Size(row.need.gpu()));
         Some(match self.memories.gpu {
             Some(memory) => format!("{needs} of {} on each GPU: {}", Size(memory), row.words()),
@@ -512,15 +507,22 @@ impl FitReport<'_> {
             chosen.template,
             Size(chosen.need.gpu()),
             Size(self.memories.gpu.unwrap_or(0)),
-            billions(self.training.weights.params),
+            billions(self.inputs.weights.params),
             chosen.why
         )
     }
 
     pub fn json(&self) -> Value {
-        let Training { weights, workload } = &self.training;
-        let settings = &workload.settings;
-        let cluster = self.inputs.cluster;
+        let FitInputs {
+            model,
+            weights,
+            workload,
+            cluster,
+            card,
+            accounting,
+            ..
+        } = &self.inputs;
+        let settings = self.settings();
         let tuner = match settings.tuner {
             Tuner::Full => "full",
             Tuner::Lora => "lora",
@@ -534,12 +536,11 @@ impl FitReport<'_> {
                 "host_bytes": remedy.need.host, "disk_bytes": remedy.need.disk,
             })
         });
-        let assumed = self.assumed.iter().map(|assumption| &assumption.text);
         json!({
             "version": 1,
-            "model": self.model(), "params": weights.params, "params_from": weights.from,
+            "model": model, "params": weights.params, "params_from": weights.from,
             "trainable": workload.trainable,
-            "accounting": self.inputs.accounting,
+            "accounting": accounting,
             "training": {
                 "tuner": tuner, "dtype": settings.dtype.name(), "optimizer": settings.optimizer.name,
                 "micro_batch": settings.micro_batch, "seq_len": settings.seq_len,
@@ -547,7 +548,7 @@ impl FitReport<'_> {
                 "gradient_checkpointing": settings.checkpointing,
                 "eval_batch": settings.evaluation.map(|evaluation| evaluation.batch),
             },
-            "nodes": cluster.nodes, "gpus_per_node": cluster.gpus, "gpu": self.inputs.card,
+            "nodes": cluster.nodes, "gpus_per_node": cluster.gpus, "gpu": card,
             "gpu_memory": self.memories.gpu,
             "host_memory": self.memories.host,
             "rows": rows,
@@ -556,7 +557,7 @@ impl FitReport<'_> {
             "why": chosen.map(|chosen| &chosen.why),
             "largest_micro_batch": chosen.map(|chosen| chosen.largest_micro_batch),
             "would_fit": would_fit.collect::<Vec<_>>(),
-            "assumed": assumed.collect::<Vec<_>>(),
+            "assumed": self.assumed(),
         })
     }
 

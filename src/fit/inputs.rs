@@ -3,18 +3,20 @@
 use serde_json::Value;
 
 use super::architecture::{Dtype, Weights};
+use super::assumptions::Assumption;
 use super::candidates::{Candidate, Candidates, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
 use super::choice::{Scenario, Verdict};
 use super::fit_report::{FitReport, Judged};
 use super::need::{Accounting, Cluster, Memories};
-use super::settings::{TrainedDtype, TrainingArgs, TrainingSettings};
+use super::remedies;
+use super::settings::{TrainingArgs, TrainingSettings};
+use super::training_args::TrainingReader;
 use super::weights::{self, ModelLookup};
 use super::workload::Workload;
-use super::{FitRequest, remedies, training_args};
 use crate::base::json;
 use crate::base::source::{Source, Sourced};
 use crate::command::allocator::Allocator;
-use crate::command::job::{Job, Trainer};
+use crate::command::job::Job;
 use crate::command::model::Hub;
 use crate::host::Host;
 use crate::host::cards::Card;
@@ -25,13 +27,14 @@ use crate::request::Launch;
 
 #[derive(Clone)]
 pub(super) struct FitInputs<'a> {
-    pub(super) args: TrainingArgs,
-    pub(super) trainer: Option<&'static Trainer>,
-    lookup: ModelLookup,
+    pub(super) model: Option<String>,
+    pub(super) weights: Weights,
+    pub(super) workload: Workload,
+    /// The settings with the least that could be meant where nothing is said.
+    pub(super) least: TrainingSettings,
+    pub(super) assumed: Vec<Assumption>,
     /// The config that is judged, besides the templates.
     pub(super) config: Option<Sourced<String>>,
-    /// The config of the command, if it is not here.
-    pub(super) unread: Option<Sourced<String>>,
     pub(super) card: Option<&'static str>,
     /// Not on this machine, so its memory says nothing.
     pub(super) is_elsewhere: bool,
@@ -41,120 +44,96 @@ pub(super) struct FitInputs<'a> {
     pub(super) accounting: Accounting,
 }
 
-/// A training whose memory can be summed up.
-pub(super) struct Training {
-    pub(super) weights: Weights,
-    pub(super) workload: Workload,
+/// Where the files of a training are, apart from its command.
+#[derive(Default)]
+pub(super) struct Files<'a> {
+    /// The config of the command, if it is not here.
+    pub(super) unread: Option<&'a str>,
+    /// The size of a model whose files are not here is taken from its name.
+    pub(super) trusts_names: bool,
 }
 
 impl<'a> FitInputs<'a> {
-    /// `given` wins over the arguments of the job.
+    /// `given` wins over the arguments of the job. Fails if the numbers are too large to be summed.
     pub(super) fn new(
-        given: TrainingArgs,
+        mut given: TrainingArgs,
         job: Option<&Job>,
+        files: &Files,
         cluster: Cluster,
         launch: &'a Launch,
         host: &Host,
-    ) -> Self {
-        let mut args = TrainingArgs {
-            seq_len: launch.memory.seq_len.as_ref().map(|given| given.value),
-            ..given
+    ) -> Result<Self, Problem> {
+        given.seq_len = launch.memory.seq_len.as_ref().map(|given| given.value);
+        let reader = TrainingReader::new(&given, job);
+        let revision = job.and_then(|job| job.args.text("model_revision"));
+        let lookup = ModelLookup {
+            hub: job.map_or(Hub::HuggingFace, |job| {
+                (job.trainer.model.hub)(&job.args, host)
+            }),
+            revision: revision.map(|revision| revision.value),
+            trusts_names: files.trusts_names,
         };
-        let mut lookup = ModelLookup {
-            hub: Hub::HuggingFace,
-            revision: None,
-            trusts_names: false,
-        };
-        if let Some(job) = job {
-            args = training_args::with_command(args, job, cluster.world_size(), host);
-            lookup.hub = (job.trainer.model.hub)(&job.args, host);
-            let revision = job.args.text("model_revision");
-            lookup.revision = revision.map(|revision| revision.value);
+        let model = reader.model();
+        let weights = weights::find(model.as_ref(), given.params.as_ref(), &lookup, host)?;
+        let mut settings = reader.settings(weights.dtype, cluster.world_size(), host);
+        if settings.rollout.is_some() {
+            for name in reader.rewards() {
+                let name = Sourced::new(name, Source::Default);
+                match weights::find(Some(&name), None, &lookup, host) {
+                    Ok(found) => settings.rewards.push(found),
+                    Err(_) => settings.algorithm.uncounted = true,
+                }
+            }
         }
-        FitInputs {
-            args,
-            trainer: job.map(|job| job.trainer),
-            lookup,
+        settings.algorithm.uncounted |= settings.algorithm.critic && settings.rewards.is_empty();
+        let workload = Workload::new(&weights, &settings);
+        if !workload.is_plausible(cluster) {
+            return Err(too_large(&workload, cluster));
+        }
+        Ok(FitInputs {
+            assumed: reader.assumed(&weights, &settings, files.unread, host),
+            least: reader.least(&settings),
+            model: model.map(|model| model.value),
+            weights,
+            workload,
             config: launch.deepspeed.clone(),
-            unread: None,
             card: None,
             is_elsewhere: false,
             cluster,
             launch,
             allocator: Allocator::of(job, host),
             accounting: Accounting::Real,
-        }
+        })
     }
 
-    /// With the options of `zlaunch fit`, which may be about other machines and models that are not here.
-    pub(super) fn of_request(
-        request: &'a FitRequest,
-        job: Option<&Job>,
+    /// Of a launch, as its command describes it.
+    pub(super) fn of_launch(
+        job: &Job,
+        config: Option<&Value>,
         cluster: Cluster,
+        launch: &'a Launch,
         host: &Host,
-    ) -> Self {
-        let given = request.training.clone();
-        let mut inputs = FitInputs::new(given, job, cluster, &request.launch, host);
-        inputs.lookup.trusts_names = true;
-        inputs.card = request.card;
-        inputs.accounting = request.accounting;
-        let has_fewer = host
-            .nvidia_gpus
-            .is_none_or(|here| cluster.gpus > here as u64);
-        inputs.is_elsewhere = request.launch.memory.gpu.is_some() || has_fewer;
-        inputs
+    ) -> Result<Self, Problem> {
+        let given = TrainingArgs {
+            dtype: config.and_then(dtype_of),
+            ..TrainingArgs::default()
+        };
+        Self::new(given, Some(job), &Files::default(), cluster, launch, host)
     }
 
-    /// Half precision that the config switches on by itself counts, whatever the arguments say.
-    pub(super) fn of_config(mut self, config: &Value) -> Self {
-        for (key, dtype) in [("fp16.enabled", Dtype::Fp16), ("bf16.enabled", Dtype::Bf16)] {
-            if json::get(config, key) == Some(&Value::Bool(true)) {
-                self.args.dtype = Some(TrainedDtype::Given(dtype));
-            }
-        }
-        self
-    }
-
-    /// Fails if the numbers are too large to be summed.
-    pub(super) fn training(&self, host: &Host) -> Result<Training, Problem> {
-        let weights = weights::find(&self.args, &self.lookup, host)?;
-        let mut settings = TrainingSettings::new(&self.args, self.trainer, weights.dtype);
-        for name in &self.args.rewards {
-            let model = TrainingArgs {
-                model: Some(Sourced::new(name.clone(), Source::Default)),
-                ..TrainingArgs::default()
-            };
-            match weights::find(&model, &self.lookup, host) {
-                Ok(found) => settings.rewards.push(found),
-                Err(_) => settings.algorithm.uncounted = true,
-            }
-        }
-        settings.algorithm.uncounted |= settings.algorithm.critic && settings.rewards.is_empty();
-        let workload = Workload::new(&weights, &settings);
-        if workload.is_plausible(self.cluster) {
-            return Ok(Training { weights, workload });
-        }
-        let Cluster { nodes, gpus } = self.cluster;
-        let place = format!(
-            "{} parameters, {} × {} tokens at once, {nodes} machines with {gpus} GPUs each",
-            workload.params, settings.micro_batch, workload.seq_len
-        );
-        let smaller = give("--micro-batch", 1)
-            .and(give("--seq-len", 2048))
-            .and(give("--gpus", 8));
-        let what = "these numbers are too large for any run";
-        Err(Problem::error(Rule::Fit, what).at(place).fix(smaller))
+    pub(super) fn settings(&self) -> &TrainingSettings {
+        &self.workload.settings
     }
 
     pub(super) fn scenario<'s>(
-        &self,
-        training: &'s Training,
+        &'s self,
+        settings: &'s TrainingSettings,
         memories: Memories,
         templates: &'s [Candidate],
     ) -> Scenario<'s> {
         Scenario {
-            weights: &training.weights,
-            settings: &training.workload.settings,
+            weights: &self.weights,
+            settings,
             cluster: self.cluster,
             memories,
             accounting: self.accounting,
@@ -169,13 +148,12 @@ impl<'a> FitInputs<'a> {
     }
 
     pub(super) fn report(&self, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
-        let training = self.training(host)?;
         let gpu_memory = self.gpu_memory(host);
         let host_memory = self.host_memory();
         let candidates = Candidates::read(
             self.config.as_ref(),
             self.launch,
-            training.weights.shape.hidden,
+            self.weights.shape.hidden,
             &self.allocator,
             host,
         )?;
@@ -184,7 +162,7 @@ impl<'a> FitInputs<'a> {
             host: host_memory.as_ref().map(|memory| memory.value),
             disk: candidates.free_disk.filter(|_| !self.is_elsewhere),
         };
-        let scenario = self.scenario(&training, memories, &candidates.all);
+        let scenario = self.scenario(self.settings(), memories, &candidates.all);
         let rows = scenario.rows();
         let recommended = scenario.recommend();
         let judged = candidates.named.map(|row| Judged {
@@ -193,9 +171,9 @@ impl<'a> FitInputs<'a> {
         });
         let row = judged.as_ref().map(|judged| &rows[judged.row]);
         let fits = row.map_or(recommended.is_some(), |row| row.verdict != Verdict::Not);
-        let is_real = self.accounting == Accounting::Real;
         let remedies = match row {
-            _ if fits || !is_real || memories.gpu.is_none() => Vec::new(),
+            _ if fits || memories.gpu.is_none() => Vec::new(),
+            _ if self.accounting == Accounting::Textbook => Vec::new(),
             Some(row) => {
                 let alone = Scenario {
                     order: &[&row.candidate.name],
@@ -205,21 +183,14 @@ impl<'a> FitInputs<'a> {
             }
             None => remedies::remedies(&scenario, &scenario),
         };
-        let assumed = if is_real {
-            self.assumed(&training.weights, &training.workload.settings)
-        } else {
-            Vec::new()
-        };
         Ok(FitReport {
             machine: self.machine(gpu_memory.as_ref(), host_memory.as_ref()),
             inputs: self.clone(),
-            training,
             memories,
             rows,
             judged,
             recommended,
             remedies,
-            assumed,
         })
     }
 
@@ -245,4 +216,26 @@ impl<'a> FitInputs<'a> {
         let here = Machine::here().memory().most()?;
         Some(Sourced::new(here, Source::Machine("this machine")))
     }
+}
+
+/// Half precision that a config switches on by itself.
+pub(super) fn dtype_of(config: &Value) -> Option<Dtype> {
+    let is_on = |key: &str| json::get(config, key) == Some(&Value::Bool(true));
+    if is_on("bf16.enabled") {
+        Some(Dtype::Bf16)
+    } else {
+        is_on("fp16.enabled").then_some(Dtype::Fp16)
+    }
+}
+
+fn too_large(workload: &Workload, Cluster { nodes, gpus }: Cluster) -> Problem {
+    let place = format!(
+        "{} parameters, {} × {} tokens at once, {nodes} machines with {gpus} GPUs each",
+        workload.params, workload.settings.micro_batch, workload.seq_len
+    );
+    let smaller = give("--micro-batch", 1)
+        .and(give("--seq-len", 2048))
+        .and(give("--gpus", 8));
+    let what = "these numbers are too large for any run";
+    Problem::error(Rule::Fit, what).at(place).fix(smaller)
 }

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
+use super::assumptions::{Assumption, Certainty};
 use super::candidates::Candidate;
 use super::choice::{TemplateRow, Verdict};
 use super::inputs::FitInputs;
 use super::need::Memories;
-use super::settings::{TrainingArgs, Tuner};
+use super::settings::TrainingSettings;
 use super::strategy::Strategy;
 use super::{cluster_of, remedies};
 use crate::base::size::Size;
@@ -39,8 +40,17 @@ pub(crate) fn judge(
         return None;
     }
     let cluster = cluster_of(topology)?;
-    let inputs = FitInputs::new(TrainingArgs::default(), Some(job), cluster, launch, host);
-    let judged = JudgedConfig::new(config, inputs.of_config(config.value), host)?;
+    let inputs = FitInputs::of_launch(job, Some(config.value), cluster, launch, host).ok()?;
+    if inputs.settings().algorithm.uncounted {
+        return None;
+    }
+    let gpu_memory = inputs.gpu_memory(host)?;
+    let judged = JudgedConfig {
+        row: row(&inputs, inputs.settings(), config, &gpu_memory)?,
+        config,
+        inputs,
+        gpu_memory,
+    };
     let allocator = Allocator::of(Some(job), host).with(config.env);
     let verdict = match allocator.segments {
         Segments::Expandable => judged.row.verdict,
@@ -59,51 +69,44 @@ pub(crate) fn judge(
     }
 }
 
+/// The verdict on the config with these settings.
+fn row(
+    inputs: &FitInputs,
+    settings: &TrainingSettings,
+    config: LaunchConfig,
+    gpu_memory: &Sourced<u64>,
+) -> Option<TemplateRow> {
+    let memory = &inputs.launch.memory;
+    // The memory of this machine says nothing about one that is described.
+    let host_memory = if memory.host.is_none() && memory.gpu.is_some() {
+        None
+    } else {
+        inputs.host_memory()
+    };
+    let memories = Memories {
+        gpu: Some(gpu_memory.value),
+        host: Some(host_memory.map_or(u64::MAX, |memory| memory.value)),
+        disk: Some(u64::MAX),
+    };
+    let candidate = Candidate {
+        name: config.name.to_string(),
+        strategy: Strategy::of(config.value, inputs.weights.shape.hidden),
+        allocator: Allocator::OURS,
+    };
+    inputs
+        .scenario(settings, memories, &[candidate])
+        .rows()
+        .pop()
+}
+
 struct JudgedConfig<'a> {
     config: LaunchConfig<'a>,
     inputs: FitInputs<'a>,
     gpu_memory: Sourced<u64>,
     row: TemplateRow,
-    guesses: Vec<String>,
 }
 
-impl<'a> JudgedConfig<'a> {
-    fn new(config: LaunchConfig<'a>, inputs: FitInputs<'a>, host: &Host) -> Option<Self> {
-        let gpu_memory = inputs.gpu_memory(host)?;
-        let training = inputs.training(host).ok()?;
-        if training.workload.settings.algorithm.uncounted {
-            return None;
-        }
-        let memory = &inputs.launch.memory;
-        // The memory of this machine says nothing about one that is described.
-        let host_memory = if memory.host.is_none() && memory.gpu.is_some() {
-            None
-        } else {
-            inputs.host_memory()
-        };
-        let memories = Memories {
-            gpu: Some(gpu_memory.value),
-            host: Some(host_memory.map_or(u64::MAX, |memory| memory.value)),
-            disk: Some(u64::MAX),
-        };
-        let candidate = Candidate {
-            name: config.name.to_string(),
-            strategy: Strategy::of(config.value, training.weights.shape.hidden),
-            allocator: Allocator::OURS,
-        };
-        let scenario = inputs.scenario(&training, memories, std::slice::from_ref(&candidate));
-        let row = scenario.rows().pop()?;
-        let assumed = inputs.assumed(&training.weights, &training.workload.settings);
-        let guesses = assumed.into_iter().filter(|assumption| assumption.is_guess);
-        Some(JudgedConfig {
-            config,
-            gpu_memory,
-            row,
-            guesses: guesses.map(|guess| guess.text).collect(),
-            inputs,
-        })
-    }
-
+impl JudgedConfig<'_> {
     fn needs(&self, bytes: u64, rest: &str) -> Problem {
         let what = format!("{} needs about {} {rest}", self.config.name, Size(bytes));
         let memory = &self.gpu_memory;
@@ -112,7 +115,11 @@ impl<'a> JudgedConfig<'a> {
     }
 
     fn short(&self, host: &Host) -> Problem {
-        let is_certain = self.guesses.is_empty() || self.is_short_at_least(host);
+        let assumed = self.inputs.assumed.iter();
+        let guesses: Vec<&Assumption> = assumed
+            .filter(|assumption| assumption.certainty != Certainty::Default)
+            .collect();
+        let is_certain = guesses.is_empty() || self.is_short_at_least(&guesses);
         let need = &self.row.need;
         let (bytes, place) = if need.gpu() <= self.gpu_memory.value {
             (need.host, "of host memory on each machine".to_string())
@@ -130,21 +137,26 @@ impl<'a> JudgedConfig<'a> {
         let fixes = give("--seq-len", 1024)
             .remark("the length of the sequences")
             .or(run("zlaunch fit"));
-        let problem = problem.at(format!("assumed: {}", self.guesses.join("; ")));
+        let guesses: Vec<&str> = guesses.iter().map(|guess| guess.text.as_str()).collect();
+        let problem = problem.at(format!("assumed: {}", guesses.join("; ")));
         Problem {
             severity: Severity::Note,
             ..problem.fix(fixes)
         }
     }
 
-    /// It does not fit even with the smallest values of the settings that were guessed.
-    fn is_short_at_least(&self, host: &Host) -> bool {
-        let mut least = self.inputs.clone();
-        least.args.seq_len.get_or_insert(1);
-        least.args.micro_batch.get_or_insert(1);
-        least.args.tuner.get_or_insert(Tuner::Lora);
-        let least = JudgedConfig::new(self.config, least, host);
-        least.is_some_and(|least| least.guesses.is_empty() && least.row.verdict == Verdict::Not)
+    /// It does not fit even with the least that could be meant.
+    fn is_short_at_least(&self, guesses: &[&Assumption]) -> bool {
+        let least = row(
+            &self.inputs,
+            &self.inputs.least,
+            self.config,
+            &self.gpu_memory,
+        );
+        guesses
+            .iter()
+            .all(|guess| guess.certainty == Certainty::AtLeast)
+            && least.is_some_and(|least| least.verdict == Verdict::Not)
     }
 
     fn would_fit(&self, host: &Host) -> String {

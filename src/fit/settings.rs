@@ -2,11 +2,8 @@
 
 use super::architecture::{Dtype, Weights};
 use super::optimizer::Optimizer;
-use super::tables::algorithms::{ALGORITHMS, Algorithm, SUPERVISED};
+use super::tables::algorithms::{ALGORITHMS, Algorithm};
 use crate::base::source::Sourced;
-use crate::command::front_end::TrainingDefaults;
-use crate::command::job::Trainer;
-use crate::command::trainer::HF_DEFAULTS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tuner {
@@ -21,27 +18,6 @@ pub enum Attention {
     /// FlashAttention or SDPA, which never store the matrix of scores.
     Flash,
     Eager,
-}
-
-/// The dtype in which a model is trained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrainedDtype {
-    Given(Dtype),
-    /// By the model's own config, or fp32.
-    OfModel,
-    /// By the model's own config, but always 16 bits.
-    HalfOfModel,
-}
-
-impl TrainedDtype {
-    fn resolve(self, of_model: Option<Dtype>) -> Dtype {
-        match (self, of_model) {
-            (TrainedDtype::Given(dtype), _) => dtype,
-            (TrainedDtype::OfModel, own) => own.unwrap_or(Dtype::Fp32),
-            (TrainedDtype::HalfOfModel, None | Some(Dtype::Bf16)) => Dtype::Bf16,
-            (TrainedDtype::HalfOfModel, Some(_)) => Dtype::Fp16,
-        }
-    }
 }
 
 impl Algorithm {
@@ -79,10 +55,7 @@ pub struct Rollout {
     pub is_served: bool,
 }
 
-/// Tokens of a prompt, if no argument limits them.
-pub(crate) const PROMPT: u64 = 512;
-
-/// The settings that are given, by options or by a command.
+/// The options of zlaunch about a training.
 #[derive(Clone, Debug, Default)]
 pub struct TrainingArgs {
     pub model: Option<Sourced<String>>,
@@ -90,40 +63,23 @@ pub struct TrainingArgs {
     pub micro_batch: Option<u64>,
     pub grad_accum: Option<u64>,
     pub seq_len: Option<u64>,
-    /// Ranks that share one sequence.
-    pub sequence_parallel: Option<u64>,
     pub tuner: Option<Tuner>,
     pub lora_rank: Option<u64>,
     /// The names of modules, with commas between them.
     pub lora_targets: Option<String>,
-    pub dtype: Option<TrainedDtype>,
+    pub dtype: Option<Dtype>,
     pub optimizer: Option<Optimizer>,
     pub checkpointing: Option<bool>,
     pub attention: Option<Attention>,
-    pub fused_loss: Option<bool>,
-    /// LoRA uses dropout, and so keeps a second copy of its inputs.
-    pub dropout: Option<bool>,
-    pub algorithm: Option<Algorithm>,
-    pub evaluation: Option<Evaluation>,
-    pub rollout: Option<Rollout>,
-    /// The names of reward models, or of a teacher.
-    pub rewards: Vec<String>,
+    pub fused_loss: bool,
 }
-
-/// The defaults without a training command: the settings most people start with.
-const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults {
-    micro_batch: 1,
-    checkpointing: true,
-    ..HF_DEFAULTS
-};
-
-const SEQ_LEN: u64 = 2048;
 
 #[derive(Clone, Debug)]
 pub struct TrainingSettings {
     pub(crate) micro_batch: u64,
     pub(crate) grad_accum: u64,
     pub(crate) seq_len: u64,
+    /// Ranks that share one sequence.
     pub(crate) sequence_parallel: u64,
     pub(crate) tuner: Tuner,
     pub(crate) lora_rank: u64,
@@ -135,48 +91,11 @@ pub struct TrainingSettings {
     pub(crate) attention: Option<Attention>,
     /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
+    /// LoRA uses dropout, and so keeps a second copy of its inputs.
     pub(crate) dropout: bool,
     pub algorithm: Algorithm,
-    pub(crate) evaluation: Option<Evaluation>,
-    pub(crate) rollout: Option<Rollout>,
+    pub evaluation: Option<Evaluation>,
+    pub rollout: Option<Rollout>,
     /// The reward models, or a teacher. PPO also trains a value model like the first.
     pub rewards: Vec<Weights>,
-}
-
-impl TrainingSettings {
-    /// `trainer`: the front end whose defaults apply. `of_model`: the dtype of its weights by the model's config.
-    pub fn new(args: &TrainingArgs, trainer: Option<&Trainer>, of_model: Option<Dtype>) -> Self {
-        let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training);
-        let tuner = if defaults.lora {
-            Tuner::Lora
-        } else {
-            Tuner::Full
-        };
-        let seq_len = match args.rollout {
-            Some(rollout) => PROMPT.saturating_add(rollout.answer),
-            None => defaults.seq_len.unwrap_or(SEQ_LEN),
-        };
-        let lora_targets = args.lora_targets.clone();
-        TrainingSettings {
-            micro_batch: args.micro_batch.unwrap_or(defaults.micro_batch),
-            grad_accum: args.grad_accum.unwrap_or(1),
-            seq_len: args.seq_len.unwrap_or(seq_len),
-            sequence_parallel: args.sequence_parallel.unwrap_or(1),
-            tuner: args.tuner.unwrap_or(tuner),
-            lora_rank: args.lora_rank.unwrap_or(defaults.lora_rank),
-            lora_targets: lora_targets.unwrap_or_else(|| "all-linear".to_string()),
-            dtype: args
-                .dtype
-                .map_or(Dtype::Bf16, |dtype| dtype.resolve(of_model)),
-            optimizer: args.optimizer.unwrap_or_else(|| Optimizer::named("adamw")),
-            checkpointing: args.checkpointing.unwrap_or(defaults.checkpointing),
-            attention: args.attention,
-            fused_loss: args.fused_loss.unwrap_or(false),
-            dropout: args.dropout.unwrap_or(defaults.dropout),
-            algorithm: args.algorithm.unwrap_or(SUPERVISED),
-            evaluation: args.evaluation,
-            rollout: args.rollout,
-            rewards: Vec::new(),
-        }
-    }
 }

@@ -1,72 +1,32 @@
-//! The settings of a training as its command spells them. Every front end has names of its own for them.
+//! What is said about a training: by options of zlaunch, by its command, and by the defaults of its front end. Every front end
+//! has names of its own for the same argument.
 
 use serde_json::Value;
 
 use super::architecture::Dtype;
 use super::optimizer::Optimizer;
-use super::settings::{Attention, Evaluation, Rollout, TrainedDtype, TrainingArgs, Tuner};
-use super::tables::algorithms::Algorithm;
+use super::settings::{Attention, Evaluation, Rollout, TrainingArgs, TrainingSettings, Tuner};
+use super::tables::algorithms::{Algorithm, SUPERVISED};
 use super::tables::arguments::{ARGUMENTS, Argument};
+use crate::base::source::Sourced;
 use crate::command::argv::{Args, Field, Nargs, hf_bool};
 use crate::command::front_end::TrainingDefaults;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
+use crate::command::trainer::HF_DEFAULTS;
 use crate::config::auto::FillContext;
 use crate::host::Host;
 use crate::ranks::topology::{RankFlags, Topology};
 
-/// The settings that were given, completed by those of the training command.
-pub(super) fn with_command(
-    given: TrainingArgs,
-    job: &Job,
-    ranks: u64,
-    host: &Host,
-) -> TrainingArgs {
-    if job.trainer.is_passthrough() {
-        return given;
-    }
-    let reader = ArgumentReader::new(job);
-    let algorithm = reader.algorithm();
-    let micro_batch = given
-        .micro_batch
-        .or_else(|| reader.count(Argument::MicroBatch));
-    let grad_accum = given
-        .grad_accum
-        .or_else(|| reader.count(Argument::GradAccum))
-        .unwrap_or_else(|| reader.default_grad_accum(algorithm, micro_batch, ranks));
-    let rollout = algorithm.and_then(|algorithm| reader.rollout(algorithm, grad_accum));
-    let rewards = rollout.and_then(|_| reader.list(Argument::RewardModel));
-    TrainingArgs {
-        model: given
-            .model
-            .or_else(|| reader.args.text(job.trainer.model.argument)),
-        params: given.params,
-        micro_batch,
-        grad_accum: Some(grad_accum),
-        seq_len: given.seq_len.or_else(|| reader.sequences(rollout)),
-        sequence_parallel: reader.count(Argument::SequenceParallel),
-        tuner: given.tuner.or_else(|| reader.tuner()),
-        lora_rank: given.lora_rank.or_else(|| reader.count(Argument::LoraRank)),
-        lora_targets: given
-            .lora_targets
-            .or_else(|| reader.list(Argument::LoraTargets)),
-        dtype: given.dtype.or_else(|| reader.dtype(host)),
-        optimizer: given.optimizer.or_else(|| reader.optimizer()),
-        checkpointing: given.checkpointing.or_else(|| reader.checkpointing()),
-        attention: given.attention.or_else(|| reader.attention()),
-        fused_loss: given
-            .fused_loss
-            .or_else(|| reader.switch(Argument::FusedLoss)),
-        dropout: reader
-            .float(Argument::LoraDropout)
-            .map(|dropout| dropout > 0.0),
-        algorithm,
-        evaluation: reader.evaluation(micro_batch),
-        rollout,
-        rewards: rewards.map_or(Vec::new(), |names| {
-            names.split(',').map(str::to_string).collect()
-        }),
-    }
-}
+/// Tokens of a prompt, if no argument limits them.
+pub(super) const PROMPT: u64 = 512;
+const SEQ_LEN: u64 = 2048;
+
+/// The defaults without a training command: the settings most people start with.
+const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults {
+    micro_batch: 1,
+    checkpointing: true,
+    ..HF_DEFAULTS
+};
 
 impl Argument {
     fn names(self) -> impl Iterator<Item = &'static str> {
@@ -77,27 +37,104 @@ impl Argument {
     }
 }
 
-/// Looks arguments up by several names. A value that cannot be read is ignored: refusing it is the trainer's business.
-struct ArgumentReader<'a> {
+/// An option wins over the command. A value that cannot be read is ignored: refusing it is the trainer's business.
+pub struct TrainingReader<'a> {
+    pub(super) given: &'a TrainingArgs,
+    pub(super) trainer: Option<&'static Trainer>,
     args: Args,
-    job: &'a Job,
+    /// The command, if it is understood.
+    job: Option<&'a Job>,
     defaults: &'static TrainingDefaults,
 }
 
-impl<'a> ArgumentReader<'a> {
-    fn new(job: &'a Job) -> Self {
-        let model = &job.trainer.model;
-        let own = model.training.eval_sets.iter().chain([&model.argument]);
-        let mut fields: Vec<Field> = own.map(|name| (*name, Nargs::One)).collect();
-        for row in ARGUMENTS {
-            fields.extend(row.names.iter().map(|name| (*name, row.nargs)));
-        }
-        let options = (job.trainer.arguments.options)(&job.target);
-        ArgumentReader {
-            args: Args::read(job.args.words().to_vec(), &fields, options),
+impl<'a> TrainingReader<'a> {
+    pub fn new(given: &'a TrainingArgs, job: Option<&'a Job>) -> Self {
+        let trainer = job.map(|job| job.trainer);
+        let job = job.filter(|job| !job.trainer.is_passthrough());
+        TrainingReader {
+            given,
+            trainer,
+            args: job.map_or(Args::default(), read_arguments),
             job,
-            defaults: &model.training,
+            defaults: trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training),
         }
+    }
+
+    /// `of_model`: the dtype of its weights by the model's config.
+    pub fn settings(&self, of_model: Option<Dtype>, ranks: u64, host: &Host) -> TrainingSettings {
+        let TrainingReader {
+            given, defaults, ..
+        } = self;
+        let algorithm = self.algorithm().unwrap_or(SUPERVISED);
+        let grad_accum = given
+            .grad_accum
+            .or_else(|| self.count(Argument::GradAccum))
+            .unwrap_or_else(|| self.default_grad_accum(algorithm, ranks));
+        let rollout = self.rollout(algorithm, grad_accum);
+        let dropout = self.float(Argument::LoraDropout);
+        TrainingSettings {
+            micro_batch: self.micro_batch().unwrap_or(defaults.micro_batch),
+            grad_accum,
+            seq_len: self.seq_len(rollout).unwrap_or(match rollout {
+                Some(rollout) => PROMPT.saturating_add(rollout.answer),
+                None => defaults.seq_len.unwrap_or(SEQ_LEN),
+            }),
+            sequence_parallel: self.count(Argument::SequenceParallel).unwrap_or(1),
+            tuner: self.tuner().unwrap_or(if defaults.lora {
+                Tuner::Lora
+            } else {
+                Tuner::Full
+            }),
+            lora_rank: given
+                .lora_rank
+                .or_else(|| self.count(Argument::LoraRank))
+                .unwrap_or(defaults.lora_rank),
+            lora_targets: given
+                .lora_targets
+                .clone()
+                .or_else(|| self.list(Argument::LoraTargets))
+                .unwrap_or("all-linear".to_string()),
+            dtype: self.dtype(of_model, host).unwrap_or(Dtype::Bf16),
+            optimizer: given.optimizer.unwrap_or_else(|| self.optimizer()),
+            checkpointing: given
+                .checkpointing
+                .or_else(|| self.checkpointing())
+                .unwrap_or(defaults.checkpointing),
+            attention: given.attention.or_else(|| self.attention()),
+            fused_loss: given.fused_loss || self.is_on(Argument::FusedLoss),
+            dropout: dropout.map_or(defaults.dropout, |dropout| dropout > 0.0),
+            algorithm,
+            evaluation: self.evaluation(),
+            rollout,
+            rewards: Vec::new(),
+        }
+    }
+
+    /// The same training with the least that could be meant where nothing is said.
+    pub(super) fn least(&self, settings: &TrainingSettings) -> TrainingSettings {
+        TrainingSettings {
+            micro_batch: self.micro_batch().unwrap_or(1),
+            seq_len: self.seq_len(settings.rollout).unwrap_or(1),
+            tuner: self.tuner().unwrap_or(Tuner::Lora),
+            ..settings.clone()
+        }
+    }
+
+    pub(super) fn model(&self) -> Option<Sourced<String>> {
+        let of_command = || self.args.text(self.job?.trainer.model.argument);
+        self.given.model.clone().or_else(of_command)
+    }
+
+    /// The names of reward models, or of a teacher.
+    pub(super) fn rewards(&self) -> Vec<String> {
+        let names = self.list(Argument::RewardModel).unwrap_or_default();
+        let names = names.split(',').filter(|name| !name.is_empty());
+        names.map(str::to_string).collect()
+    }
+
+    pub(super) fn micro_batch(&self) -> Option<u64> {
+        let of_command = || self.count(Argument::MicroBatch);
+        self.given.micro_batch.or_else(of_command)
     }
 
     fn text(&self, argument: Argument) -> Option<String> {
@@ -133,20 +170,21 @@ impl<'a> ArgumentReader<'a> {
     }
 
     fn is_before(&self, package: &str, version: [u32; 3]) -> bool {
-        let python = self.job.python.as_ref();
-        python
-            .and_then(|python| python.version(package))
+        self.job
+            .and_then(|job| job.python.as_ref()?.version(package))
             .is_some_and(|installed| installed.is_before(version))
     }
 
     /// If no optimizer is named, transformers takes torch's fused AdamW from these versions on, and before them the one by
     /// foreach. Unknown versions are taken to be new.
-    fn optimizer(&self) -> Option<Optimizer> {
+    fn optimizer(&self) -> Optimizer {
         let is_old =
             self.is_before("transformers", [4, 54, 0]) || self.is_before("torch", [2, 8, 0]);
-        let default = is_old.then_some("adamw_torch");
-        let name = self.text(Argument::Optimizer);
-        name.as_deref().or(default).map(Optimizer::named)
+        match self.text(Argument::Optimizer) {
+            Some(name) => Optimizer::named(&name),
+            None if is_old => Optimizer::named("adamw_torch"),
+            None => Optimizer::named("adamw"),
+        }
     }
 
     fn attention(&self) -> Option<Attention> {
@@ -158,8 +196,9 @@ impl<'a> ArgumentReader<'a> {
     }
 
     /// As an argument or the name of the script says it. Other arguments decide if online tuning has a reference model.
-    fn algorithm(&self) -> Option<Algorithm> {
-        let target = self.job.target.name();
+    pub(super) fn algorithm(&self) -> Option<Algorithm> {
+        let job = self.job?;
+        let target = job.target.name();
         let stem = target
             .trim_end_matches(".py")
             .rsplit(['/', '.'])
@@ -172,40 +211,35 @@ impl<'a> ArgumentReader<'a> {
         }
         let is_inside = self.is_on(Argument::UseVllm)
             && self.text(Argument::VllmMode).as_deref() != Some("server");
+        let Some(online) = self.defaults.online else {
+            algorithm.uncounted = true;
+            return Some(algorithm);
+        };
         algorithm.uncounted |= is_inside || self.count(Argument::GenerationBatch).is_some();
-        match self.defaults.online {
-            Some(online) if algorithm.groups => {
-                algorithm.has_reference = match self.float(Argument::Beta) {
-                    Some(beta) => beta != 0.0,
-                    None => {
-                        algorithm.has_reference || (online.has_reference)(self.job.python.as_ref())
-                    }
-                };
-            }
-            Some(_) => {}
-            None => algorithm.uncounted = true,
+        if algorithm.groups {
+            algorithm.has_reference = match self.float(Argument::Beta) {
+                Some(beta) => beta != 0.0,
+                None => algorithm.has_reference || (online.has_reference)(job.python.as_ref()),
+            };
         }
         Some(algorithm)
     }
 
     /// GRPO accumulates only what it is told to; others up to a number of sequences.
-    fn default_grad_accum(
-        &self,
-        algorithm: Option<Algorithm>,
-        micro_batch: Option<u64>,
-        ranks: u64,
-    ) -> u64 {
-        if algorithm.is_some_and(|algorithm| algorithm.groups) {
-            return 1;
+    fn default_grad_accum(&self, algorithm: Algorithm, ranks: u64) -> u64 {
+        let micro_batch = self.micro_batch().unwrap_or(self.defaults.micro_batch);
+        let at_once = micro_batch.saturating_mul(ranks).max(1);
+        if algorithm.groups {
+            1
+        } else {
+            self.defaults.batch.div_ceil(at_once).max(1)
         }
-        let at_once = micro_batch
-            .unwrap_or(self.defaults.micro_batch)
-            .saturating_mul(ranks)
-            .max(1);
-        self.defaults.batch.div_ceil(at_once).max(1)
     }
 
-    fn tuner(&self) -> Option<Tuner> {
+    pub(super) fn tuner(&self) -> Option<Tuner> {
+        if self.given.tuner.is_some() {
+            return self.given.tuner;
+        }
         let loaded = |argument, bits: u64| self.is_on(argument).then_some(bits);
         let bits = self
             .count(Argument::QuantBits)
@@ -221,7 +255,7 @@ impl<'a> ArgumentReader<'a> {
     }
 
     /// Where the evaluation set has an argument of its own, an evaluation follows from it; elsewhere it has to be asked for.
-    fn evaluation(&self, micro_batch: Option<u64>) -> Option<Evaluation> {
+    fn evaluation(&self) -> Option<Evaluation> {
         let TrainingDefaults {
             eval_sets,
             eval_batch,
@@ -242,10 +276,10 @@ impl<'a> ArgumentReader<'a> {
             batch: self
                 .count(Argument::EvalBatch)
                 .or(*eval_batch)
-                .or(micro_batch)
+                .or_else(|| self.micro_batch())
                 .unwrap_or(self.defaults.micro_batch),
             // transformers' own trainer computes a loss besides.
-            has_loss: !generates || self.job.trainer.launch.consoles.is_empty(),
+            has_loss: !generates || self.console().is_none(),
             new_tokens: generates.then(new_tokens),
             spelling: if eval_batch.is_some() {
                 "--per_device_eval_batch_size "
@@ -272,40 +306,43 @@ impl<'a> ArgumentReader<'a> {
     }
 
     /// With an answer behind the prompt, whose length has an argument of its own in TRL.
-    fn sequences(&self, rollout: Option<Rollout>) -> Option<u64> {
-        let Some(rollout) = rollout else {
-            return self.count(Argument::SequenceLength);
-        };
-        let prompt = self
-            .count(Argument::PromptLength)
-            .or_else(|| self.count(Argument::SequenceLength))?;
-        Some(prompt.saturating_add(rollout.answer))
+    pub(super) fn seq_len(&self, rollout: Option<Rollout>) -> Option<u64> {
+        if self.given.seq_len.is_some() {
+            return self.given.seq_len;
+        }
+        let prompt = rollout.and_then(|_| self.count(Argument::PromptLength));
+        let length = prompt.or_else(|| self.count(Argument::SequenceLength))?;
+        Some(length.saturating_add(rollout.map_or(0, |rollout| rollout.answer)))
     }
 
     /// The weights are trained in what `bf16.enabled` and `fp16.enabled` are filled with. Without half precision DeepSpeed
-    /// leaves them as they were loaded: transformers goes by the model's config from 5.0 on.
-    fn dtype(&self, host: &Host) -> Option<TrainedDtype> {
+    /// leaves them as they were loaded: transformers goes by the model's config from 5.0 on. `None` if nothing tells.
+    pub(super) fn dtype(&self, of_model: Option<Dtype>, host: &Host) -> Option<Dtype> {
+        if self.given.dtype.is_some() {
+            return self.given.dtype;
+        }
         let topology = Topology::of_existing_launcher(RankFlags::default(), host);
-        let context = FillContext::new(self.job, &topology, &Value::Null, host);
+        let context = FillContext::new(self.job?, &topology, &Value::Null, host);
         let is_on = |key: &str| context.is_on(key).map(|given| given.value);
         let bf16 = is_on("bf16.enabled");
-        let named = || Dtype::named(&self.text(Argument::Dtype)?);
-        let given = if bf16 == Some(true) {
-            Some(Dtype::Bf16)
-        } else if is_on("fp16.enabled") == Some(true) {
-            Some(Dtype::Fp16)
-        } else {
-            named()
-        };
-        match given {
-            Some(dtype) => Some(TrainedDtype::Given(dtype)),
-            None if self.defaults.half => Some(TrainedDtype::HalfOfModel),
-            None if bf16.is_none() => None,
-            None if self.is_before("transformers", [5, 0, 0]) => {
-                Some(TrainedDtype::Given(Dtype::Fp32))
-            }
-            None => Some(TrainedDtype::OfModel),
+        if bf16 == Some(true) {
+            return Some(Dtype::Bf16);
         }
+        if is_on("fp16.enabled") == Some(true) {
+            return Some(Dtype::Fp16);
+        }
+        let named = self.text(Argument::Dtype);
+        let named = named.and_then(|name| Dtype::named(&name));
+        if named.is_some() || self.defaults.half {
+            // Some load a model in 16 bits, whatever its config says.
+            return named.or(match of_model {
+                None | Some(Dtype::Bf16) => Some(Dtype::Bf16),
+                Some(_) => Some(Dtype::Fp16),
+            });
+        }
+        bf16?;
+        let is_old = self.is_before("transformers", [5, 0, 0]);
+        of_model.filter(|_| !is_old).or(Some(Dtype::Fp32))
     }
 
     /// axolotl also takes values such as `offload`, which mean yes.
@@ -315,4 +352,15 @@ impl<'a> ArgumentReader<'a> {
         off.or_else(|| on.map(|text| hf_bool(&text).unwrap_or(true)))
             .or_else(|| self.switch(Argument::Checkpointing))
     }
+}
+
+fn read_arguments(job: &Job) -> Args {
+    let model = &job.trainer.model;
+    let own = model.training.eval_sets.iter().chain([&model.argument]);
+    let mut fields: Vec<Field> = own.map(|name| (*name, Nargs::One)).collect();
+    for row in ARGUMENTS {
+        fields.extend(row.names.iter().map(|name| (*name, row.nargs)));
+    }
+    let options = (job.trainer.arguments.options)(&job.target);
+    Args::read(job.args.words().to_vec(), &fields, options)
 }

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::architecture::{self, KnownSize, Weights};
 use super::checkpoint;
-use super::settings::TrainingArgs;
 use super::tables::typical::TYPICAL;
 use crate::base::layout::plural;
 use crate::base::size;
@@ -14,12 +13,11 @@ use crate::host::Host;
 use crate::report::fix::{Fixes, give, run};
 use crate::report::{self, Problem, Rule, reading};
 
-#[derive(Clone, Debug)]
-pub(crate) struct ModelLookup {
-    pub(crate) hub: Hub,
-    pub(crate) revision: Option<String>,
+pub(super) struct ModelLookup {
+    pub(super) hub: Hub,
+    pub(super) revision: Option<String>,
     /// The size of a model whose files are not here is taken from its name.
-    pub(crate) trusts_names: bool,
+    pub(super) trusts_names: bool,
 }
 
 /// With the shape of the typical dense model nearest in size.
@@ -45,20 +43,21 @@ fn of_size(known: KnownSize) -> Weights {
     nearest.unwrap_or_default().with_params(known)
 }
 
-pub(crate) fn find(
-    args: &TrainingArgs,
+pub(super) fn find(
+    model: Option<&Sourced<String>>,
+    params: Option<&Sourced<u64>>,
     lookup: &ModelLookup,
     host: &Host,
 ) -> Result<Weights, Problem> {
-    let local = match &args.model {
+    let local = match model {
         Some(name) => of_local_model(name, lookup, host)?,
         None => None,
     };
-    let known = args.params.as_ref().map(|params| KnownSize {
+    let known = params.map(|params| KnownSize {
         params: params.value,
         from: params.from.to_string(),
     });
-    match (local, known, &args.model) {
+    match (local, known, model) {
         (Some(weights), Some(known), _) => Ok(weights.with_params(known)),
         (Some(weights), None, _) => Ok(weights),
         (None, Some(known), _) => Ok(of_size(known)),

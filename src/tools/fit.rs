@@ -12,8 +12,7 @@ use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::values::{self, Words, one_of};
 use crate::cli::{Reader, Request, Requested, Tool};
 use crate::fit::{
-    self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainedDtype,
-    TrainingArgs, Tuner,
+    self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner,
 };
 use crate::host::cards::Cards;
 use crate::host::{Host, terminal};
@@ -204,11 +203,11 @@ fn read_training(
         tuner: read_tuner(options.tuner, options.quant_bits, reader),
         lora_rank: value(options.lora_rank, rank, reader),
         lora_targets: value(options.lora_targets, values::text, reader),
-        dtype: value(options.dtype, one_of(DTYPES), reader).map(TrainedDtype::Given),
+        dtype: value(options.dtype, one_of(DTYPES), reader),
         optimizer: value(options.optimizer, one_of(OPTIMIZERS), reader),
         checkpointing: value(options.gradient_checkpointing, one_of(BOOLS), reader),
         attention: value(options.attention, one_of(ATTENTIONS), reader),
-        fused_loss: options.fused_loss.then_some(true),
+        fused_loss: options.fused_loss,
         ..TrainingArgs::default()
     }
 }

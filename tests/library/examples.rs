@@ -3,16 +3,18 @@
 use serde_json::{Value, json};
 
 use crate::measured::template;
+use zlaunch::testing::Host;
 use zlaunch::testing::cards::{self, CARDS, Card, Cards};
 use zlaunch::testing::fit::architecture::{self, Dtype, Weights};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;
 use zlaunch::testing::fit::optimizer::Optimizer;
-use zlaunch::testing::fit::settings::{TrainedDtype, TrainingArgs, TrainingSettings};
+use zlaunch::testing::fit::settings::TrainingArgs;
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::tables::architectures::ARCHITECTURES;
 use zlaunch::testing::fit::tables::keys::{KEYS, KeyRow};
 use zlaunch::testing::fit::tables::optimizers::OPTIMIZERS;
+use zlaunch::testing::fit::training_args::TrainingReader;
 use zlaunch::testing::fit::workload::Workload;
 
 fn is_known(model: &Weights) -> bool {
@@ -35,13 +37,14 @@ fn allocated(
         name => Strategy::of(&template(name).config, weights.shape.hidden),
     };
     let args = TrainingArgs {
-        dtype: Some(TrainedDtype::Given(dtype)),
+        dtype: Some(dtype),
         optimizer: Some(optimizer),
         seq_len: Some(tokens),
         checkpointing: Some(false),
         ..TrainingArgs::default()
     };
-    let workload = Workload::new(weights, &TrainingSettings::new(&args, None, None));
+    let settings = TrainingReader::new(&args, None).settings(None, 1, &Host::default());
+    let workload = Workload::new(weights, &settings);
     memory::need(&workload, &strategy, Cluster { nodes: 1, gpus: 1 }).allocated()
 }
 

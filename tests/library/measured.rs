@@ -10,11 +10,10 @@ use zlaunch::testing::fit::architecture::{self, Dtype, KnownSize};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::optimizer::Optimizer;
-use zlaunch::testing::fit::settings::{
-    Attention, Evaluation, Rollout, TrainedDtype, TrainingArgs, TrainingSettings, Tuner,
-};
+use zlaunch::testing::fit::settings::{Attention, Evaluation, Rollout, TrainingArgs, Tuner};
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::tables::algorithms::Algorithm;
+use zlaunch::testing::fit::training_args::TrainingReader;
 use zlaunch::testing::fit::workload::Workload;
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::template::{Search, Template, resolve};
@@ -85,7 +84,7 @@ fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
         checkpointing: run["gc"].as_bool(),
         ..TrainingArgs::default()
     };
-    let settings = TrainingSettings::new(&args, None, None);
+    let settings = TrainingReader::new(&args, None).settings(None, 1, &Host::default());
     let workload = Workload::new(&weights, &settings);
     if tuner == Tuner::Lora {
         assert_eq!(workload.trainable, number("trainable"));
@@ -219,29 +218,29 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         seq_len: Some(number("seq", 512)),
         tuner: Some(tuner),
         lora_rank: Some(number("lora", 0)),
-        dtype: Some(TrainedDtype::Given(dtype)),
+        dtype: Some(dtype),
         optimizer: Some(Optimizer::named(
             text("optim").unwrap_or("adamw_torch_fused"),
         )),
         checkpointing: Some(run["gc"].as_bool().unwrap_or(true)),
-        fused_loss: run["liger"].as_bool(),
+        fused_loss: run["liger"] == true,
         attention: (text("attn") == Some("eager")).then_some(Attention::Eager),
-        evaluation: run["eval"].as_u64().map(|batch| Evaluation {
-            batch,
-            has_loss: run["generate"].is_null(),
-            new_tokens: run["generate"].as_u64(),
-            spelling: "",
-        }),
-        rollout: run["new"].as_u64().map(|answer| Rollout {
-            answer,
-            micro_batches: number("steps_per_generation", accumulation),
-            gathers: run["gather"] != false,
-            is_served: false,
-        }),
-        algorithm,
         ..TrainingArgs::default()
     };
-    let mut settings = TrainingSettings::new(&args, None, None);
+    let mut settings = TrainingReader::new(&args, None).settings(None, 1, &Host::default());
+    settings.evaluation = run["eval"].as_u64().map(|batch| Evaluation {
+        batch,
+        has_loss: run["generate"].is_null(),
+        new_tokens: run["generate"].as_u64(),
+        spelling: "",
+    });
+    settings.rollout = run["new"].as_u64().map(|answer| Rollout {
+        answer,
+        micro_batches: number("steps_per_generation", accumulation),
+        gathers: run["gather"] != false,
+        is_served: false,
+    });
+    settings.algorithm = algorithm.unwrap_or(settings.algorithm);
     let other =
         |key: &str| architecture::read(run.get(key).unwrap_or(&run["config"]), None).unwrap();
     match name {
