@@ -309,7 +309,7 @@ impl ModelConfig<'_> {
             Norm::Layer => (4, 0),
         };
         let is_grouped = self
-            .number(Key::KeyValueHeads)
+            .number(Key::KvHeads)
             .is_some_and(|shared| shared < heads);
         let mixer = mixers.most;
         let shape = Shape {

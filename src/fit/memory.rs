@@ -100,7 +100,7 @@ impl<'a> MemoryModel<'a> {
 
     /// LoRA trains adapters, and the weights of the model are frozen.
     fn has_adapters(&self) -> bool {
-        self.workload.adapted_inputs > 0
+        self.workload.adapters.is_some()
     }
 
     /// Elements of the largest tensor that gets a gradient. No adapter is larger than all of those in a layer.

@@ -119,7 +119,7 @@ impl ModelConfig<'_> {
         let shared = if is_shared_by_all {
             1
         } else {
-            self.number_or(Key::KeyValueHeads, heads)
+            self.number_or(Key::KvHeads, heads)
         };
         let query = heads * head;
         let key = shared * head;
@@ -159,7 +159,7 @@ impl ModelConfig<'_> {
             .number(Key::ValueHeadSize)
             .filter(|value| *value > 0)
             .unwrap_or(hidden / heads);
-        let narrow = self.number_or(Key::KeyValueRank, 0);
+        let narrow = self.number_or(Key::KvRank, 0);
         let query = heads * (rope + nope);
         let query_rank = self.number(Key::QueryRank);
         let mut linears = match query_rank {

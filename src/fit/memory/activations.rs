@@ -314,16 +314,14 @@ impl MemoryModel<'_> {
     fn layer_activations(&self) -> u64 {
         let shape = self.shape;
         let element = self.element;
-        // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input.
-        let cast = if self.strategy.stage == Some(3) {
-            FP32 * self.workload.adapted_inputs
-        } else {
-            0
-        };
-        let more_kept = if self.has_adapters() {
-            shape.more_kept - shape.kept_for_experts
-        } else {
-            shape.more_kept
+        let (more_kept, cast) = match &self.workload.adapters {
+            None => (shape.more_kept, 0),
+            Some(adapters) => {
+                let kept = shape.more_kept - shape.kept_for_experts + adapters.kept;
+                // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input.
+                let is_cast = self.strategy.stage == Some(3);
+                (kept, if is_cast { FP32 * adapters.inputs } else { 0 })
+            }
         };
         // The softmax in fp32 and in the dtype of the weights, and what a cap or a sink needs before it.
         let of_score = if shape.scores_are_capped || shape.scores == Scores::Eager {
@@ -338,8 +336,7 @@ impl MemoryModel<'_> {
         };
         let of_normed =
             (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor());
-        let elements =
-            shape.attention + shape.inner_copies * shape.inner + more_kept + self.workload.adapters;
+        let elements = shape.attention + shape.inner_copies * shape.inner + more_kept;
         shape.norms * self.norm_bytes() * shape.hidden
             + of_normed * shape.normed
             + element * elements

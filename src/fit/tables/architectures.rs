@@ -304,7 +304,7 @@ pub const ARCHITECTURES: &[Row] = &[
             qkv_bias: Never,
             out_bias: Never,
             mlp_bias: Never,
-            defaults: &[(Key::KeyValueHeads, 8)],
+            defaults: &[(Key::KvHeads, 8)],
             ..LLAMA
         },
         examples: &[
@@ -441,7 +441,7 @@ pub const ARCHITECTURES: &[Row] = &[
                 (Key::HeadSize, 256),
                 (Key::Vocabulary, 262_208),
                 (Key::Heads, 8),
-                (Key::KeyValueHeads, 4),
+                (Key::KvHeads, 4),
             ],
             ..GEMMA2
         },
@@ -613,7 +613,7 @@ pub const ARCHITECTURES: &[Row] = &[
         model_types: &["llama4_text"],
         architecture: Architecture {
             defaults: &[
-                (Key::KeyValueHeads, 8),
+                (Key::KvHeads, 8),
                 (Key::HeadSize, 128),
                 (Key::DenseInnerSize, 16_384),
                 (Key::SharedExperts, 1),
@@ -647,7 +647,7 @@ pub const ARCHITECTURES: &[Row] = &[
             sinks: true,
             expert_bias: true,
             scores: Scores::Eager,
-            defaults: &[(Key::HeadSize, 64), (Key::KeyValueHeads, 8)],
+            defaults: &[(Key::HeadSize, 64), (Key::KvHeads, 8)],
             ..LLAMA
         },
         examples: &[

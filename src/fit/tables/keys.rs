@@ -5,7 +5,7 @@
 pub enum Key {
     Layers,
     Heads,
-    KeyValueHeads,
+    KvHeads,
     Experts,
     SharedExperts,
     ExpertsPerToken,
@@ -25,7 +25,7 @@ pub enum Key {
     RopeHeadSize,
     NopeHeadSize,
     ValueHeadSize,
-    KeyValueRank,
+    KvRank,
     QueryRank,
     DenseInnerSize,
     EmbeddingSize,
@@ -69,7 +69,7 @@ pub const KEYS: &[KeyRow] = &[
         most: COUNT,
     },
     KeyRow {
-        key: Key::KeyValueHeads,
+        key: Key::KvHeads,
         names: &[
             "num_key_value_heads",
             "multi_query_group_num",
@@ -176,7 +176,7 @@ pub const KEYS: &[KeyRow] = &[
         most: SIZE,
     },
     KeyRow {
-        key: Key::KeyValueRank,
+        key: Key::KvRank,
         names: &["kv_lora_rank"],
         most: SIZE,
     },
