@@ -10,8 +10,7 @@ use serde_json::Value;
 use crate::base::shell;
 use crate::check::{self, Derived, Subject, machine};
 use crate::config::auto::{self, FillContext, Resolved};
-use crate::fit;
-use crate::fit::launch_warning::{self, LaunchConfig};
+use crate::fit::{self, launch_warning};
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::plan::{Draft, FileKind, Parts, Plan, PlannedConfig, Record};
@@ -403,12 +402,8 @@ impl Judge<'_> {
                 }
             }));
         }
-        let config = LaunchConfig {
-            name: &layered.template.name,
-            value: &resolved.config,
-            env: &layered.template.env,
-        };
-        let short = launch_warning::judge(config, topology, understood);
+        let template = &layered.template;
+        let short = launch_warning::judge(template, &resolved.config, topology, understood);
         self.found.warnings.extend(
             short.filter(|short| launch.output.wants_notes() || short.severity != Severity::Note),
         );

@@ -28,22 +28,13 @@ const LONGEST_HEADER: u64 = 100 << 20;
 
 /// Reads `model.safetensors`, or the files that an index names. `None` if they are not there.
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
-    let (single, index) = (
-        folder.join("model.safetensors"),
-        folder.join("model.safetensors.index.json"),
-    );
-    let files: BTreeSet<String> = if index.is_file() {
-        let read: io::Result<CheckpointIndex> =
-            open(&index).and_then(|(file, _)| parse(file, LONGEST_HEADER));
-        read.map_err(|why| unreadable(&index, &why))?
-            .weight_map
-            .into_values()
-            .collect()
-    } else if single.is_file() {
-        ["model.safetensors".to_string()].into()
-    } else {
-        return Ok(None);
-    };
+    let mut files = BTreeSet::from(["model.safetensors".to_string()]);
+    let index = folder.join("model.safetensors.index.json");
+    if index.is_file() {
+        let read = open(&index).and_then(|(file, _)| parse(file, LONGEST_HEADER));
+        let index: CheckpointIndex = read.map_err(|why| unreadable(&index, &why))?;
+        files = index.weight_map.into_values().collect();
+    }
     let mut checkpoint = Checkpoint {
         files: files.len(),
         ..Checkpoint::default()
