@@ -6,7 +6,7 @@ mod layers;
 use serde_json::Value;
 
 use super::tables::architectures::{ARCHITECTURES, Architecture, Norm, Presence, Scores};
-use super::tables::keys::{KEYS, Key};
+use super::tables::model_keys::{KEYS, Key};
 
 /// Sections that describe the language model inside a multimodal one.
 const TEXT_SECTIONS: &[&str] = &[

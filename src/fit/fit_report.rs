@@ -2,17 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::candidates::NONE;
-use super::choice::{Recommendation, TemplateRow, Verdict, with_margin};
+use super::candidates::{Candidates, NONE};
+use super::choice::{Recommendation, Scenario, TemplateRow, Verdict, with_margin};
 use super::inputs::FitInputs;
 use super::need::{Accounting, Cluster, Memories, Phase};
-use super::remedies::Remedy;
+use super::remedies::{self, Remedy};
 use super::settings::{Attention, TrainingSettings, Tuner};
 use super::strategy::MemoryKind;
 use super::tables::parts::{COLUMNS, Column};
 use crate::base::layout::{Line, TextTable, columns, wrapped};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
+use crate::host::Host;
+use crate::report::Problem;
 
 pub struct FitReport<'a> {
     pub(super) inputs: FitInputs<'a>,
@@ -110,9 +112,56 @@ impl Accounting {
     }
 }
 
-impl FitInputs<'_> {
+impl<'a> FitInputs<'a> {
+    pub(super) fn report(&self, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
+        let gpu_memory = self.gpu_memory(host);
+        let host_memory = self.host_memory();
+        let candidates = Candidates::read(
+            self.config.as_ref(),
+            self.launch,
+            self.weights.shape.hidden,
+            &self.allocator,
+            host,
+        )?;
+        let memories = Memories {
+            gpu: gpu_memory.as_ref().map(|memory| memory.value),
+            host: host_memory.as_ref().map(|memory| memory.value),
+            disk: candidates.free_disk.filter(|_| !self.is_elsewhere),
+        };
+        let scenario = self.scenario(self.settings(), memories, &candidates.all);
+        let rows = scenario.rows();
+        let recommended = scenario.recommend();
+        let judged = candidates.named.map(|row| Judged {
+            row,
+            largest_micro_batch: scenario.largest_micro_batch(&candidates.all[row]),
+        });
+        let row = judged.as_ref().map(|judged| &rows[judged.row]);
+        let fits = row.map_or(recommended.is_some(), |row| row.verdict != Verdict::Not);
+        let remedies = match row {
+            _ if fits || memories.gpu.is_none() => Vec::new(),
+            _ if self.accounting == Accounting::Textbook => Vec::new(),
+            Some(row) => {
+                let alone = Scenario {
+                    order: &[&row.candidate.name],
+                    ..scenario
+                };
+                remedies::remedies(&alone, &scenario)
+            }
+            None => remedies::remedies(&scenario, &scenario),
+        };
+        Ok(FitReport {
+            machine: self.machine(gpu_memory.as_ref(), host_memory.as_ref()),
+            inputs: self.clone(),
+            memories,
+            rows,
+            judged,
+            recommended,
+            remedies,
+        })
+    }
+
     /// `2 machines, each 8 H100 of 79.6 GiB and 1.0 TiB of host memory`.
-    pub(super) fn machine(
+    fn machine(
         &self,
         gpu_memory: Option<&Sourced<u64>>,
         host_memory: Option<&Sourced<u64>>,

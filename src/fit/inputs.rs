@@ -4,11 +4,9 @@ use serde_json::Value;
 
 use super::architecture::{Dtype, Weights};
 use super::assumptions::Assumption;
-use super::candidates::{Candidate, Candidates, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
-use super::choice::{Scenario, Verdict};
-use super::fit_report::{FitReport, Judged};
+use super::candidates::{Candidate, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
+use super::choice::Scenario;
 use super::need::{Accounting, Cluster, Memories};
-use super::remedies;
 use super::settings::{TrainingArgs, TrainingSettings};
 use super::training_args::TrainingReader;
 use super::weights::{self, ModelLookup};
@@ -145,53 +143,6 @@ impl<'a> FitInputs<'a> {
                 FASTEST_FIRST
             },
         }
-    }
-
-    pub(super) fn report(&self, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
-        let gpu_memory = self.gpu_memory(host);
-        let host_memory = self.host_memory();
-        let candidates = Candidates::read(
-            self.config.as_ref(),
-            self.launch,
-            self.weights.shape.hidden,
-            &self.allocator,
-            host,
-        )?;
-        let memories = Memories {
-            gpu: gpu_memory.as_ref().map(|memory| memory.value),
-            host: host_memory.as_ref().map(|memory| memory.value),
-            disk: candidates.free_disk.filter(|_| !self.is_elsewhere),
-        };
-        let scenario = self.scenario(self.settings(), memories, &candidates.all);
-        let rows = scenario.rows();
-        let recommended = scenario.recommend();
-        let judged = candidates.named.map(|row| Judged {
-            row,
-            largest_micro_batch: scenario.largest_micro_batch(&candidates.all[row]),
-        });
-        let row = judged.as_ref().map(|judged| &rows[judged.row]);
-        let fits = row.map_or(recommended.is_some(), |row| row.verdict != Verdict::Not);
-        let remedies = match row {
-            _ if fits || memories.gpu.is_none() => Vec::new(),
-            _ if self.accounting == Accounting::Textbook => Vec::new(),
-            Some(row) => {
-                let alone = Scenario {
-                    order: &[&row.candidate.name],
-                    ..scenario
-                };
-                remedies::remedies(&alone, &scenario)
-            }
-            None => remedies::remedies(&scenario, &scenario),
-        };
-        Ok(FitReport {
-            machine: self.machine(gpu_memory.as_ref(), host_memory.as_ref()),
-            inputs: self.clone(),
-            memories,
-            rows,
-            judged,
-            recommended,
-            remedies,
-        })
     }
 
     /// As the user gave it, or that of the smallest GPU here if the models of all of them are known.

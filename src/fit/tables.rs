@@ -3,7 +3,7 @@
 pub mod algorithms;
 pub mod architectures;
 pub(super) mod arguments;
-pub mod keys;
+pub mod model_keys;
 pub mod optimizers;
 pub(super) mod parts;
 pub(super) mod typical;

@@ -12,7 +12,7 @@ use zlaunch::testing::fit::optimizer::Optimizer;
 use zlaunch::testing::fit::settings::TrainingArgs;
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::tables::architectures::ARCHITECTURES;
-use zlaunch::testing::fit::tables::keys::{KEYS, KeyRow};
+use zlaunch::testing::fit::tables::model_keys::{KEYS, KeyRow};
 use zlaunch::testing::fit::tables::optimizers::OPTIMIZERS;
 use zlaunch::testing::fit::training_args::TrainingReader;
 use zlaunch::testing::fit::workload::Workload;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Linear, ModelConfig};
 use crate::fit::tables::architectures::{Mlp, Projections, QkNorm, Recurrence};
-use crate::fit::tables::keys::Key;
+use crate::fit::tables::model_keys::Key;
 
 /// The attention of one layer, or its recurrence.
 pub(super) struct Mixer {

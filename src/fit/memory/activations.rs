@@ -1,17 +1,10 @@
 //! The activations that the forward pass keeps for the backward pass, and the logits.
 
-use super::{FP32, MemoryModel};
+use super::{FP32, Kept, MemoryModel};
 use crate::fit::architecture::Linear;
 use crate::fit::need::Phase;
 use crate::fit::settings::{Attention, Evaluation, Tuner};
 use crate::fit::tables::architectures::Scores;
-
-/// Bytes that a pass through the model has left behind.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Kept {
-    pub(super) activations: u64,
-    pub(super) logits: u64,
-}
 
 /// Tokens whose logits are computed.
 struct ScoredTokens {

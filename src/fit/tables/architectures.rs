@@ -1,6 +1,6 @@
 //! The architectures whose parameters can be counted. A model type that is not here counts like llama.
 
-use super::keys::Key;
+use super::model_keys::Key;
 use Presence::{Always, If, Never, Unless};
 
 pub struct Row {
