@@ -9,8 +9,9 @@ use zlaunch::testing::fit::architecture::{self, Dtype, Weights};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;
 use zlaunch::testing::fit::optimizer::Optimizer;
-use zlaunch::testing::fit::settings::TrainingArgs;
+use zlaunch::testing::fit::settings::{Evaluation, Rollout, TrainingArgs, TrainingSettings};
 use zlaunch::testing::fit::strategy::Strategy;
+use zlaunch::testing::fit::tables::algorithms::ALGORITHMS;
 use zlaunch::testing::fit::tables::architectures::ARCHITECTURES;
 use zlaunch::testing::fit::tables::model_keys::{KEYS, KeyRow};
 use zlaunch::testing::fit::tables::optimizers::OPTIMIZERS;
@@ -145,6 +146,52 @@ fn the_largest_model_of_each_architecture_is_counted() {
             row.model_types
         );
     }
+}
+
+#[test]
+fn algorithms() {
+    let config = json!({"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 16, "intermediate_size": 64});
+    let model = architecture::read(&config, None).unwrap();
+    let args = TrainingArgs {
+        micro_batch: Some(32),
+        seq_len: Some(512),
+        ..TrainingArgs::default()
+    };
+    let plain = TrainingReader::new(&args, None).settings(None, 1, &Host::default());
+    let mut wrong = Vec::new();
+    for row in ALGORITHMS {
+        let mut settings = plain.clone();
+        settings.algorithm = row.algorithm;
+        settings.rewards.push(model.without_head());
+        settings.rollout = row.algorithm.generates.then_some(Rollout {
+            answer: 256,
+            micro_batches: 1,
+            gathers: true,
+            is_served: false,
+        });
+        let megabytes = |settings: &TrainingSettings, strategy: &Strategy| {
+            let workload = Workload::new(&model, settings);
+            memory::need(&workload, strategy, Cluster { nodes: 1, gpus: 1 }).allocated() / 1_000_000
+        };
+        let zero2 = Strategy::of(&template("zero2").config, model.shape.hidden);
+        let mut evaluated = settings.clone();
+        evaluated.evaluation = Some(Evaluation {
+            batch: 512,
+            has_loss: true,
+            new_tokens: None,
+            spelling: "",
+        });
+        let seen = [
+            megabytes(&settings, &zero2),
+            megabytes(&settings, &Strategy::default()),
+            megabytes(&evaluated, &zero2),
+        ];
+        let example = &row.example;
+        if seen != [example.zero2, example.without_deepspeed, example.evaluated] {
+            wrong.push(format!("{:?} {seen:?}", row.names));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
