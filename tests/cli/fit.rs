@@ -722,6 +722,142 @@ fn a_command_says_what_it_trains() {
     assert_eq!(ours["training"]["seq_len"], 128);
 }
 
+/// The names that front ends have for the same argument. A script may take any of them.
+#[test]
+fn an_argument_is_read_by_each_of_its_names() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    sandbox.file(
+        "train.py",
+        "from transformers import HfArgumentParser, TrainingArguments\nparser = HfArgumentParser(TrainingArguments)\n",
+    );
+    let report = |more: &str| {
+        let line = format!("--gpus 1 -- python train.py --model_name_or_path m {more}");
+        json(&sandbox, &line.split_whitespace().collect::<Vec<_>>())
+    };
+    let rank_4 = 36 * 4 * (4096 + 4096);
+    for (arguments, pointer, expected) in [
+        (
+            &[
+                "--max_length 777",
+                "--cutoff_len 777",
+                "--max_seq_length 777",
+                "--max_seq_len 777",
+                "--sequence_len 777",
+                "--model_max_length 777",
+                "--block_size 777",
+            ][..],
+            "/training/seq_len",
+            Value::from(777),
+        ),
+        (
+            &[
+                "--tuner_type lora",
+                "--train_type lora",
+                "--sft_type lora",
+                "--finetuning_type lora",
+                "--adapter lora",
+                "--use_peft",
+            ],
+            "/training/tuner",
+            "lora".into(),
+        ),
+        (
+            &[
+                "--adapter qlora",
+                "--use_peft --quant_bits 8",
+                "--use_peft --quantization_bit 4",
+                "--use_peft --load_in_4bit",
+                "--use_peft --load_in_8bit",
+            ],
+            "/training/tuner",
+            "qlora".into(),
+        ),
+        (
+            &[
+                "--use_peft --lora_rank 4 --target_modules q_proj",
+                "--use_peft --lora_r 4 --lora_target q_proj",
+                "--use_peft --lora_r 4 --lora_target_modules q_proj",
+            ],
+            "/trainable",
+            rank_4.into(),
+        ),
+        (
+            &["--torch_dtype float16", "--dtype float16"],
+            "/training/dtype",
+            "fp16".into(),
+        ),
+        (
+            &["--optim sgd", "--optimizer sgd"],
+            "/training/optimizer",
+            "sgd".into(),
+        ),
+        (
+            &["--per_device_train_batch_size 3"],
+            "/training/micro_batch",
+            3.into(),
+        ),
+        (
+            &["--gradient_accumulation_steps 5"],
+            "/training/gradient_accumulation_steps",
+            5.into(),
+        ),
+        (
+            &[
+                "--gradient_checkpointing",
+                "--disable_gradient_checkpointing false",
+            ],
+            "/training/gradient_checkpointing",
+            true.into(),
+        ),
+        (
+            &[
+                "--do_eval --per_device_eval_batch_size 3",
+                "--eval_strategy steps --eval_batch_size 3",
+                "--evaluation_strategy steps --eval_batch_size 3",
+            ],
+            "/training/eval_batch",
+            3.into(),
+        ),
+    ] {
+        let default = report("");
+        for more in arguments {
+            assert_eq!(report(more).pointer(pointer), Some(&expected), "{more}");
+        }
+        assert_ne!(default.pointer(pointer), Some(&expected), "{pointer}");
+    }
+    // These have no field of their own.
+    let bytes = |more: &str| row(&report(more), "zero0")["gpu_bytes"].as_u64().unwrap();
+    for eager in [
+        "--attn_impl eager",
+        "--attn_implementation eager",
+        "--flash_attn disabled",
+    ] {
+        assert!(bytes(eager) > bytes(""), "{eager}");
+    }
+    for fused in [
+        "--use_liger_kernel",
+        "--enable_liger_kernel",
+        "--liger_fused_linear_cross_entropy",
+    ] {
+        assert!(
+            bytes(&format!("--use_peft {fused}")) < bytes("--use_peft"),
+            "{fused}"
+        );
+    }
+    for name in [
+        "sequence_parallel_size",
+        "sequence_parallel_degree",
+        "context_parallel_size",
+    ] {
+        let assumed = report(&format!("--{name} 4"))["assumed"].to_string();
+        assert!(
+            assumed.contains("one of 4 parts of a sequence"),
+            "{name}: {assumed}"
+        );
+    }
+}
+
 /// Measured: an evaluation takes ten bytes per logit, on top of what lies on the GPU between two steps.
 #[test]
 fn the_fullest_moment_can_be_an_evaluation() {
