@@ -133,7 +133,7 @@ fn confine(folder: &Path, online: bool, program: &mut Command) -> u8 {
         let points: Vec<_> = writable.iter().flatten().map(PathBuf::as_path).collect();
         open.push(format!("these can be written: {points:?}"));
     }
-    if !has_no_new_rights || drop_capabilities().is_err() {
+    if !has_no_new_rights || !drop_capabilities() {
         open.push("root keeps its rights".to_string());
     }
     let open = (!open.is_empty()).then(|| open.join("; "));
@@ -147,15 +147,17 @@ fn confine(folder: &Path, online: bool, program: &mut Command) -> u8 {
     report::NOT_EXECUTABLE
 }
 
-/// Root may still read the files of others, and nothing else.
-fn drop_capabilities() -> rustix::io::Result<()> {
-    if !geteuid().is_root() {
-        return Ok(());
-    }
+/// Root may still read the files of others, and nothing else. False if root keeps more than that.
+fn drop_capabilities() -> bool {
     let kept = thread::CapabilitySet::DAC_OVERRIDE | thread::CapabilitySet::DAC_READ_SEARCH;
-    (!kept)
-        .iter()
-        .try_for_each(thread::remove_capability_from_bounding_set)
+    let mut are_dropped = true;
+    for capability in !kept {
+        let removed = thread::remove_capability_from_bounding_set(capability);
+        if removed.is_err() && thread::capability_is_in_bounding_set(capability) == Ok(true) {
+            are_dropped = false;
+        }
+    }
+    are_dropped || !geteuid().is_root()
 }
 
 /// A view of the machine in which only the folder and /dev/shm can be written to, and in which there is nobody to talk to.
