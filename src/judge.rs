@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::plan::{Draft, FileKind, Parts, Plan, PlannedConfig, Record};
 use crate::ranks::launcher::Launcher;
-use crate::report::fix::{Change, drop_word, give, run};
+use crate::report::fix::{Change, Owner, drop_given, give, run};
 use crate::report::{Place, Problem, Rule, Severity};
 use crate::request::understood::UnderstoodLaunch;
 use crate::request::{AUTO, Launch};
@@ -148,9 +148,9 @@ impl Judge<'_> {
                     "`{}` is used, not the command's own `{}`",
                     flag.value, own.value
                 );
-                let fix = drop_word(flag.spelling()).remark("to use the command's own");
+                let fix = drop_given(flag).remark("to use the command's own");
                 let problem = Problem::warning(Rule::TwoConfigs, what).at(flag).at(own);
-                found.add([problem.fix(fix.or(drop_word(own.spelling())))]);
+                found.add([problem.fix(fix.or(drop_given(own)))]);
             }
             (None, Some(own)) => found.add(asked_config::not_shipped(understood, own)),
             _ => {}
@@ -259,10 +259,15 @@ impl Judge<'_> {
                 .filter_map(|row| row.split_once(' '))
                 .find(|(known, _)| known.starts_with(&**key));
             *change = match (setting, &*change) {
-                (Some((_, name)), Change::Set(_, value)) => {
-                    Change::Give(format!("--{name}"), value.clone())
-                }
-                (Some((_, name)), _) => Change::Drop((*name).to_string()),
+                (Some((_, name)), Change::Set(_, value)) => Change::Give {
+                    owner: Owner::Launcher,
+                    option: format!("--{name}"),
+                    value: value.clone(),
+                },
+                (Some((_, name)), _) => Change::Drop {
+                    owner: Owner::Launcher,
+                    word: (*name).to_string(),
+                },
                 (None, _) => Change::Say("name a DeepSpeed config, which can set this".to_string()),
             };
         }
@@ -306,7 +311,10 @@ impl Judge<'_> {
             {
                 let (name, value) = &given.value;
                 let value = value.to_string_lossy();
-                *change = Change::Drop(format!("{} {name}={value}", given.from));
+                *change = Change::Drop {
+                    owner: Owner::Zlaunch,
+                    word: format!("{} {name}={value}", given.from),
+                };
             }
         }
         self.found.findings.extend(found);

@@ -6,7 +6,7 @@ use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::command::python::Presence;
 use crate::config::schema;
-use crate::report::fix::{drop_word, give, run, set, unset};
+use crate::report::fix::{Owner, drop_word, give, run, set, unset};
 use crate::report::{Place, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
@@ -218,13 +218,19 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
         // It came with 4.38 for every stage; since 4.45 it is for stage 3 alone.
         if before([4, 45, 0]) && !before([4, 38, 0]) {
             let what = "transformers 4.38 to 4.44 refuses `auto_find_batch_size` with DeepSpeed";
-            found.at(&places[..1], what, drop_word(&sourced.from));
+            found.at(
+                &places[..1],
+                what,
+                drop_word(&sourced.from).of(Owner::Trainer),
+            );
         } else if subject.stage_is(&[3]) && !before([4, 38, 0]) {
             let what = "transformers refuses `auto_find_batch_size` at stage 3";
             found.at(
                 places,
                 what,
-                drop_word(&sourced.from).or(give("--deepspeed", "zero2").remark("use stage 2")),
+                drop_word(&sourced.from)
+                    .of(Owner::Trainer)
+                    .or(give("--deepspeed", "zero2").remark("use stage 2")),
             );
         }
     }
@@ -235,7 +241,11 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
         )
     {
         let what = "transformers refuses `fsdp` together with DeepSpeed";
-        found.at([Place::from(&sourced)], what, drop_word(&sourced.from));
+        found.at(
+            [Place::from(&sourced)],
+            what,
+            drop_word(&sourced.from).of(Owner::Trainer),
+        );
     }
     if let (Some(only), Some(best)) = (on("save_only_model"), on("load_best_model_at_end"))
         && !subject.has_before("transformers", [4, 38, 0])
@@ -245,7 +255,7 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
         found.at(
             [Place::from(&only.from), Place::from(&best.from)],
             what,
-            drop_word(&only.from),
+            drop_word(&only.from).of(Owner::Trainer),
         );
     }
 }

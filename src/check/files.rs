@@ -13,7 +13,7 @@ use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
-use crate::report::fix::{give, give_as, rename_option, run, say, unset_variable};
+use crate::report::fix::{Owner, give, give_as, rename_option, run, say, unset_variable};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
@@ -78,7 +78,8 @@ pub(super) const RULES: &[Check] = &[
                     let what = format!(
                         "`{name}` is a package without `__main__.py`, which `python -m` cannot run"
                     );
-                    let fix = rename_option(format_args!("python -m {name}"), name);
+                    let fix =
+                        rename_option(format_args!("python -m {name}"), name).of(Owner::Trainer);
                     let fix = if trainer::is_console(name.as_ref()) {
                         fix
                     } else {
@@ -90,7 +91,7 @@ pub(super) const RULES: &[Check] = &[
             }
             let what = format!("{} has no module `{name}`", python.program.display());
             let fix = match name.strip_suffix(".py") {
-                Some(module) => give("-m", module).remark("without .py"),
+                Some(module) => give("-m", module).of(Owner::Trainer).remark("without .py"),
                 None => say(
                     "check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages",
                 ),
@@ -120,7 +121,7 @@ pub(super) const RULES: &[Check] = &[
                 let (what, fix) = match expanded {
                     Some(expanded) => (
                         format!("the `~` in `{value}` is not expanded"),
-                        give(option, expanded.display()),
+                        give(option, expanded.display()).of(Owner::Trainer),
                     ),
                     None => (
                         format!("`{value}` does not exist"),
@@ -340,13 +341,17 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
             "`{}` is missing or not JSON, so the trainer knows no datasets",
             file.display()
         );
-        found.at([place(names[0])], what, give("dataset_dir", "FOLDER"));
+        found.at(
+            [place(names[0])],
+            what,
+            give("dataset_dir", "FOLDER").of(Owner::Trainer),
+        );
         return;
     };
     for name in names {
         let Some(entry) = info.get(name) else {
             let fix = match nearest(name, info.keys().map(String::as_str)) {
-                Some(near) => rename_option(name, near),
+                Some(near) => rename_option(name, near).of(Owner::Trainer),
                 None => say(format_args!("add it to {}", file.display())),
             };
             found.at(
@@ -393,7 +398,11 @@ fn dataset_folder(subject: &Subject, found: &mut Findings) {
         let what = format!(
             "`{name}` is a file, but TRL needs the folder with the data, or a dataset on the hub"
         );
-        found.at([place], what, give("--dataset_name", folder));
+        found.at(
+            [place],
+            what,
+            give("--dataset_name", folder).of(Owner::Trainer),
+        );
     } else {
         report_missing(name, &path, place, found);
     }

@@ -3,7 +3,7 @@
 use super::refusals::Block;
 use super::subject::Subject;
 use crate::base::{json, rows, shell};
-use crate::report::fix::{Change, Fixes};
+use crate::report::fix::{Change, Fixes, Owner};
 use crate::report::{MOST, Place, Problem, Rule, Severity, When};
 
 /// A rule is code, or a condition. Its texts are a block of `rules.txt`.
@@ -194,11 +194,10 @@ impl Findings<'_> {
                     (!others.is_empty() || options.is_empty()).then_some(Change::Unset(unset));
                 unset
                     .into_iter()
-                    .chain(
-                        options
-                            .iter()
-                            .map(|option| Change::Drop(option.to_string())),
-                    )
+                    .chain(options.iter().map(|option| Change::Drop {
+                        owner: Owner::Zlaunch,
+                        word: option.to_string(),
+                    }))
                     .collect()
             }
             // `--torch_dtype float16` decides more than this key.
@@ -214,7 +213,11 @@ impl Findings<'_> {
             (Change::Set(set, value), Place::Option { option, .. })
                 if set == key && !place.is_setting() =>
             {
-                vec![Change::Give(option.clone(), value)]
+                vec![Change::Give {
+                    owner: Owner::Trainer,
+                    option: option.clone(),
+                    value,
+                }]
             }
             (
                 Change::Rename(renamed, to, value),
@@ -232,7 +235,7 @@ impl Findings<'_> {
                     || format!("{to}={value}"),
                     |(name, value)| format!("{to}{name}={value}"),
                 );
-                vec![Change::RenameOption(
+                vec![Change::CorrectSetting(
                     place.to_string(),
                     shell::text(&[option.into(), set.into()]),
                 )]

@@ -7,7 +7,7 @@ use crate::base::recorded::VersionMatch;
 use crate::command::argument_class::TRAINING_ARGUMENTS;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
-use crate::report::fix::{Fix, give, rename, set, unset};
+use crate::report::fix::{Fix, Owner, give, rename, set, unset};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -255,7 +255,8 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     // `--set per_device_train_batch_size=4`
     if is_argument && !job.args.is_given(name) && is_taken() {
         let dashes = if job.reads_mapping() { "" } else { "--" };
-        let argument = give(format_args!("{dashes}{name}"), typed().trim_matches('"'));
+        let argument =
+            give(format_args!("{dashes}{name}"), typed().trim_matches('"')).of(Owner::Trainer);
         return argument.and(remove).remark("it is the trainer's argument");
     }
     match nearest(

@@ -7,7 +7,7 @@ use super::subject::{OFFLOAD, Subject};
 use super::values::number_in;
 use crate::base::recorded::Version;
 use crate::config::schema::{self, KeySpec};
-use crate::report::fix::{Fix, drop_word, give_as, rename, say, set, set_json, unset};
+use crate::report::fix::{Fix, Owner, drop_word, give_as, rename, say, set, set_json, unset};
 use crate::report::{Place, Rule, Severity, When, nearest, reading};
 
 pub(super) const RULES: &[Check] = &[
@@ -126,7 +126,7 @@ pub(super) const RULES: &[Check] = &[
                 found.at(
                     places,
                     what,
-                    unset("optimizer").or(drop_word(&sourced.from)),
+                    unset("optimizer").or(drop_word(&sourced.from).of(Owner::Trainer)),
                 );
                 return;
             }

@@ -11,7 +11,7 @@ use crate::command::parser::Parser;
 use crate::command::python::Presence;
 use crate::config::schema;
 use crate::config::zero::Device;
-use crate::report::fix::{Fix, Fixes, drop_word, give, run, say, set, unset};
+use crate::report::fix::{Fix, Fixes, Owner, drop_word, give, run, say, set, unset};
 use crate::report::{nearest, reading};
 
 const TABLE: &str = include_str!("refusals.txt");
@@ -83,7 +83,7 @@ impl Block {
             && let [_, "unlisted", files] = first.words
             && let Some(near) = nearest(value, listed(subject, files).iter().map(String::as_str))
         {
-            return give(option, near).into();
+            return give(option, near).of(Owner::Trainer).into();
         }
         let fixes = self.fields().filter(|(name, _)| *name == "fix");
         let filled = fixes.map(|(_, text)| {
@@ -130,11 +130,14 @@ impl Block {
 fn fix(text: &str) -> Fix {
     let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
     match (kind, rest.split_once(' ')) {
-        ("give", Some((option, value))) => give(option, value),
+        ("give", Some(("--deepspeed", value))) => give("--deepspeed", value),
+        ("give", Some((option, value))) => give(option, value).of(Owner::Trainer),
         ("set", Some((key, value))) => set(key, value),
         ("unset", _) => unset(rest),
-        ("swap", Some((dropped, given))) => drop_word(dropped).and(fix(&format!("give {given}"))),
-        ("drop", _) => drop_word(rest),
+        ("swap", Some((dropped, given))) => drop_word(dropped)
+            .of(Owner::Trainer)
+            .and(fix(&format!("give {given}"))),
+        ("drop", _) => drop_word(rest).of(Owner::Trainer),
         ("run", _) => run(rest),
         _ => say(rest),
     }

@@ -14,7 +14,7 @@ use crate::command::argv::hf_bool;
 use crate::command::front_end::{ArgumentParser, UnknownOptions};
 use crate::command::parser::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
-use crate::report::fix::{drop_word, give, move_to_front, rename_option, say, set_variable};
+use crate::report::fix::{Owner, drop_word, give, move_to_front, rename_option, say, set_variable};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -134,17 +134,17 @@ pub(super) const RULES: &[Check] = &[
                         ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
                     (
                         "a number and does not convert it",
-                        give(name, number_meant(text)),
+                        give(name, number_meant(text)).of(Owner::Trainer),
                         is_certain,
                     )
                 } else if parser.takes(name, ArgType::is_mapping)
                     && parser.has(name, &parser.versions(job.python.as_ref()))
                 {
-                    ("a mapping", drop_word(name), false)
+                    ("a mapping", drop_word(name).of(Owner::Trainer), false)
                 } else if hf_bool(text).is_none()
                     && parser.takes(name, |it| matches!(it, ArgType::Bool { .. }))
                 {
-                    ("true or false", give(name, true), false)
+                    ("true or false", give(name, true).of(Owner::Trainer), false)
                 } else {
                     continue;
                 };
@@ -293,7 +293,7 @@ fn report_rejection(
             (
                 Problem::error(Rule::Argument, what)
                     .at(Place::option(option, ""))
-                    .fix(fix),
+                    .fix(fix.of(Owner::Trainer)),
                 reading.parser.closed,
             )
         }
@@ -321,7 +321,9 @@ fn report_rejection(
                 )
             };
             (
-                Problem::error(Rule::Argument, what).at(place).fix(fix),
+                Problem::error(Rule::Argument, what)
+                    .at(place)
+                    .fix(fix.of(Owner::Trainer)),
                 false,
             )
         }
@@ -331,7 +333,7 @@ fn report_rejection(
             let wanted = kind.wanted(&choices);
             let problem = report::argument_of_wrong_type(shown, value, wanted);
             match wanted {
-                Wanted::Mapping => (problem.fix(drop_word(shown)), false),
+                Wanted::Mapping => (problem.fix(drop_word(shown).of(Owner::Trainer)), false),
                 Wanted::OneOf(choices) if wanted.meant(&name, value).is_none() => (
                     problem.fix(format!("it takes {}", choices.join(", "))),
                     true,
@@ -406,7 +408,7 @@ fn unknown_option(
             .nth(1)
         && let Some((variable, value)) = next.to_str().and_then(|next| next.split_once('='))
     {
-        let dropped = drop_word(format_args!("{shown} {variable}={value}"));
+        let dropped = drop_word(format_args!("{shown} {variable}={value}")).of(Owner::Trainer);
         return Some(problem.fix(dropped.and(set_variable(variable, value))));
     }
     let ours = if parser.mapping || once {
@@ -426,7 +428,7 @@ fn unknown_option(
             let is_config =
                 named.is_some_and(|file| file.extension().is_some_and(|ending| ending == "json"));
             Some(problem.fix(if is_config {
-                rename_option(shown, "--deepspeed")
+                rename_option(shown, "--deepspeed").of(Owner::Trainer)
             } else {
                 to_file
             }))
@@ -439,7 +441,8 @@ fn unknown_option(
                 problem.fix(
                     drop_word(shown)
                         .and(give("--quant_method", "bnb"))
-                        .and(give("--quant_bits", bits)),
+                        .and(give("--quant_bits", bits))
+                        .of(Owner::Trainer),
                 ),
             ),
             _ => Some(problem),

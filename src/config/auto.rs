@@ -13,7 +13,7 @@ use crate::base::json;
 use crate::base::python_value::number;
 use crate::base::source::{Source, TrainerDefault};
 use crate::command::job::Trainer;
-use crate::report::fix::{Fix, Fixes, give, set, set_json, unset};
+use crate::report::fix::{Fix, Fixes, Owner, give, set, set_json, unset};
 use crate::report::{Place, Problem, Rule, Severity, When};
 
 pub(crate) use context::{FillContext, hidden_size};
@@ -281,7 +281,7 @@ fn mismatch_fixes(
         _ => None,
     };
     let other = match (
-        argument.map(|argument| give(argument, typed.trim_matches('"'))),
+        argument.map(|argument| give(argument, typed.trim_matches('"')).of(Owner::Trainer)),
         &unquoted,
     ) {
         (Some(argument), Some(number)) => set_json(key, number)

@@ -10,7 +10,7 @@ use crate::command::script::cannot_use_config;
 use crate::command::shipped;
 use crate::config::layers::Layers;
 use crate::config::template::{Origin, Template};
-use crate::report::fix::{drop_word, give};
+use crate::report::fix::{drop_given, give};
 use crate::report::{Place, Problem, Rule, reading};
 use crate::request::understood::UnderstoodLaunch;
 
@@ -22,7 +22,7 @@ pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> O
         .filter(|source| understood.takes_config() && cannot_use_config(source))?;
     let script = job.target.name();
     let what = format!("nothing in `{script}` uses DeepSpeed, so the config has no effect");
-    let fixes = drop_word(spec.spelling()).remark("to train without DeepSpeed");
+    let fixes = drop_given(spec).remark("to train without DeepSpeed");
     let fixes = fixes
         .or("call deepspeed.initialize in the script, or use transformers' Trainer or accelerate");
     Some(

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::base::options::launch_option;
 use crate::check;
-use crate::report::fix::{Change, Fixes, run};
+use crate::report::fix::{Change, Fixes, Owner, run};
 use crate::report::{Place, Problem, Rule, Severity};
 use crate::request::{Launch, Output};
 
@@ -90,17 +90,29 @@ impl Diagnostics {
                     .unwrap_or_else(|| it.clone());
             }
             for change in problem.fixes.changes() {
-                let (Change::Give(option, _) | Change::Drop(option)) = change else {
-                    continue;
-                };
-                *option = key(option).unwrap_or_else(|| option.clone());
-                // In the command it is `name=value`.
-                let (Some(Place::Word { word }), Change::Give(name, value)) =
-                    (place(option), &change)
+                let (Change::Give {
+                    owner: Owner::Trainer,
+                    option,
+                    ..
+                }
+                | Change::Drop {
+                    owner: Owner::Trainer,
+                    word: option,
+                }) = change
                 else {
                     continue;
                 };
-                *change = Change::RenameOption(word, format!("{name}={value}"));
+                *option = name(option).unwrap_or_else(|| option.clone());
+                // In the command it is `name=value`.
+                if let Some(Place::Word { word }) = place(option)
+                    && let Change::Give { option, value, .. } = change
+                {
+                    *change = Change::RenameOption {
+                        owner: Owner::Trainer,
+                        to: format!("{option}={value}"),
+                        option: word,
+                    };
+                }
             }
         }
     }

@@ -9,7 +9,26 @@ use serde_json::{Value, json};
 
 use crate::base::json::Edit;
 use crate::base::shell;
-use crate::base::source::Source;
+use crate::base::source::{Source, Sourced};
+
+/// The program that reads an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Zlaunch,
+    Trainer,
+    /// The launcher in the command: `torchrun`, `accelerate launch`.
+    Launcher,
+}
+
+impl Owner {
+    /// Of an argument in the command, the trainer.
+    fn of(source: &Source) -> Self {
+        match source {
+            Source::Argument(_) | Source::Implied(_) | Source::Doubtful(_) => Owner::Trainer,
+            _ => Owner::Zlaunch,
+        }
+    }
+}
 
 /// One thing to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +38,23 @@ pub(crate) enum Change {
     Unset(String),
     /// A key of the config, its new name, which may be in another section, and its value.
     Rename(String, String, String),
-    /// An option of zlaunch, of the trainer or of the launcher, and its value. In a run file it has no dashes.
-    Give(String, String),
-    Drop(String),
-    RenameOption(String, String),
+    /// In a run file an option has no dashes.
+    Give {
+        owner: Owner,
+        option: String,
+        value: String,
+    },
+    Drop {
+        owner: Owner,
+        word: String,
+    },
+    RenameOption {
+        owner: Owner,
+        option: String,
+        to: String,
+    },
+    /// `--set` with a key, and what to write instead.
+    CorrectSetting(String, String),
     /// An option of zlaunch that stands after the command.
     MoveToFront(String),
     SetVariable(String, String),
@@ -64,14 +96,42 @@ changes! {
     set Set(key, value);
     unset Unset(key);
     rename Rename(key, to, value);
-    give Give(option, value);
-    drop_word Drop(word);
-    rename_option RenameOption(option, to);
     move_to_front MoveToFront(option);
     set_variable SetVariable(name, value);
     unset_variable UnsetVariable(name);
     run Run(line);
     say Say(text);
+}
+
+/// An option of zlaunch; [`Fix::of`] names another owner.
+pub(crate) fn give(option: impl fmt::Display, value: impl fmt::Display) -> Fix {
+    Fix::from(Change::Give {
+        owner: Owner::Zlaunch,
+        option: option.to_string(),
+        value: value.to_string(),
+    })
+}
+
+/// An option of zlaunch; [`Fix::of`] names another owner.
+pub(crate) fn drop_word(word: impl fmt::Display) -> Fix {
+    Fix::from(Change::Drop {
+        owner: Owner::Zlaunch,
+        word: word.to_string(),
+    })
+}
+
+/// An option of zlaunch; [`Fix::of`] names another owner.
+pub(crate) fn rename_option(option: impl fmt::Display, to: impl fmt::Display) -> Fix {
+    Fix::from(Change::RenameOption {
+        owner: Owner::Zlaunch,
+        option: option.to_string(),
+        to: to.to_string(),
+    })
+}
+
+/// Drops an option with its value, as it was spelled.
+pub(crate) fn drop_given(given: &Sourced<impl fmt::Display>) -> Fix {
+    drop_word(given.spelling()).of(Owner::of(&given.from))
 }
 
 pub(crate) fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
@@ -91,7 +151,7 @@ pub(crate) fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
             assignment(name, &value.to_string())
         )),
         Source::Operand(_) => give(value, ""),
-        option => give(option, value),
+        option => give(option, value).of(Owner::of(option)),
     }
 }
 
@@ -112,6 +172,19 @@ impl From<Change> for Fix {
 }
 
 impl Fix {
+    /// The options in it belong to this program.
+    pub(crate) fn of(mut self, of: Owner) -> Self {
+        for change in &mut self.changes {
+            if let Change::Give { owner, .. }
+            | Change::Drop { owner, .. }
+            | Change::RenameOption { owner, .. } = change
+            {
+                *owner = of;
+            }
+        }
+        self
+    }
+
     pub(crate) fn and(mut self, other: Fix) -> Self {
         self.changes.extend(other.changes);
         self
@@ -241,14 +314,14 @@ impl Change {
             Change::Rename(key, to, value) => {
                 format!("--unset {key} --set {}", assignment(to, value))
             }
-            Change::Give(option, value) if value.is_empty() => option.clone(),
-            Change::Give(option, value) if option.starts_with('-') => {
+            Change::Give { option, value, .. } if value.is_empty() => option.clone(),
+            Change::Give { option, value, .. } if option.starts_with('-') => {
                 format!("{option} {}", pasted(value))
             }
-            Change::Give(option, value) => format!("{option}: {value}"),
-            Change::Drop(word) => format!("drop {word}"),
-            Change::RenameOption(from, to) if from.starts_with("--set ") => to.clone(),
-            Change::RenameOption(_, to) => format!("did you mean `{to}`?"),
+            Change::Give { option, value, .. } => format!("{option}: {value}"),
+            Change::Drop { word, .. } => format!("drop {word}"),
+            Change::RenameOption { to, .. } => format!("did you mean `{to}`?"),
+            Change::CorrectSetting(_, to) => to.clone(),
             Change::MoveToFront(option) => {
                 format!("put {option} before the command: it is an option of zlaunch")
             }
@@ -265,9 +338,11 @@ impl Change {
             Change::Rename(key, to, value) => {
                 json!({ "rename": key, "to": to, "value": read(value) })
             }
-            Change::Give(option, value) => json!({ "give": option, "value": value }),
-            Change::Drop(word) => json!({ "drop": word }),
-            Change::RenameOption(option, to) => json!({ "rename": option, "to": to }),
+            Change::Give { option, value, .. } => json!({ "give": option, "value": value }),
+            Change::Drop { word, .. } => json!({ "drop": word }),
+            Change::RenameOption { option, to, .. } | Change::CorrectSetting(option, to) => {
+                json!({ "rename": option, "to": to })
+            }
             Change::MoveToFront(option) => json!({ "move": option, "to": "before the command" }),
             Change::SetVariable(name, value) => json!({ "set_env": name, "value": value }),
             Change::UnsetVariable(name) => json!({ "unset_env": name }),
@@ -276,10 +351,10 @@ impl Change {
         }
     }
 
-    /// Can stand beside others before the command. Trainers spell their options with underscores, zlaunch does not.
+    /// Options of zlaunch stand beside each other before the command.
     fn is_option_of_zlaunch(&self) -> bool {
         match self {
-            Change::Give(option, _) => option.starts_with('-') && !option.contains('_'),
+            Change::Give { owner, .. } => *owner == Owner::Zlaunch,
             Change::Set(..) | Change::Unset(_) | Change::Rename(..) => true,
             other => matches!(other, Change::SetVariable(..) | Change::UnsetVariable(_)),
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::fix::{Fix, drop_word, give, meant, rename_option, say};
+use super::fix::{Fix, Owner, drop_given, drop_word, give, meant, rename_option, say};
 use super::place::Place;
 use super::problem::Problem;
 use super::rule::Rule;
@@ -20,7 +20,7 @@ pub(crate) fn no_way_to_hand_over(
     let (program, word) = command.split_once(' ').unwrap_or((command, ""));
     let unknown = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
     let (what, help) = match nearest(word, known.iter().copied()) {
-        Some(near) if near == word => (unknown, drop_word(spec.spelling())),
+        Some(near) if near == word => (unknown, drop_given(spec)),
         Some(near) => {
             let problem = Problem::error(
                 Rule::HandOver,
@@ -43,7 +43,9 @@ pub(crate) fn no_way_to_hand_over(
 }
 
 pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
-    let fix = meant.map_or_else(|| drop_word(word), |meant| rename_option(word, meant));
+    let fix = meant
+        .map_or_else(|| drop_word(word), |meant| rename_option(word, meant))
+        .of(Owner::Trainer);
     Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`"))
         .at(Place::option(word, ""))
         .fix(fix)
@@ -128,12 +130,13 @@ pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) 
         Some(meant) => give(option, meant),
         None => give(option, wanted.example(option)).remark("for example"),
     };
+    let fix = fix.of(Owner::Trainer);
     let what = format!("the trainer refuses `{place}`: it expects {wanted}");
     Problem::error(Rule::Argument, what).at(place).fix(fix)
 }
 
 pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
-    let fix = give(option, wanted.example(option));
+    let fix = give(option, wanted.example(option)).of(Owner::Trainer);
     let fixes = match wanted {
         Wanted::Int | Wanted::Number => {
             fix.see(format!("{option}=VALUE for a value that starts with `-`"))

@@ -17,7 +17,7 @@ use crate::host::{self, Host};
 use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::fix::{Fix, drop_word, run, say};
+use crate::report::fix::{Fix, Owner, drop_word, run, say};
 use crate::report::{Problem, Rule, nearest};
 use crate::request::Launch;
 
@@ -249,8 +249,8 @@ impl<'a> UnderstoodLaunch<'a> {
                 if asked.from.is_flag() && asked.value != existing.spec.launcher =>
             {
                 let program = &existing.name;
-                let fixes =
-                    drop_word(&asked.from).or(drop_word(format_args!("`{program}` and its flags")));
+                let fixes = drop_word(&asked.from)
+                    .or(drop_word(format_args!("`{program}` and its flags")).of(Owner::Launcher));
                 let what = format!("the command already starts with `{program}`");
                 return Err(Problem::error(Rule::Launcher, what)
                     .at(asked)

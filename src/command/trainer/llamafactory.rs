@@ -19,7 +19,7 @@ use crate::command::model::Hub;
 use crate::command::run_file::{self, RunFile};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::fix::rename_option;
+use crate::report::fix::{Owner, rename_option};
 use crate::report::{Problem, Rule};
 
 pub(crate) const TRAINER: Trainer = Trainer {
@@ -177,7 +177,7 @@ fn not_assigned(given: &str, host: &Host) -> Problem {
         }
     });
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
-    let fix = rename_option(given, assigned.collect::<Vec<_>>().join(" "));
+    let fix = rename_option(given, assigned.collect::<Vec<_>>().join(" ")).of(Owner::Trainer);
     let problem = Problem::error(Rule::Argument, what).at(given).fix(fix);
     if host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on) {
         problem.into_warning()

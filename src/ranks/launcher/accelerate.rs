@@ -16,7 +16,7 @@ use crate::command::argv::{Args, option_name};
 use crate::command::job::Job;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
-use crate::report::fix::drop_word;
+use crate::report::fix::{Owner, drop_word};
 use crate::report::{Problem, Rule, reading};
 
 pub(super) type Variables = Vec<(&'static str, OsString)>;
@@ -192,7 +192,7 @@ impl ExistingLauncher {
             Problem::warning(Rule::TwoConfigs, what)
                 .at(spec)
                 .at(&*words)
-                .fix(drop_word(&words)),
+                .fix(drop_word(&words).of(Owner::Launcher)),
         )
     }
 

@@ -16,7 +16,7 @@ use crate::command::argv::Args;
 use crate::host::Host;
 use crate::ranks::topology::hostfile::ResourcePool;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
-use crate::report::fix::{drop_word, give};
+use crate::report::fix::{Owner, drop_word, give};
 use crate::report::{Problem, Rule};
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
@@ -246,7 +246,7 @@ pub(super) fn slots_problems(spec: &LauncherSpec, args: &Args, host: &Host) -> V
         );
         return Problem::error(Rule::Launcher, what)
             .at(&number)
-            .fix(drop_word(&number.from))
+            .fix(drop_word(&number.from).of(Owner::Launcher))
             .into();
     }
     let open = RankFlags::default();

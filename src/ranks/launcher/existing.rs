@@ -16,7 +16,7 @@ use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer;
 use crate::host::Host;
 use crate::ranks::topology::{RankFlags, Topology, alone};
-use crate::report::fix::{drop_word, give, rename_option, run};
+use crate::report::fix::{Owner, drop_word, give, rename_option, run};
 use crate::report::{Place, Problem, Rule, nearest, reading};
 
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
@@ -146,6 +146,7 @@ impl ExistingLauncher {
                 nnodes.value
             );
             let fix = give(format!("--{rank_option}"), "I")
+                .of(Owner::Launcher)
                 .remark(format!("for `{}`, on each machine", self.name));
             // Beside a number in the command, our own would contradict it.
             let fixes = if self.args.is_given(nnodes_option) {
@@ -278,7 +279,7 @@ impl ExistingLauncher {
             problems.push(
                 Problem::error(Rule::Launcher, what)
                     .at(python)
-                    .fix(drop_word(python)),
+                    .fix(drop_word(python).of(Owner::Launcher)),
             );
         }
         let takes_value = self.spec.options.lines().filter(|line| !is_switch(line));
@@ -289,7 +290,7 @@ impl ExistingLauncher {
                     let what = format!("`{option}` has no value (is a variable empty?)");
                     Problem::error(Rule::Launcher, what)
                         .at(&*option)
-                        .fix(give(&option, "VALUE"))
+                        .fix(give(&option, "VALUE").of(Owner::Launcher))
                 }),
         );
         for flag in self.spec.unknown_flags(&self.flags) {
@@ -315,7 +316,9 @@ impl ExistingLauncher {
                 Some(near) => rename_option(&word, word.replacen(given, &format!("--{near}"), 1)),
                 None => drop_word(shell::text(flag)),
             };
-            let problem = Problem::error(Rule::Launcher, what).at(&*word).fix(fix);
+            let problem = Problem::error(Rule::Launcher, what)
+                .at(&*word)
+                .fix(fix.of(Owner::Launcher));
             problems.push(if near.is_some() || source.is_some() {
                 problem
             } else {

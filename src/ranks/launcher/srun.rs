@@ -8,7 +8,7 @@ use crate::command::target::base_name;
 use crate::host::{self, Host};
 use crate::ranks::topology::engines::slurm::{in_step, node_counts, requested_gpus};
 use crate::ranks::topology::{Role, Topology};
-use crate::report::fix::{drop_word, run};
+use crate::report::fix::{Owner, drop_word, run};
 use crate::report::{NOT_FOUND, Place, Problem, Rule};
 
 const PROGRAM: &str = "srun";
@@ -62,7 +62,9 @@ impl<'a> SrunPrefix<'a> {
             Rule::Launcher,
             "`srun` inside a step waits for that step to end",
         );
-        let drop = drop_word("`srun`").remark("zlaunch works out its place itself");
+        let drop = drop_word("`srun`")
+            .of(Owner::Launcher)
+            .remark("zlaunch works out its place itself");
         Err(problem
             .at(Place::bare_variable("SLURM_STEP_ID"))
             .fix(drop.or(run("srun --overlap"))))

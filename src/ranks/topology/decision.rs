@@ -20,7 +20,7 @@ use super::{Role, Topology, hostfile, rendezvous};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::fix::{drop_word, give, run};
+use crate::report::fix::{drop_given, give, run};
 use crate::report::{Place, Problem, Rule, Severity, reading};
 
 impl Topology {
@@ -62,7 +62,7 @@ impl Topology {
                     "the ranks exist already, so no hostfile is needed",
                 );
                 let file = file.clone().map(|path| path.display().to_string());
-                return Err(problem.at(&file).fix(drop_word(file.spelling())).into());
+                return Err(problem.at(&file).fix(drop_given(&file)).into());
             }
         }
         let decided = if ranked && flags.nnodes.is_some() {

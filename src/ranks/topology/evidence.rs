@@ -15,7 +15,7 @@ use super::variables::{
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::fix::{Fix, drop_word, give, run, say};
+use crate::report::fix::{Fix, Owner, drop_word, give, run, say};
 use crate::report::{Place, Problem, Rule, Severity};
 
 pub(super) struct Evidence(Vec<Piece>);
@@ -407,7 +407,14 @@ impl Piece {
                 "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere",
             )
         } else {
-            drop_word(&nnodes.from).remark("to use all of them together")
+            let owner = if nnodes.from.is_flag() {
+                Owner::Zlaunch
+            } else {
+                Owner::Launcher
+            };
+            drop_word(&nnodes.from)
+                .of(owner)
+                .remark("to use all of them together")
         };
         let problem = Problem::warning(Rule::ContradictsScheduler, format!("{piece}, but {self}"));
         Some(piece.locate(self.locate(problem)).fix(fix))

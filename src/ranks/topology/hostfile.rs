@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::variables::check;
 use crate::base::source::Sourced;
-use crate::report::fix::{give_as, meant, say};
+use crate::report::fix::{Owner, give_as, meant, say};
 use crate::report::{Place, Problem, Rule, nearest};
 
 #[derive(Clone, Default)]
@@ -112,7 +112,12 @@ impl ResourcePool {
         let help = match nearest(name, known.iter().copied()) {
             Some(near) => meant(near),
             None if known.len() == 1 && name.starts_with(|c: char| c.is_ascii_digit()) => {
-                give_as(&filter.from, format!("{}:{name}", known[0]))
+                let fix = give_as(&filter.from, format!("{}:{name}", known[0]));
+                if filter.from.is_flag() {
+                    fix
+                } else {
+                    fix.of(Owner::Launcher)
+                }
             }
             None => say(format!("one of {}", known.join(", "))),
         };
