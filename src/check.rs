@@ -1,8 +1,9 @@
 //! The rules of `check`: what DeepSpeed, accelerate or torch would refuse minutes later, silently ignore, or do in another
-//! way than expected. A rule is one entry in the table of its subject. Nothing here changes the plan.
+//! way than expected. A rule is one entry of `tables`; the files here have the code of those that need it. Nothing here changes the plan.
 
 mod batch;
 mod combinations;
+mod conditions;
 mod effects;
 mod files;
 mod findings;
@@ -11,54 +12,36 @@ pub mod machine;
 mod offload;
 pub(crate) mod operators;
 mod optimizer;
-pub(crate) mod precision;
+mod precision;
 mod refusals;
 mod rejections;
 mod subject;
+pub(crate) mod tables;
 mod values;
 pub(crate) mod variables;
 
 use crate::report::{Problem, Rule, RuleSubject, Severity};
 
-pub(crate) use findings::Check;
+use findings::Check;
 pub(crate) use subject::{Derived, Subject, deepspeed_in_words};
-
-/// Rules about the config, by subject. Their order is that of the output.
-const CONFIG: &[&[Check]] = &[
-    keys::RULES,
-    values::RULES,
-    batch::RULES,
-    precision::RULES,
-    offload::RULES,
-    combinations::RULES,
-    optimizer::RULES,
-    effects::RULES,
-    operators::RULES,
-];
-
-/// Rules about this machine. They are only asked if the ranks run here.
-const HERE: &[&[Check]] = &[variables::DEVICES, files::RULES];
+use tables::config_rules::{BATCH, CONFIG};
+use tables::launch_rules::{ARGUMENTS, HERE, VARIABLES};
 
 pub fn rules() -> impl Iterator<Item = &'static Check> {
-    [CONFIG, &[variables::RULES], HERE, &[rejections::RULES]]
-        .into_iter()
-        .flatten()
-        .copied()
-        .flatten()
+    about_config().chain(VARIABLES).chain(HERE).chain(ARGUMENTS)
+}
+
+fn about_config() -> impl Iterator<Item = &'static Check> {
+    CONFIG.iter().copied().flatten()
 }
 
 /// A launch needs it, a plan does not: a plan may be for another machine, and its command may be incomplete.
 pub(crate) fn is_about_the_start(rule: Rule) -> bool {
-    rule == Rule::ArgumentMissing
-        || HERE
-            .iter()
-            .copied()
-            .flatten()
-            .any(|check| check.rule == rule)
+    rule == Rule::ArgumentMissing || HERE.iter().any(|check| check.rule == rule)
 }
 
 pub(crate) fn is_about_batch(rule: Rule) -> bool {
-    batch::RULES.iter().any(|check| check.rule == rule)
+    BATCH.iter().any(|check| check.rule == rule)
 }
 
 /// The names that `--allow` takes.
@@ -70,26 +53,15 @@ pub(crate) fn allowable() -> Vec<Rule> {
 
 /// Checks a config without a command.
 pub(crate) fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
-    run(CONFIG.iter().copied().flatten(), subject, allow, true)
+    run(about_config(), subject, allow, true)
 }
 
 /// Without a config, only the rules about the launch are asked. Notes cost time, so they are only made if they are printed.
 pub(crate) fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
-    let about_config: &[&[Check]] = if subject.config.is_null() {
-        &[]
-    } else {
-        CONFIG
-    };
+    let config = about_config().filter(|_| !subject.config.is_null());
     let here = if subject.runs_here() { HERE } else { &[] };
-    let rules = [
-        about_config,
-        &[variables::RULES],
-        here,
-        &[rejections::RULES],
-    ]
-    .into_iter()
-    .flatten();
-    run(rules.copied().flatten(), subject, allow, notes)
+    let rules = config.chain(VARIABLES).chain(here).chain(ARGUMENTS);
+    run(rules, subject, allow, notes)
 }
 
 fn run(

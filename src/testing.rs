@@ -35,7 +35,9 @@ pub mod arguments {
 }
 
 pub mod check {
-    pub use crate::check::precision::{WITHOUT_BF16, WITHOUT_FP16};
+    pub use crate::check::tables::names::{TYPED_VARIABLES, WITHOUT_BF16, WITHOUT_FP16};
+    pub use crate::check::tables::refusals::REFUSALS;
+    pub use crate::check::tables::types::{Condition, Example, ExampleLaunch, Refusal};
     pub use crate::check::{machine, rules};
 }
 

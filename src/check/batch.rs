@@ -2,247 +2,173 @@
 
 use serde_json::Value;
 
-use super::findings::Check;
+use super::findings::Findings;
 use super::subject::Subject;
 use crate::base::python_value::number;
 use crate::config::schema::{self, SEQUENCE_JUDGED};
+use crate::report::Severity;
 use crate::report::fix::{set, unset};
-use crate::report::{Rule, Severity, When};
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";
 const STEPS: &str = "gradient_accumulation_steps";
 pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
 const SEQUENCE: &str = "sequence_parallel_size";
+/// What a script has that splits the model over ranks.
+const SPLITS: [&str; 3] = ["mpu", "PipelineModule", "mesh_device"];
 
-pub(super) const RULES: &[Check] = &[
-    Check::code(
-        Rule::BatchSize,
-        Severity::Error,
-        When::Parse,
-        |subject, found| {
-            for key in SIZES {
-                let Some(value) = subject
-                    .get(key)
-                    .filter(|value| !value.is_null() && *value != "auto")
-                else {
-                    continue;
-                };
-                if number(value).is_none_or(|size| size <= 0.0) && !is_elastic(subject) {
-                    let what =
-                        format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
-                    let meant = value
-                        .as_str()
-                        .and_then(|text| text.trim().parse::<u32>().ok())
-                        .filter(|size| *size > 0);
-                    let follows = key != MICRO && subject.get(MICRO).is_some();
-                    let other = if follows { unset(key) } else { set(key, 1) };
-                    found.key(
-                        &[key],
-                        what,
-                        meant.map_or(other, |number| set(key, number).safe()),
-                    );
-                }
-            }
-            if let Some(size) = sequence(subject)
-                .filter(|size| *size != "auto" && !subject.is_before(SEQUENCE_JUDGED))
-                && number(size).is_none_or(|size| size == 0.0)
-            {
-                let what = format!("`{SEQUENCE}` is {size}, but DeepSpeed divides the ranks by it");
-                found.key(&[SEQUENCE], what, set(SEQUENCE, 1));
-            }
-            if triangle(subject).is_some_and(|sizes| sizes.judge(1.0) == Err(Wrong::Missing)) {
-                let what = format!("the config sets neither `{GLOBAL}` nor `{MICRO}`");
-                found.key(
-                    &[GLOBAL, MICRO],
-                    what,
-                    set(MICRO, if subject.is_hf() { "auto" } else { "1" }),
-                );
-            }
-        },
-    ),
-    Check::code(
-        Rule::BatchProduct,
-        Severity::Error,
-        When::Parse,
-        |subject, found| {
-            if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number)
-            {
-                let what = format!(
-                    "`{GLOBAL}` must be the ranks × the values in the trainer's own config"
-                );
-                found
-                    .key(&[GLOBAL], what, unset(GLOBAL).remark("it is inferred"))
-                    .severity = Severity::Warning;
-            }
-            let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else {
-                return;
+pub(super) fn sizes(subject: &Subject, found: &mut Findings) {
+    for key in SIZES {
+        let Some(value) = subject
+            .get(key)
+            .filter(|value| !value.is_null() && *value != "auto")
+        else {
+            continue;
+        };
+        if number(value).is_none_or(|size| size <= 0.0) && !is_elastic(subject) {
+            let what = format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
+            let meant = value
+                .as_str()
+                .and_then(|text| text.trim().parse::<u32>().ok())
+                .filter(|size| *size > 0);
+            let fix = match meant {
+                Some(number) => set(key, number).safe(),
+                None if key != MICRO && subject.get(MICRO).is_some() => unset(key),
+                None => set(key, 1),
             };
-            let Err(Wrong::Product {
-                global,
-                micro,
-                steps,
-            }) = sizes.judge(ranks)
-            else {
-                return;
-            };
-            let inferred = |key: &str| {
-                if subject.get(key).is_none_or(Value::is_null) {
-                    ", inferred"
-                } else {
-                    ""
-                }
-            };
-            let what = format!(
-                "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) is {}",
-                inferred(MICRO),
-                inferred(STEPS),
-                micro * steps * ranks
-            );
-            let help = if subject.is_hf() {
-                set(GLOBAL, "auto")
-            } else {
-                unset(GLOBAL).remark("it is inferred")
-            };
-            let keys: Vec<&str> = SIZES
-                .into_iter()
-                .filter(|key| subject.get(key).is_some())
-                .collect();
-            // A script that splits the model has fewer data-parallel ranks than ranks.
-            let fewer = global / (micro * steps);
-            let signs = ["mpu", "PipelineModule", "mesh_device"];
-            let may_split =
-                subject.is_plain() && fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
-            let problem = found.key(&keys, what, help);
-            if may_split
-                && subject
-                    .script()
-                    .is_none_or(|text| signs.iter().any(|sign| text.contains(sign)))
-            {
-                problem.what += &format!(
-                    ", unless the script splits the model over {} ranks",
-                    ranks / fewer
-                );
-                problem.severity = Severity::Warning;
-            }
-        },
-    ),
-    Check::code(
-        Rule::BatchSequence,
-        Severity::Warning,
-        When::Silent,
-        |subject, found| {
-            if subject.get(SEQUENCE).is_some()
-                && let Some(ranks) = ranks(subject).filter(|ranks| ranks.fract() != 0.0)
-            {
-                let what = format!(
-                    "`{SEQUENCE}` does not divide the ranks: DeepSpeed continues with {ranks} of them"
-                );
-                found.key(
-                    &[SEQUENCE],
-                    what,
-                    format!("set {SEQUENCE} to a divisor of the ranks"),
-                );
-            }
-        },
-    ),
-    Check::code(
-        Rule::BatchTensor,
-        Severity::Note,
-        When::Silent,
-        |subject, found| {
-            let key = "tensor_parallel.autotp_size";
-            if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
-                let what = format!(
-                    "`{GLOBAL}` counts every rank, although groups of {size} read the same samples"
-                );
-                found.key(
-                    &[key],
-                    what,
-                    format!("a step has {GLOBAL} ÷ {size} samples"),
-                );
-            }
-        },
-    ),
-    // Fabric does not touch it.
-    Check::row(
-        Rule::LightningAccumulation,
-        Severity::Error,
-        When::Start,
-        |subject| {
-            let is_lightning = subject.job.trainer.sets_what_is_absent();
-            is_lightning && subject.get(STEPS).is_some() && !subject.script_says("Fabric(")
-        },
-    ),
-];
+            found.key(&[key], what, fix);
+        }
+    }
+    if given_sizes(subject).is_some_and(|given| given.global.is_none() && given.micro.is_none()) {
+        let what = format!("the config sets neither `{GLOBAL}` nor `{MICRO}`");
+        let size = if subject.is_hf() { "auto" } else { "1" };
+        found.key(&[GLOBAL, MICRO], what, set(MICRO, size));
+    }
+}
 
-/// The three values as DeepSpeed reads them. null counts as missing.
-struct Triangle {
+pub(super) fn product(subject: &Subject, found: &mut Findings) {
+    if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
+        let what = format!("`{GLOBAL}` must be the ranks × the values in the trainer's own config");
+        found
+            .key(&[GLOBAL], what, unset(GLOBAL).remark("it is inferred"))
+            .severity = Severity::Warning;
+    }
+    let (Some(given), Some(ranks)) = (given_sizes(subject), ranks(subject)) else {
+        return;
+    };
+    let Some(Sizes {
+        global,
+        micro,
+        steps,
+    }) = given.inferred(ranks)
+    else {
+        return;
+    };
+    let product = micro * steps * ranks;
+    #[expect(clippy::float_cmp, reason = "Python compares exactly too")]
+    if global == product {
+        return;
+    }
+    let inferred = |key: &str| {
+        if subject.get(key).is_none_or(Value::is_null) {
+            ", inferred"
+        } else {
+            ""
+        }
+    };
+    let what = format!(
+        "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) is {product}",
+        inferred(MICRO),
+        inferred(STEPS),
+    );
+    let help = if subject.is_hf() {
+        set(GLOBAL, "auto")
+    } else {
+        unset(GLOBAL).remark("it is inferred")
+    };
+    let keys = SIZES
+        .into_iter()
+        .filter(|key| subject.get(key).is_some())
+        .collect::<Vec<_>>();
+    let problem = found.key(&keys, what, help);
+    // A script that splits the model has fewer data-parallel ranks than ranks.
+    let fewer = global / (micro * steps);
+    let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
+    let may_split = subject
+        .script()
+        .is_none_or(|text| SPLITS.iter().any(|sign| text.contains(sign)));
+    if subject.is_plain() && divides && may_split {
+        problem.what += &format!(
+            ", unless the script splits the model over {} ranks",
+            ranks / fewer
+        );
+        problem.severity = Severity::Warning;
+    }
+}
+
+pub(super) fn sequence(subject: &Subject, found: &mut Findings) {
+    if subject.get(SEQUENCE).is_some()
+        && let Some(ranks) = ranks(subject).filter(|ranks| ranks.fract() != 0.0)
+    {
+        let what = format!(
+            "`{SEQUENCE}` does not divide the ranks: DeepSpeed continues with {ranks} of them"
+        );
+        let help = format!("set {SEQUENCE} to a divisor of the ranks");
+        found.key(&[SEQUENCE], what, help);
+    }
+}
+
+/// The values of the config. null counts as missing.
+struct GivenSizes {
     global: Option<f64>,
     micro: Option<f64>,
     steps: Option<f64>,
 }
 
-#[derive(Debug, PartialEq)]
-enum Wrong {
-    Missing,
-    NotPositive,
-    Product { global: f64, micro: f64, steps: f64 },
+struct Sizes {
+    global: f64,
+    micro: f64,
+    steps: f64,
 }
 
-impl Triangle {
-    /// Infers what is missing, then compares. `ranks` is a float: DeepSpeed divides it by the sequence-parallel size.
-    fn judge(&self, ranks: f64) -> Result<(), Wrong> {
-        let over = |one: f64, two: f64| {
-            if two == 0.0 {
-                Err(Wrong::NotPositive)
-            } else {
-                Ok((one / two).floor())
-            }
-        };
-        let (global, micro, steps) = match (self.global, self.micro, self.steps) {
-            (Some(global), Some(micro), Some(steps)) => (global, micro, steps),
-            (Some(global), Some(micro), None) => {
-                (global, micro, over(over(global, micro)?, ranks)?)
-            }
-            (Some(global), None, Some(steps)) => {
-                (global, over(over(global, ranks)?, steps)?, steps)
-            }
-            (None, Some(micro), Some(steps)) => (micro * steps * ranks, micro, steps),
-            (Some(global), None, None) => (global, over(global, ranks)?, 1.0),
-            (None, Some(micro), None) => (micro * ranks, micro, 1.0),
-            (None, None, _) => return Err(Wrong::Missing),
-        };
-        if [global, micro, steps].iter().any(|size| *size <= 0.0) {
-            let given = [self.global, self.micro, self.steps]
-                .into_iter()
-                .flatten()
-                .all(|size| size > 0.0);
-            return Err(if given {
-                Wrong::Product {
+impl GivenSizes {
+    /// Infers what is missing. `None` if that is too much, or if a given size is not above 0. `ranks` is a float: DeepSpeed
+    /// divides it by the sequence-parallel size.
+    fn inferred(&self, ranks: f64) -> Option<Sizes> {
+        let over = |one: f64, two: f64| (one / two).floor();
+        let mut given = [self.global, self.micro, self.steps].into_iter().flatten();
+        if given.any(|size| size <= 0.0) {
+            return None;
+        }
+        Some(match (self.global, self.micro) {
+            (Some(global), Some(micro)) => Sizes {
+                global,
+                micro,
+                steps: self.steps.unwrap_or(over(over(global, micro), ranks)),
+            },
+            (Some(global), None) => {
+                let steps = self.steps.unwrap_or(1.0);
+                Sizes {
                     global,
+                    micro: over(over(global, ranks), steps),
+                    steps,
+                }
+            }
+            (None, Some(micro)) => {
+                let steps = self.steps.unwrap_or(1.0);
+                Sizes {
+                    global: micro * steps * ranks,
                     micro,
                     steps,
                 }
-            } else {
-                Wrong::NotPositive
-            });
-        }
-        #[expect(clippy::float_cmp, reason = "Python compares exactly too")]
-        if global == micro * steps * ranks {
-            Ok(())
-        } else {
-            Err(Wrong::Product {
-                global,
-                micro,
-                steps,
-            })
-        }
+            }
+            (None, None) => return None,
+        })
     }
 }
 
 /// `None` if one of them is still "auto" or not a number, or if the trainer sets them.
-fn triangle(subject: &Subject) -> Option<Triangle> {
+fn given_sizes(subject: &Subject) -> Option<GivenSizes> {
     let trainer = subject.job.trainer;
     if trainer.sets(MICRO)
         || trainer.sets_what_is_absent()
@@ -256,20 +182,22 @@ fn triangle(subject: &Subject) -> Option<Triangle> {
         Some(value) => number(value).map(Some),
     };
     // accelerate fills in 1 where it is missing.
-    let missing = trainer.uses_accelerate() && subject.get(STEPS).is_none();
-    let steps = if missing { Some(1.0) } else { size(STEPS)? };
-    Some(Triangle {
+    let is_filled = trainer.uses_accelerate() && subject.get(STEPS).is_none();
+    Some(GivenSizes {
         global: size(GLOBAL)?,
         micro: size(MICRO)?,
-        steps,
+        steps: if is_filled { Some(1.0) } else { size(STEPS)? },
     })
 }
 
-/// Data-parallel ranks, as DeepSpeed counts them without a model-parallel unit.
+/// Data-parallel ranks, as DeepSpeed counts them without a model-parallel unit. Old versions count all.
 fn ranks(subject: &Subject) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 ranks")]
     let world = subject.world()? as f64;
-    let Some(size) = sequence(subject) else {
+    if subject.is_before(schema::SEQUENCE_DIVIDES) {
+        return Some(world);
+    }
+    let Some(size) = subject.get(SEQUENCE) else {
         return Some(world);
     };
     match number(size) {
@@ -278,17 +206,8 @@ fn ranks(subject: &Subject) -> Option<f64> {
     }
 }
 
-/// Older versions do not divide the ranks by it.
-fn sequence<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
-    if subject.is_before(schema::SEQUENCE_DIVIDES) {
-        None
-    } else {
-        subject.get(SEQUENCE)
-    }
-}
-
 /// Elastic training computes the batch itself.
-pub(super) fn is_elastic(subject: &Subject) -> bool {
+fn is_elastic(subject: &Subject) -> bool {
     subject
         .get("elasticity.enabled")
         .is_some_and(schema::is_true)

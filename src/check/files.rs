@@ -4,195 +4,138 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::findings::{Check, Findings};
+use super::findings::Findings;
 use super::subject::Subject;
+use super::tables::names::{DATA, DOWNLOADED, WEIGHTS};
 use crate::command::front_end::Datasets;
-use crate::command::input_paths::{self, MissingInput, is_missing};
+use crate::command::input_paths::{self, is_missing};
 use crate::command::model::Hub;
 use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
 use crate::report::fix::{Owner, give, give_as, rename_option, run, say, unset_variable};
-use crate::report::{Place, Rule, Severity, When, nearest, reading};
+use crate::report::{Place, Severity, nearest, reading};
 
-pub(super) const RULES: &[Check] = &[
-    Check::code(
-        Rule::ScriptMissing,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let (Target::Script { path, .. }, false) = (&subject.job.target, subject.job.rewritten)
-            else {
-                return;
-            };
-            let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
-            if is_missing(&path) {
-                // If the ranks exist already, Python reports it at once.
-                let severity =
-                    Severity::error_if(!subject.topology.is_some_and(Topology::ranks_exist));
-                found
-                    .at(
-                        [Place::from(&path)],
-                        format!("`{word}` does not exist"),
-                        reading::path_advice(&path),
-                    )
-                    .severity = severity;
-            } else if path.is_dir()
-                && !["py", "pyc"]
-                    .iter()
-                    .any(|it| path.join("__main__").with_extension(it).is_file())
-            {
-                let what =
-                    format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
-                found.at(
-                    [Place::from(&path)],
-                    what,
-                    format!("name a script in it: {word}/train.py"),
-                );
-            }
-        },
-    ),
-    Check::code(
-        Rule::ModuleMissing,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let (Target::Module { name, .. }, Some(python)) =
-                (&subject.job.target, &subject.job.python)
-            else {
-                return;
-            };
-            let (Some(name), false) = (name.to_str(), subject.job.rewritten) else {
-                return;
-            };
-            if python.seek(name, subject.host) != Presence::Missing {
-                let path = name.replace('.', "/");
-                let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
-                let is_script = subject.job.source.is_some() || has(".py") || has("/__main__.py");
-                let main = format!("{name}.__main__");
-                if !is_script
-                    && (has("/__init__.py")
-                        || python.seek(&main, subject.host) == Presence::Missing)
-                {
-                    let what = format!(
-                        "`{name}` is a package without `__main__.py`, which `python -m` cannot run"
-                    );
-                    let fix =
-                        rename_option(format_args!("python -m {name}"), name).of(Owner::Trainer);
-                    let fix = if trainer::is_console(name.as_ref()) {
-                        fix
-                    } else {
-                        say("name the module in it that trains")
-                    };
-                    found.at([Place::option("-m", name)], what, fix);
-                }
-                return;
-            }
-            let what = format!("{} has no module `{name}`", python.program.display());
-            let fix = match name.strip_suffix(".py") {
-                Some(module) => give("-m", module).of(Owner::Trainer).remark("without .py"),
-                None => say(
-                    "check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages",
-                ),
-            };
-            found.at([Place::option("-m", name)], what, fix);
-        },
-    ),
-    Check::code(
-        Rule::PathMissing,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            for missing in input_paths::missing(
-                subject.job.trainer.arguments.inputs,
-                &subject.job.args,
-                subject.host,
-            ) {
-                let MissingInput {
-                    option,
-                    value,
-                    path,
-                    certain,
-                    expanded,
-                } = missing;
-                let in_file = subject.job.place_in_run_file(&value, subject.host);
-                let place = in_file.unwrap_or_else(|| Place::option(&option, &value));
-                let (what, fix) = match expanded {
-                    Some(expanded) => (
-                        format!("the `~` in `{value}` is not expanded"),
-                        give(option, expanded.display()).of(Owner::Trainer),
-                    ),
-                    None => (
-                        format!("`{value}` does not exist"),
-                        reading::path_advice(&path),
-                    ),
-                };
-                let doubt = if certain {
-                    ""
-                } else {
-                    ": the run fails if the script reads it"
-                };
-                found.at([place], what + doubt, fix).severity = Severity::error_if(certain);
-            }
-        },
-    ),
-    Check::code(
-        Rule::ModelUnreadable,
-        Severity::Error,
-        When::Start,
-        model_unreadable,
-    ),
-    Check::code(
-        Rule::WeightsMissing,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let loads = subject.job.trainer.model.needs_weights
-                && subject.job.args.list("train_from_scratch").is_none();
-            let (Some(folder), true) = (subject.model_folder(), loads) else {
-                return;
-            };
-            let has = |name: &str| folder.join(name).is_file();
-            // A folder with config.json alone may be made for planning.
-            let is_model = (has("tokenizer.json") || has("tokenizer_config.json"))
-                && has("config.json")
-                && !has(ADAPTER);
-            if !is_model || has("model.safetensors") || has("model.safetensors.index.json") {
-                return;
-            }
-            let Ok(files) = std::fs::read_dir(&folder) else {
-                return;
-            };
-            if !files
-                .flatten()
-                .take(10_000)
-                .any(|file| is_called(&file.path(), WEIGHTS))
-            {
-                let what = format!("`{}` has a tokenizer but no weights", folder.display());
-                found.at(
-                    [Place::from(&folder)],
-                    what,
-                    "download the model again, including its *.safetensors",
-                );
-            }
-        },
-    ),
-    Check::code(
-        Rule::DatasetUnreadable,
-        Severity::Error,
-        When::Start,
-        |subject, found| match subject.job.trainer.arguments.datasets {
-            Datasets::Unknown => {}
-            Datasets::Listed => listed_datasets(subject, found),
-            Datasets::Folders => dataset_folder(subject, found),
-            Datasets::Files => dataset_files(subject, found),
-        },
-    ),
-];
+/// A folder with this file is an adapter; the model is elsewhere.
+const ADAPTER: &str = "adapter_config.json";
+const INFO: &str = "dataset_info.json";
+const NAME_FOLDER: &str = "name the folder that has the model's config.json";
 
-fn model_unreadable(subject: &Subject, found: &mut Findings) {
-    const NAME_FOLDER: &str = "name the folder that has the model's config.json";
+pub(super) fn missing_script(subject: &Subject, found: &mut Findings) {
+    let (Target::Script { path, .. }, false) = (&subject.job.target, subject.job.rewritten) else {
+        return;
+    };
+    let word = path.to_string_lossy();
+    let path = subject.host.cwd.join(path);
+    let can_run = |name: &str| path.join(name).is_file();
+    if is_missing(&path) {
+        let what = format!("`{word}` does not exist");
+        let problem = found.at([Place::from(&path)], what, reading::path_advice(&path));
+        // If the ranks exist already, Python reports it at once.
+        let ranks_exist = subject.topology.is_some_and(Topology::ranks_exist);
+        problem.severity = Severity::error_if(!ranks_exist);
+    } else if path.is_dir() && !can_run("__main__.py") && !can_run("__main__.pyc") {
+        let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
+        let help = format!("name a script in it: {word}/train.py");
+        found.at([Place::from(&path)], what, help);
+    }
+}
+
+pub(super) fn missing_module(subject: &Subject, found: &mut Findings) {
+    let job = subject.job;
+    let (Target::Module { name, .. }, Some(python), false) =
+        (&job.target, &job.python, job.rewritten)
+    else {
+        return;
+    };
+    let Some(name) = name.to_str() else { return };
+    let is_missing = |name: &str| python.seek(name, subject.host) == Presence::Missing;
+    let place = Place::option("-m", name);
+    if is_missing(name) {
+        let what = format!("{} has no module `{name}`", python.program.display());
+        let fix = match name.strip_suffix(".py") {
+            Some(module) => give("-m", module).of(Owner::Trainer).remark("without .py"),
+            None => say(
+                "check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages",
+            ),
+        };
+        found.at([place], what, fix);
+        return;
+    }
+    let path = name.replace('.', "/");
+    let has = |file: &str| python.file(&format!("{path}{file}")).is_some();
+    let is_script = job.source.is_some() || has(".py") || has("/__main__.py");
+    if !is_script && (has("/__init__.py") || is_missing(&format!("{name}.__main__"))) {
+        let what =
+            format!("`{name}` is a package without `__main__.py`, which `python -m` cannot run");
+        let fix = if trainer::is_console(name.as_ref()) {
+            rename_option(format_args!("python -m {name}"), name).of(Owner::Trainer)
+        } else {
+            say("name the module in it that trains")
+        };
+        found.at([place], what, fix);
+    }
+}
+
+pub(super) fn missing_paths(subject: &Subject, found: &mut Findings) {
+    let inputs = subject.job.trainer.arguments.inputs;
+    for missing in input_paths::missing(inputs, &subject.job.args, subject.host) {
+        let value = &missing.value;
+        let in_file = subject.job.place_in_run_file(value, subject.host);
+        let place = in_file.unwrap_or_else(|| Place::option(&missing.option, value));
+        let (what, fix) = match missing.expanded {
+            Some(expanded) => (
+                format!("the `~` in `{value}` is not expanded"),
+                give(missing.option, expanded.display()).of(Owner::Trainer),
+            ),
+            None => (
+                format!("`{value}` does not exist"),
+                reading::path_advice(&missing.path),
+            ),
+        };
+        let doubt = if missing.certain {
+            ""
+        } else {
+            ": the run fails if the script reads it"
+        };
+        found.at([place], what + doubt, fix).severity = Severity::error_if(missing.certain);
+    }
+}
+
+pub(super) fn missing_weights(subject: &Subject, found: &mut Findings) {
+    let loads = subject.job.trainer.model.needs_weights
+        && subject.job.args.list("train_from_scratch").is_none();
+    let (Some(folder), true) = (subject.model_folder(), loads) else {
+        return;
+    };
+    let has = |name: &str| folder.join(name).is_file();
+    // A folder with config.json alone may be made for planning.
+    let has_tokenizer = has("tokenizer.json") || has("tokenizer_config.json");
+    if !has_tokenizer || !has("config.json") || has(ADAPTER) || has("model.safetensors") {
+        return;
+    }
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        return;
+    };
+    let mut files = files.flatten().take(10_000).map(|file| file.path());
+    if !files.any(|file| is_called(&file, WEIGHTS)) {
+        let what = format!("`{}` has a tokenizer but no weights", folder.display());
+        let help = "download the model again, including its *.safetensors";
+        found.at([Place::from(&folder)], what, help);
+    }
+}
+
+pub(super) fn unreadable_datasets(subject: &Subject, found: &mut Findings) {
+    match subject.job.trainer.arguments.datasets {
+        Datasets::Unknown => {}
+        Datasets::Listed => listed_datasets(subject, found),
+        Datasets::Folders => dataset_folder(subject, found),
+        Datasets::Files => dataset_files(subject, found),
+    }
+}
+
+pub(super) fn unreadable_model(subject: &Subject, found: &mut Findings) {
     let Some(model) = subject.job.args.text(subject.job.trainer.model.argument) else {
         return;
     };
@@ -275,30 +218,6 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     is_needed.then_some(variable)
 }
 
-/// A folder with this file is an adapter; the model is elsewhere.
-const ADAPTER: &str = "adapter_config.json";
-const WEIGHTS: &[&str] = &[
-    "safetensors",
-    "bin",
-    "pt",
-    "pth",
-    "gguf",
-    "h5",
-    "msgpack",
-    "index",
-];
-
-const INFO: &str = "dataset_info.json";
-/// Entries with one of these keys are downloaded.
-const ELSEWHERE: &[&str] = &[
-    "hf_hub_url",
-    "ms_hub_url",
-    "om_hub_url",
-    "script_url",
-    "cloud_file_name",
-];
-const ENDINGS: &[&str] = &["jsonl", "json", "csv", "parquet", "txt", "arrow"];
-
 fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
     subject.job.args.list(name)?.1.first()?.to_str()
 }
@@ -362,7 +281,7 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
             continue;
         };
         if let Some(data) = entry["file_name"].as_str().map(|local| folder.join(local))
-            && !ELSEWHERE.iter().any(|key| entry.get(key).is_some())
+            && !DOWNLOADED.iter().any(|key| entry.get(key).is_some())
             && is_missing(&data)
         {
             let what = format!(
@@ -424,7 +343,7 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
     for value in values.iter().filter_map(|value| value.to_str()) {
         let name = value.split('#').next().unwrap_or(value);
         // Names on the hub have no such ending. Before 3.0, commas separated datasets.
-        if !is_called(Path::new(name), ENDINGS) || name.contains("::") || name.contains(',') {
+        if !is_called(Path::new(name), DATA) || name.contains("::") || name.contains(',') {
             continue;
         }
         let path = subject.host.absolute(Path::new(name));
@@ -444,7 +363,7 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
 }
 
 fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
-    if !name.contains('/') && is_called(path, ENDINGS) && is_missing(path) {
+    if !name.contains('/') && is_called(path, DATA) && is_missing(path) {
         let what =
             format!("there is no file `{name}` here, so the trainer looks for it on the hub");
         found.at([place], what, reading::path_advice(path)).severity = Severity::Warning;

@@ -1,63 +1,28 @@
-//! A rule of `check`, and the list that it adds problems to.
+//! A rule of `check`, and the list that its rows and its code add problems to.
 
-use super::refusals::Block;
 use super::subject::Subject;
-use crate::base::{json, rows, shell};
-use crate::report::fix::{Change, Fixes, Owner};
+use super::tables::names::OF_RECORDED_VERSIONS;
+use super::tables::types::{At, Remedy, Row};
+use crate::base::{json, shell};
+use crate::report::fix::{
+    Change, Fix, Fixes, Owner, drop_word, give, run, say, set, set_variable, unset, unset_variable,
+};
 use crate::report::{MOST, Place, Problem, Rule, Severity, When};
 
-/// A rule is code, or a condition. Its texts are a block of `rules.txt`.
+/// One rule. Its problems come from rows, from code, or from both.
 pub struct Check {
     pub rule: Rule,
+    /// The sentence for the table of rules and for `explain`.
+    pub about: &'static str,
     pub severity: Severity,
-    pub when: When,
-    code: fn(&Subject, &mut Findings),
-    holds: fn(&Subject) -> bool,
+    /// When the trainer would come upon the problem.
+    pub noticed: When,
+    /// Each row whose conditions hold is a problem.
+    pub rows: &'static [Row],
+    pub(super) code: Option<fn(&Subject, &mut Findings)>,
 }
 
 impl Check {
-    pub(super) const fn row(
-        rule: Rule,
-        severity: Severity,
-        when: When,
-        holds: fn(&Subject) -> bool,
-    ) -> Self {
-        Check {
-            rule,
-            severity,
-            when,
-            code: |_, _| {},
-            holds,
-        }
-    }
-
-    pub(super) const fn code(
-        rule: Rule,
-        severity: Severity,
-        when: When,
-        code: fn(&Subject, &mut Findings),
-    ) -> Self {
-        Check {
-            rule,
-            severity,
-            when,
-            code,
-            holds: |_| false,
-        }
-    }
-
-    /// The sentence for the table of rules.
-    pub fn about(&self) -> &'static str {
-        self.block().text("about")
-    }
-
-    fn block(&self) -> Block {
-        let mut blocks = rows::blocks(include_str!("rules.txt")).map(Block::of);
-        blocks
-            .find(|block| block.name == self.rule.name())
-            .unwrap_or_default()
-    }
-
     pub(super) fn run(&self, subject: &Subject, list: &mut Vec<Problem>) {
         let before = list.len();
         let mut found = Findings {
@@ -66,36 +31,29 @@ impl Check {
             of_others: before,
             list,
         };
-        (self.code)(subject, &mut found);
-        if (self.holds)(subject) {
-            let block = self.block();
-            let keys: Vec<&str> = block.text("keys").split(' ').collect();
-            let (device, value) = (subject.zero().optimizer.to_string(), subject.shown(keys[0]));
-            let what = block.text("says").replace("{key}", keys[0]);
-            found.key(
-                &keys,
-                what.replace("{value}", &value).replace("{device}", &device),
-                block.joined_fixes(),
-            );
+        for row in self.rows {
+            if row
+                .when
+                .iter()
+                .all(|condition| condition.holds(subject, None))
+            {
+                found.row(row);
+            }
         }
-        let of_release = [
-            Rule::OptimizerType,
-            Rule::OptimizerParameter,
-            Rule::SchedulerType,
-            Rule::SchedulerParameter,
-        ];
-        for problem in list[before..]
-            .iter_mut()
-            .filter(|problem| of_release.contains(&problem.rule))
-        {
-            problem.severity = problem.severity.max(subject.severity_of_keys());
+        if let Some(code) = self.code {
+            code(subject, &mut found);
+        }
+        if OF_RECORDED_VERSIONS.contains(&self.rule) {
+            for problem in &mut list[before..] {
+                problem.severity = problem.severity.max(subject.severity_of_keys());
+            }
         }
     }
 }
 
-pub(super) struct Findings<'a> {
-    pub(super) check: &'a Check,
-    pub(super) subject: &'a Subject<'a>,
+pub(crate) struct Findings<'a> {
+    check: &'a Check,
+    subject: &'a Subject<'a>,
     list: &'a mut Vec<Problem>,
     /// The number of problems that other rules found before.
     of_others: usize,
@@ -117,6 +75,38 @@ impl Findings<'_> {
         last.map(|last| last.more += 1).is_some()
     }
 
+    fn row(&mut self, row: &Row) {
+        let subject = self.subject;
+        let device = subject.zero().optimizer.to_string();
+        let key = match &row.at[0] {
+            At::Key(name) | At::Variable(name) => (*name).to_string(),
+            argument => argument.place(subject).to_string(),
+        };
+        let value = match row.at[0] {
+            At::Key(key) => subject.shown(key),
+            At::Argument(name) => subject.argument(name).unwrap_or_default().to_string(),
+            At::Option(_) | At::Variable(_) => String::new(),
+        };
+        let filled = |text: &str| {
+            text.replace("{device}", &device)
+                .replace("{key}", &key)
+                .replace("{value}", &value)
+        };
+        let fixes = row.fixes.iter().map(|remedy| match remedy {
+            Remedy::Say(text) => say(filled(text)),
+            other => other.fix(subject),
+        });
+        let fixes = Fixes(fixes.collect());
+        let keys: Option<Vec<&str>> = row.at.iter().map(At::key).collect();
+        match keys {
+            Some(keys) => self.key(&keys, filled(row.says), fixes),
+            None => {
+                let places: Vec<Place> = row.at.iter().map(|at| at.place(subject)).collect();
+                self.at(places, filled(row.says), fixes)
+            }
+        };
+    }
+
     /// A problem with keys of the config. Where an option put a key there, the fix is to change the option.
     pub(super) fn key(
         &mut self,
@@ -128,14 +118,10 @@ impl Findings<'_> {
         let Fixes(mut fixes) = fixes.into();
         for (key, place) in keys.iter().zip(&places) {
             if place.is_setting() {
+                // What `--set` asks for is corrected, not removed.
                 let unset = [Change::Unset((*key).to_string())];
-                fixes.truncate(
-                    1 + fixes
-                        .iter()
-                        .skip(1)
-                        .take_while(|fix| fix.changes[..] != unset)
-                        .count(),
-                );
+                let removal = fixes.iter().skip(1).position(|fix| fix.changes == unset);
+                fixes.truncate(removal.map_or(fixes.len(), |at| at + 1));
             }
             for fix in &mut fixes {
                 let changes = std::mem::take(&mut fix.changes).into_iter();
@@ -163,10 +149,10 @@ impl Findings<'_> {
         let Check {
             rule,
             severity,
-            when,
+            noticed,
             ..
         } = *self.check;
-        let problem = Problem::found(rule, severity, when, what.into());
+        let problem = Problem::found(rule, severity, noticed, what.into());
         self.list.push(Problem {
             places: places.into(),
             fixes: fixes.into(),
@@ -178,40 +164,17 @@ impl Findings<'_> {
 
     /// `--unset` is applied before `--set`, and an argument of the trainer decides what an "auto" becomes.
     fn change_the_option(&self, change: Change, key: &str, place: &Place) -> Vec<Change> {
+        let is_setting = place.is_setting();
         match (change, place) {
-            (Change::Unset(unset), _) if key.starts_with(&*unset) => {
-                let inside = self
-                    .subject
-                    .get(&unset)
-                    .map(|it| json::leaves(it, |_| true))
-                    .unwrap_or_default();
-                let places = inside.iter().map(|leaf| {
-                    (self.subject.place)(format!("{unset}.{leaf}").trim_end_matches('.'))
-                });
-                let (options, others): (Vec<Place>, Vec<Place>) =
-                    places.partition(Place::is_setting);
-                let unset =
-                    (!others.is_empty() || options.is_empty()).then_some(Change::Unset(unset));
-                unset
-                    .into_iter()
-                    .chain(options.iter().map(|option| Change::Drop {
-                        owner: Owner::Zlaunch,
-                        word: option.to_string(),
-                    }))
-                    .collect()
-            }
+            (Change::Unset(unset), _) if key.starts_with(&*unset) => self.removal(unset),
             // `--torch_dtype float16` decides more than this key.
-            (
-                Change::Set(set, _),
-                Place::Option {
-                    option,
-                    value: given,
-                },
-            ) if set == key && !place.is_setting() && !given.is_empty() => {
+            (Change::Set(set, _), Place::Option { option, value })
+                if set == key && !is_setting && !value.is_empty() =>
+            {
                 vec![Change::Say(format!("another {option}"))]
             }
             (Change::Set(set, value), Place::Option { option, .. })
-                if set == key && !place.is_setting() =>
+                if set == key && !is_setting =>
             {
                 vec![Change::Give {
                     owner: Owner::Trainer,
@@ -225,7 +188,7 @@ impl Findings<'_> {
                     option,
                     value: given,
                 },
-            ) if renamed == key && place.is_setting() => {
+            ) if renamed == key && is_setting => {
                 // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
                 let inside = given
                     .strip_prefix(key)
@@ -241,6 +204,82 @@ impl Findings<'_> {
                 )]
             }
             (change, _) => vec![change],
+        }
+    }
+
+    /// Removes a key or a section: the options that set something in it are dropped, and the rest is unset.
+    fn removal(&self, unset: String) -> Vec<Change> {
+        let inside = self
+            .subject
+            .get(&unset)
+            .map(|it| json::leaves(it, |_| true))
+            .unwrap_or_default();
+        let places = inside
+            .iter()
+            .map(|leaf| (self.subject.place)(format!("{unset}.{leaf}").trim_end_matches('.')));
+        let (options, others): (Vec<Place>, Vec<Place>) = places.partition(Place::is_setting);
+        let mut changes = Vec::new();
+        if !others.is_empty() || options.is_empty() {
+            changes.push(Change::Unset(unset));
+        }
+        changes.extend(options.iter().map(|option| Change::Drop {
+            owner: Owner::Zlaunch,
+            word: option.to_string(),
+        }));
+        changes
+    }
+}
+
+impl At {
+    fn key(&self) -> Option<&'static str> {
+        if let At::Key(key) = self {
+            Some(key)
+        } else {
+            None
+        }
+    }
+
+    fn place(&self, subject: &Subject) -> Place {
+        match self {
+            At::Key(key) => (subject.place)(key),
+            At::Option(name) => Place::option(subject.spelled(name), ""),
+            At::Argument(name) => {
+                let value = subject.given(name).and_then(|given| given.value);
+                Place::option(subject.spelled(name), value.unwrap_or_default())
+            }
+            At::Variable(name) => match subject.variable(name) {
+                Some(value) if !value.is_empty() => Place::variable(*name, value),
+                _ => Place::bare_variable(*name),
+            },
+        }
+    }
+}
+
+impl Remedy {
+    pub(super) fn fix(&self, subject: &Subject) -> Fix {
+        match *self {
+            Remedy::Set(key, value) => set(key, value),
+            Remedy::Unset(key) => unset(key),
+            Remedy::Give {
+                owner,
+                option,
+                value,
+            } => give(option, value).of(owner),
+            Remedy::GiveSame { option, argument } => {
+                let value = subject.argument(argument.name).unwrap_or(argument.default);
+                give(option, value).of(Owner::Trainer)
+            }
+            Remedy::GiveInstead { argument, value } => {
+                give(subject.spelled(argument), value).of(Owner::Trainer)
+            }
+            Remedy::Drop { owner, word } => drop_word(word).of(owner),
+            Remedy::DropArgument(name) => drop_word(subject.spelled(name)).of(Owner::Trainer),
+            Remedy::SetVariable(name, value) => set_variable(name, value),
+            Remedy::UnsetVariable(name) => unset_variable(name),
+            Remedy::Run(line) => run(line),
+            Remedy::Say(text) => say(text),
+            Remedy::Both(one, two) => one.fix(subject).and(two.fix(subject)),
+            Remedy::With { remark, remedy } => remedy.fix(subject).remark(remark),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::operators;
+use super::tables::names::{SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS};
 use crate::base::size::size;
 use crate::base::{shell, vars};
 use crate::command::job::Job;
@@ -24,28 +25,6 @@ const STALE: Duration = Duration::from_secs(15 * 60);
 const LEAST_SHARED_MEMORY: u64 = 1 << 30;
 const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
 const LEAST_FILES: u64 = 1024;
-
-/// File systems whose locks and renames are slow or wrong for many ranks at once.
-const WITHOUT_GOOD_LOCKS: &[&str] = &[
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "fuse.sshfs",
-    "fuse.glusterfs",
-    "9p",
-];
-/// File systems that other machines see too.
-const SHARED: &[&str] = &[
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "ceph",
-    "wekafs",
-    "panfs",
-    "fuse.juicefs",
-    "afs",
-];
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Wants {
@@ -103,7 +82,7 @@ pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> 
         locks.retain(|lock| {
             operators
                 .iter()
-                .any(|(name, _)| lock.path.ends_with(Path::new(name).join("lock")))
+                .any(|needed| lock.path.ends_with(Path::new(needed.name).join("lock")))
         });
         problems.extend(stale_locks(&locks, python));
     }
@@ -238,7 +217,7 @@ pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Probl
 }
 
 fn is_shared(kind: &str) -> bool {
-    WITHOUT_GOOD_LOCKS.contains(&kind) || SHARED.contains(&kind)
+    WITHOUT_GOOD_LOCKS.contains(&kind) || SHARED_FILE_SYSTEMS.contains(&kind)
 }
 
 pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::findings::Check;
-use super::subject::OFFLOAD;
+use super::findings::Findings;
+use super::subject::Subject;
+use super::tables::names::{OFFLOAD, OPTIMIZERS};
 use crate::base::{json, vars};
 use crate::command::job::Job;
 use crate::command::python::Python;
@@ -13,79 +14,12 @@ use crate::config::schema;
 use crate::config::zero::{Device, Zero};
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
-use crate::report::{Rule, Severity, When, reading};
+use crate::report::reading;
 
-pub(super) const RULES: &[Check] = &[Check::code(
-    Rule::FirstCompile,
-    Severity::Note,
-    When::Start,
-    |subject, found| {
-        let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else {
-            return;
-        };
-        // Other machines may have built them.
-        if missing.is_empty() || subject.launcher == Some(Launcher::Srun) {
-            return;
-        }
-        let (names, keys): (Vec<_>, Vec<_>) = missing
-            .into_iter()
-            .map(|(name, key)| (format!("`{name}`"), key))
-            .unzip();
-        let (is, them) = if names.len() == 1 {
-            ("is", "it")
-        } else {
-            ("are", "them")
-        };
-        let (names, folder) = (names.join(" and "), folder.display());
-        let start = "at start, once; this takes a minute or more, and the other ranks wait";
-        let what = format!("{names} {is} not built yet: the first rank compiles {them} {start}");
-        let compilers = "the compilers it needs (c++, ninja, and nvcc for GPUs)";
-        found.key(
-            &keys,
-            what,
-            format!("`zlaunch doctor` looks for {compilers}; the result is kept in {folder}"),
-        );
-    },
-)];
-
-/// DeepSpeed's optimizers, each with its operator in host memory and on the GPU.
-const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
-    ("adam", "cpu_adam", Some("fused_adam")),
-    ("adamw", "cpu_adam", Some("fused_adam")),
-    ("lion", "cpu_lion", Some("fused_lion")),
-    ("adagrad", "cpu_adagrad", None),
-    ("lamb", "fused_lamb", Some("fused_lamb")),
-];
-
-/// Operators with the key that asks for each.
-pub(super) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static str)> {
-    let zero = Zero::of(config);
-    let zero = if job.trainer.is_raw_deepspeed() {
-        zero.without_auto()
-    } else {
-        zero
-    };
-    let mut needed: Vec<_> = of_optimizer(config, zero.optimizer.is_off_gpu(), job)
-        .into_iter()
-        .collect();
-    if zero.stage != Some(3) {
-        return needed;
-    }
-    let devices = [
-        (zero.optimizer, OFFLOAD),
-        (zero.param, "zero_optimization.offload_param.device"),
-    ];
-    needed.extend(
-        devices
-            .iter()
-            .find(|(device, _)| *device == Device::Nvme)
-            .map(|(_, key)| ("async_io", *key)),
-    );
-    let quantized = QUANTIZED
-        .iter()
-        .find(|key| json::get(config, key).and_then(schema::truth) == Some(true));
-    needed.extend(quantized.map(|key| ("quantizer", *key)));
-    needed
+/// An operator, and the key that asks for it.
+pub(super) struct Operator {
+    pub(super) name: &'static str,
+    key: &'static str,
 }
 
 const QUANTIZED: &[&str] = &[
@@ -94,33 +28,88 @@ const QUANTIZED: &[&str] = &[
     "zero_optimization.zero_quantized_nontrainable_weights",
 ];
 
-fn of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<(&'static str, &'static str)> {
-    if job.trainer.sets("optimizer.params.lr") {
-        return None;
+pub(super) fn first_compile(subject: &Subject, found: &mut Findings) {
+    // Other machines may have built them.
+    if subject.launcher == Some(Launcher::Srun) {
+        return;
     }
-    let operator = |name: &str| {
-        let (_, host, gpu) = OF_OPTIMIZERS.iter().find(|(known, ..)| *known == name)?;
-        if off_gpu { Some(*host) } else { *gpu }
+    let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else {
+        return;
     };
-    if json::get(config, "optimizer").is_some_and(Value::is_object) {
-        let name = json::get(config, "optimizer.type")?
-            .as_str()?
-            .to_ascii_lowercase();
-        let by_torch =
-            json::get(config, "optimizer.params.torch_adam").is_some_and(schema::is_true);
-        return if by_torch {
-            None
-        } else {
-            operator(&name).map(|found| (found, "optimizer.type"))
-        };
+    let names: Vec<String> = missing.iter().map(|it| format!("`{}`", it.name)).collect();
+    let keys: Vec<&str> = missing.iter().map(|it| it.key).collect();
+    let verb = match names.len() {
+        0 => return,
+        1 => "is not built yet: the first rank compiles it",
+        _ => "are not built yet: the first rank compiles them",
+    };
+    let what = format!(
+        "{} {verb} at start, once; this takes a minute or more, and the other ranks wait",
+        names.join(" and ")
+    );
+    let help = format!(
+        "`zlaunch doctor` looks for the compilers it needs (c++, ninja, and nvcc for GPUs); the result is kept in {}",
+        folder.display()
+    );
+    found.key(&keys, what, help);
+}
+
+pub(super) fn needed(config: &Value, job: &Job) -> Vec<Operator> {
+    let zero = Zero::of(config);
+    let zero = if job.trainer.is_raw_deepspeed() {
+        zero.without_auto()
+    } else {
+        zero
+    };
+    let mut needed = Vec::new();
+    needed.extend(of_optimizer(config, zero.optimizer.is_off_gpu(), job));
+    if zero.stage != Some(3) {
+        return needed;
     }
-    let forced = json::get(config, "zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
-    let name = if off_gpu && forced {
-        own_optimizer(job)
+    let on_nvme = if zero.optimizer == Device::Nvme {
+        Some(OFFLOAD)
+    } else if zero.param == Device::Nvme {
+        Some("zero_optimization.offload_param.device")
     } else {
         None
     };
-    operator(name?).map(|found| (found, OFFLOAD))
+    needed.extend(on_nvme.map(|key| Operator {
+        name: "async_io",
+        key,
+    }));
+    let quantized = QUANTIZED
+        .iter()
+        .find(|key| json::get(config, key).and_then(schema::truth) == Some(true));
+    needed.extend(quantized.map(|key| Operator {
+        name: "quantizer",
+        key,
+    }));
+    needed
+}
+
+fn of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<Operator> {
+    if job.trainer.sets("optimizer.params.lr") {
+        return None;
+    }
+    let is_true = |key: &str| json::get(config, key).map(schema::is_true);
+    let (name, key) = if json::get(config, "optimizer").is_some_and(Value::is_object) {
+        if is_true("optimizer.params.torch_adam") == Some(true) {
+            return None;
+        }
+        let name = json::get(config, "optimizer.type")?.as_str()?;
+        (name.to_ascii_lowercase(), "optimizer.type")
+    } else if off_gpu && is_true("zero_force_ds_cpu_optimizer") != Some(false) {
+        (own_optimizer(job)?.to_string(), OFFLOAD)
+    } else {
+        return None;
+    };
+    let known = OPTIMIZERS.iter().find(|known| known.name == name)?;
+    let name = if off_gpu {
+        known.host_operator
+    } else {
+        known.gpu_operator
+    };
+    Some(Operator { name: name?, key })
 }
 
 /// The optimizer of the trainer in host memory.
@@ -135,43 +124,33 @@ fn own_optimizer(job: &Job) -> Option<&'static str> {
         });
     }
     let script = &job.source.as_ref()?.text;
-    let named = [
-        ("DeepSpeedCPUAdam", "adam"),
-        ("DeepSpeedCPULion", "lion"),
-        ("DeepSpeedCPUAdagrad", "adagrad"),
+    let classes = [
+        ("DeepSpeedCPUAdam(", "adam"),
+        ("DeepSpeedCPULion(", "lion"),
+        ("DeepSpeedCPUAdagrad(", "adagrad"),
     ];
-    named
-        .into_iter()
-        .find(|(class, _)| script.contains(&format!("{class}(")))
-        .map(|(_, name)| name)
+    let called = classes.into_iter().find(|(call, _)| script.contains(call));
+    called.map(|(_, name)| name)
 }
 
 /// The operators that are neither built nor installed, and the folder where torch builds them, if it is known.
-fn not_built(
-    config: &Value,
-    job: &Job,
-    host: &Host,
-) -> Option<(Vec<(&'static str, &'static str)>, PathBuf)> {
-    let needed = needed(config, job);
-    let (Some(python), false) = (&job.python, needed.is_empty()) else {
-        return None;
-    };
+fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<Operator>, PathBuf)> {
+    let mut missing = needed(config, job);
+    let python = job.python.as_ref().filter(|_| !missing.is_empty())?;
     let folder = build_folder(python, host)?;
-    let installed =
-        reading::read_text(&python.file("deepspeed/git_version_info_installed.py")?).ok()?;
-    let missing = needed.into_iter().filter(|(name, _)| {
+    let installed = python.file("deepspeed/git_version_info_installed.py")?;
+    let installed = reading::read_text(&installed).ok()?;
+    missing.retain(|Operator { name, .. }| {
         !installed.contains(&format!("'{name}': True"))
             && !folder.join(name).join(format!("{name}.so")).is_file()
     });
-    Some((missing.collect(), folder))
+    Some((missing, folder))
 }
 
 /// True if that is unknown, too.
 pub(crate) fn compiles(config: &Value, job: &Job, host: &Host) -> bool {
-    not_built(config, job, host).map_or_else(
-        || !needed(config, job).is_empty(),
-        |(missing, _)| !missing.is_empty(),
-    )
+    let missing = not_built(config, job, host).map(|(missing, _)| missing);
+    !missing.unwrap_or_else(|| needed(config, job)).is_empty()
 }
 
 /// `…/py311_cu128`, unless a variable names the folder. The name for ROCm depends on the version.

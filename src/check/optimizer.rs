@@ -2,321 +2,145 @@
 
 use serde_json::Value;
 
-use super::findings::{Check, Findings};
-use super::subject::{OFFLOAD, Subject};
+use super::findings::Findings;
+use super::subject::Subject;
+use super::tables::names::{
+    OPTIMIZERS, Optimizer, SCHEDULERS, TORCH_OPTIMIZERS, TORCH_SCHEDULERS, TorchOptimizer,
+};
 use super::values::number_in;
 use crate::base::recorded::Version;
 use crate::config::schema::{self, KeySpec};
-use crate::report::fix::{Fix, Owner, drop_word, give_as, rename, say, set, set_json, unset};
-use crate::report::{Place, Rule, Severity, When, nearest, reading};
+use crate::report::fix::{Fix, rename, say, set, set_json, unset};
+use crate::report::{Severity, nearest, reading};
 
-pub(super) const RULES: &[Check] = &[
-    Check::code(
-        Rule::OptimizerType,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let Some(name) =
-                named(subject).filter(|it| !is_own(subject, it) && !is_torch(subject, it))
-            else {
-                return;
-            };
-            let key = "optimizer.type";
-            let replaced = set(key, "AdamW");
-            if let Some((_, since, _)) = release(&name.to_ascii_lowercase()) {
-                let deepspeed = subject.deepspeed();
-                let what = if subject.is_before(*since) {
-                    format!(
-                        "{deepspeed} has no optimizer `{name}`: it was added in {}",
-                        Version(*since)
-                    )
-                } else {
-                    format!("{deepspeed} no longer has the optimizer `{name}`")
-                };
-                found.key(&[key], what, replaced);
-                return;
-            }
-            let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
-            let own = || {
-                OPTIMIZERS
-                    .iter()
-                    .flat_map(|row| row.0.split(' '))
-                    .filter(|own| is_own(subject, own))
-            };
-            let torch = TORCH
-                .iter()
-                .flat_map(|(names, _)| names.split(' '))
-                .filter(|torch| *torch != name);
-            let fix =
-                nearest(&name, own().chain(torch)).map_or(replaced, |near| set_meant(key, near));
-            // torch may have a newer class of that name.
-            let is_wrong = torch_since(&name).is_some()
-                || nearest(&name, own()).is_some()
-                || torch_lacks(subject, "torch/optim/__init__.py", &name);
-            found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
-        },
-    ),
-    Check::code(
-        Rule::OptimizerParameter,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let Some(name) = named(subject) else { return };
-            let key = "optimizer.params.max_grad_norm";
-            if let Some(norm) = subject.get(key) {
-                let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
-                found.key(
-                    &[key],
-                    what,
-                    rename(key, "gradient_clipping", norm.to_string()),
-                );
-            }
-            let by_torch = subject
-                .get("optimizer.params.torch_adam")
-                .is_some_and(schema::is_true);
-            let known: Vec<KeySpec> =
-                schema::parameters("optimizer", Some(&name), subject.version()).collect();
-            if !known.is_empty() && !by_torch {
-                parameters(
-                    subject,
-                    "optimizer",
-                    &format!("DeepSpeed's {name}"),
-                    &known,
-                    found,
-                );
-            }
-        },
-    ),
-    Check::code(
-        Rule::UntestedOptimizer,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let is_allowed = subject
-                .get("zero_allow_untested_optimizer")
-                .is_some_and(schema::is_true);
-            if let Some(name) = named(subject)
-                && (matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, &name))
-                && subject.stage_is(&[1, 2, 3])
-                && !is_allowed
-            {
-                let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
-                found.key(
-                    &["optimizer.type"],
-                    what,
-                    set("zero_allow_untested_optimizer", true),
-                );
-            }
-        },
-    ),
-    Check::code(
-        Rule::OptimizerReplaced,
-        Severity::Warning,
-        When::Silent,
-        |subject, found| {
-            let (Some(sourced), true) = (subject.job.args.text("optim"), subject.is_hf()) else {
-                return;
-            };
-            if subject.get("optimizer").is_some_and(Value::is_object) {
-                let what = format!(
-                    "the config has an `optimizer` section: {} has no effect",
-                    sourced.spelling()
-                );
-                let places = [Place::from(&sourced), (subject.place)("optimizer")];
-                found.at(
-                    places,
-                    what,
-                    unset("optimizer").or(drop_word(&sourced.from).of(Owner::Trainer)),
-                );
-                return;
-            }
-            // accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
-            let (device, value) = (subject.zero().optimizer, sourced.value.as_str());
-            let is_adamw = value.starts_with("adamw")
-                && !["8bit", "4bit", "bnb_"]
-                    .iter()
-                    .any(|sign| value.contains(sign));
-            let survives = [
-                "adagrad",
-                "lion_32bit",
-                "paged_lion_32bit",
-                "paged_adamw_32bit",
-            ]
-            .contains(&value);
-            if forces_own(subject) && !is_adamw && !survives {
-                let what = format!(
-                    "the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam"
-                );
-                let fixes = give_as(&sourced.from, "adamw_torch").or(set(OFFLOAD, "none"));
-                found.at(
-                    [Place::from(&sourced), (subject.place)(OFFLOAD)],
-                    what,
-                    fixes,
-                );
-            }
-        },
-    ),
-    // It fails even if the section is empty or null. A later release may fix it.
-    Check::code(
-        Rule::SwiftOptimizer,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else {
-                return;
-            };
-            let version = subject.job.version();
-            if subject.get("optimizer").is_none()
-                || version.is_some_and(|version| version.is_before(since))
-            {
-                return;
-            }
-            let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
-                    object has no attribute 'param_groups'";
-            let is_certain = version.is_some_and(|version| version.is_before(until));
-            found.key(&["optimizer"], what, unset("optimizer")).severity =
-                Severity::error_if(is_certain);
-        },
-    ),
-    Check::row(
-        Rule::TrainerOptimizer,
-        Severity::Warning,
-        When::Start,
-        |subject| subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject),
-    ),
-    Check::row(
-        Rule::ClientOptimizer,
-        Severity::Note,
-        When::Start,
-        |subject| subject.is_plain() && forces_own(subject) && subject.get("optimizer").is_none(),
-    ),
-    Check::row(Rule::NoOptimizer, Severity::Note, When::Start, |subject| {
-        subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none()
-    }),
-    Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent, |subject| {
-        named(subject).as_deref() == Some("adam")
-            && subject.get("optimizer.params.adam_w_mode").is_none()
-    }),
-    Check::code(
-        Rule::SchedulerType,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let Some(name) = subject
-                .text("scheduler.type")
-                .filter(|name| !SCHEDULERS.contains(name))
-            else {
-                return;
-            };
-            let key = "scheduler.type";
-            if TORCH_SCHEDULERS.lines().any(|torch| torch == name) {
-                if subject.stage_is(&[1, 2, 3]) {
-                    let what =
-                        format!("torch's `{name}` needs an optimizer of torch, and ZeRO's is none");
-                    found.key(&[key], what, unset("scheduler"));
-                }
-                return;
-            }
-            let near = nearest(name, SCHEDULERS.iter().copied());
-            let fixes = match near {
-                Some(near) => required(subject, near)
-                    .fold(set_meant(key, near), |fix, (_, more)| fix.and(more))
-                    .into(),
-                None => unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", "))),
-            };
-            let what =
-                format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
-            let is_certain =
-                near.is_some() || torch_lacks(subject, "torch/optim/lr_scheduler.py", name);
-            found.key(&[key], what, fixes).severity = Severity::error_if(is_certain);
-        },
-    ),
-    Check::code(
-        Rule::SchedulerParameter,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let Some(name) = subject
-                .text("scheduler.type")
-                .filter(|name| SCHEDULERS.contains(name))
-            else {
-                return;
-            };
-            let known: Vec<KeySpec> =
-                schema::parameters("scheduler", Some(name), subject.version()).collect();
-            parameters(subject, "scheduler", name, &known, found);
-            for (wanted, fix) in required(subject, name) {
-                found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), fix);
-            }
-            let key = "scheduler.params.warmup_num_steps";
-            if let Some(steps) = subject.get(key).filter(|steps| **steps != "auto")
-                && (!schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0))
-                && known.iter().any(|entry| entry.name() == "warmup_num_steps")
-                && !subject.is_before([0, 19, 3])
-            {
-                let what = format!("`{key}` is {steps}, but {name} expects a whole number above 0");
-                found.key(&[key], what, set(key, 100));
-            }
-        },
-    ),
-    Check::row(
-        Rule::LogarithmicWarmup,
-        Severity::Note,
-        When::Silent,
-        |subject| {
-            let warms_up = subject
-                .text("scheduler.type")
-                .is_some_and(|name| name.starts_with("Warmup"));
-            warms_up && subject.get("scheduler.params.warmup_type").is_none()
-        },
-    ),
-    // For transformers the section is an optimizer, for DeepSpeed it is not.
-    Check::row(
-        Rule::OptimizerWithoutType,
-        Severity::Error,
-        When::Start,
-        |subject| {
-            let section = subject.get("optimizer").and_then(Value::as_object);
-            let nameless =
-                section.is_some_and(|section| section.get("type").is_none_or(Value::is_null));
-            let refused = subject.stage_is(&[1, 2])
-                || subject.stage_is(&[3]) && subject.is_before([0, 19, 8]);
-            nameless && subject.is_hf() && refused
-        },
-    ),
-];
+const CLIPPING: &str = "optimizer.params.max_grad_norm";
 
-const EVER: [u32; 3] = [u32::MAX; 3];
-/// DeepSpeed's optimizers in lower case, their first release and the first release without them.
-const OPTIMIZERS: &[(&str, [u32; 3], [u32; 3])] = &[
-    (
-        "adagrad adam adamw lamb muadam muadamw musgd lion",
-        [0; 3],
-        EVER,
-    ),
-    ("muon", [0, 17, 6], EVER),
-    ("onebitadam onebitlamb zerooneadam", [0; 3], [0, 19, 7]),
-];
-/// Classes of `torch.optim` and their first release. Newer releases may have more.
-const TORCH: &[(&str, [u32; 3])] = &[
-    (
-        "ASGD Adadelta Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam",
-        [0; 3],
-    ),
-    ("Adafactor", [2, 5, 0]),
-    ("Muon", [2, 9, 0]),
-];
-/// DeepSpeed's schedulers, in every release.
-const SCHEDULERS: &[&str] = &[
-    "LRRangeTest",
-    "OneCycle",
-    "WarmupLR",
-    "WarmupDecayLR",
-    "WarmupCosineLR",
-];
+pub(super) fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
+    let key = "optimizer.type";
+    let Some(name) = named(subject).filter(|it| !is_own(subject, it) && !is_torch(subject, it))
+    else {
+        return;
+    };
+    let lower = name.to_ascii_lowercase();
+    if let Some(known) = OPTIMIZERS.iter().find(|known| known.name == lower) {
+        let deepspeed = subject.deepspeed();
+        let what = if subject.is_before(known.since) {
+            let since = Version(known.since);
+            format!("{deepspeed} has no optimizer `{name}`: it was added in {since}")
+        } else {
+            format!("{deepspeed} no longer has the optimizer `{name}`")
+        };
+        found.key(&[key], what, set(key, "AdamW"));
+        return;
+    }
+    let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
+    let own = OPTIMIZERS.iter().filter(|known| known.is_in(subject));
+    let own: Vec<&str> = own.map(|known| known.name).collect();
+    let torch = TORCH_OPTIMIZERS.iter().map(|torch| torch.name);
+    let torch = torch.filter(|torch| *torch != name);
+    let near = nearest(&name, own.iter().copied().chain(torch));
+    let fix = near.map_or(set(key, "AdamW"), |near| set_meant(key, near));
+    // torch may have a newer class of that name.
+    let is_wrong = torch_class(&name).is_some()
+        || nearest(&name, own.iter().copied()).is_some()
+        || torch_lacks(subject, "torch/optim/__init__.py", &name);
+    found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
+}
 
-/// Classes of `torch.optim.lr_scheduler`, up to torch 2.15.
-const TORCH_SCHEDULERS: &str = include_str!("torch_schedulers.txt");
+pub(super) fn optimizer_parameters(subject: &Subject, found: &mut Findings) {
+    let Some(name) = named(subject) else { return };
+    if let Some(norm) = subject.get(CLIPPING) {
+        let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
+        let fix = rename(CLIPPING, "gradient_clipping", norm);
+        found.key(&[CLIPPING], what, fix);
+    }
+    let by_torch = subject
+        .get("optimizer.params.torch_adam")
+        .is_some_and(schema::is_true);
+    let known: Vec<KeySpec> =
+        schema::parameters("optimizer", Some(&name), subject.version()).collect();
+    if !known.is_empty() && !by_torch {
+        let whose = format!("DeepSpeed's {name}");
+        parameters(subject, "optimizer", &whose, &known, found);
+    }
+}
+
+pub(super) fn untested_optimizer(subject: &Subject, found: &mut Findings) {
+    let allows = "zero_allow_untested_optimizer";
+    if let Some(name) = named(subject)
+        && (["lamb", "musgd"].contains(&name.as_str()) || is_torch(subject, &name))
+        && subject.stage_is(&[1, 2, 3])
+        && !subject.get(allows).is_some_and(schema::is_true)
+    {
+        let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
+        found.key(&["optimizer.type"], what, set(allows, true));
+    }
+}
+
+/// It fails even if the section is empty or null. A later release may fix it.
+pub(super) fn section_for_swift(subject: &Subject, found: &mut Findings) {
+    let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else {
+        return;
+    };
+    let version = subject.job.version();
+    if subject.get("optimizer").is_none() || version.is_some_and(|version| version.is_before(since))
+    {
+        return;
+    }
+    let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
+                object has no attribute 'param_groups'";
+    let is_certain = version.is_some_and(|version| version.is_before(until));
+    found.key(&["optimizer"], what, unset("optimizer")).severity = Severity::error_if(is_certain);
+}
+
+pub(super) fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
+    let key = "scheduler.type";
+    let Some(name) = subject.text(key).filter(|name| !SCHEDULERS.contains(name)) else {
+        return;
+    };
+    if TORCH_SCHEDULERS.contains(&name) {
+        if subject.stage_is(&[1, 2, 3]) {
+            let what = format!("torch's `{name}` needs an optimizer of torch, and ZeRO's is none");
+            found.key(&[key], what, unset("scheduler"));
+        }
+        return;
+    }
+    let near = nearest(name, SCHEDULERS.iter().copied());
+    let fixes = match near {
+        Some(near) => missing_parameters(subject, near)
+            .fold(set_meant(key, near), |fix, entry| {
+                fix.and(set_parameter(subject, &entry))
+            })
+            .into(),
+        None => unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", "))),
+    };
+    let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
+    let is_certain = near.is_some() || torch_lacks(subject, "torch/optim/lr_scheduler.py", name);
+    found.key(&[key], what, fixes).severity = Severity::error_if(is_certain);
+}
+
+pub(super) fn scheduler_parameters(subject: &Subject, found: &mut Findings) {
+    let key = "scheduler.type";
+    let Some(name) = subject.text(key).filter(|name| SCHEDULERS.contains(name)) else {
+        return;
+    };
+    let known: Vec<KeySpec> =
+        schema::parameters("scheduler", Some(name), subject.version()).collect();
+    parameters(subject, "scheduler", name, &known, found);
+    for entry in missing_parameters(subject, name) {
+        let what = format!("{name} needs `{}`", entry.name());
+        found.key(&[key], what, set_parameter(subject, &entry));
+    }
+    let key = "scheduler.params.warmup_num_steps";
+    let steps = subject.get(key).filter(|steps| **steps != "auto");
+    if let Some(steps) = steps.filter(|steps| steps.as_i64().is_none_or(|steps| steps <= 0))
+        && known.iter().any(|entry| entry.name() == "warmup_num_steps")
+        && !subject.is_before([0, 19, 3])
+    {
+        let what = format!("`{key}` is {steps}, but {name} expects a whole number above 0");
+        found.key(&[key], what, set(key, 100));
+    }
+}
 
 /// DeepSpeed's own names in lower case, others as they are written.
 fn named(subject: &Subject) -> Option<String> {
@@ -329,35 +153,25 @@ fn named(subject: &Subject) -> Option<String> {
     })
 }
 
-/// In host memory DeepSpeed insists on its own optimizer.
-fn forces_own(subject: &Subject) -> bool {
-    subject.offloads_optimizer()
-        && subject
-            .get("zero_force_ds_cpu_optimizer")
-            .is_none_or(schema::is_true)
-}
-
-fn release(name: &str) -> Option<&'static (&'static str, [u32; 3], [u32; 3])> {
-    OPTIMIZERS
-        .iter()
-        .find(|(names, ..)| names.split(' ').any(|known| known == name))
+impl Optimizer {
+    fn is_in(&self, subject: &Subject) -> bool {
+        !subject.is_before(self.since) && subject.is_before(self.until)
+    }
 }
 
 fn is_own(subject: &Subject, name: &str) -> bool {
-    release(name)
-        .is_some_and(|(_, since, until)| !subject.is_before(*since) && subject.is_before(*until))
+    OPTIMIZERS
+        .iter()
+        .any(|known| known.name == name && known.is_in(subject))
 }
 
-fn torch_since(name: &str) -> Option<[u32; 3]> {
-    TORCH
-        .iter()
-        .find(|(names, _)| names.split(' ').any(|known| known == name))
-        .map(|(_, since)| *since)
+fn torch_class(name: &str) -> Option<&'static TorchOptimizer> {
+    TORCH_OPTIMIZERS.iter().find(|torch| torch.name == name)
 }
 
 /// An unknown torch may have every class.
 fn is_torch(subject: &Subject, name: &str) -> bool {
-    torch_since(name).is_some_and(|since| !subject.has_before("torch", since))
+    torch_class(name).is_some_and(|class| !subject.has_before("torch", class.since))
 }
 
 fn set_meant(key: &str, near: &str) -> Fix {
@@ -365,7 +179,7 @@ fn set_meant(key: &str, near: &str) -> Fix {
 }
 
 /// Reports unknown parameters of a section, a number in place of a list, and text that an optimizer would
-/// calculate with. transformers compares the latter before.
+/// calculate with, which transformers compares before.
 fn parameters(
     subject: &Subject,
     section: &str,
@@ -381,41 +195,39 @@ fn parameters(
     };
     for (given, value) in params {
         let key = format!("{section}.params.{given}");
-        let is_no_list = |entry: &&KeySpec| {
+        let is_no_list = |entry: &KeySpec| {
             entry.default.starts_with('[') && value != "auto" && entry.is_odd(value)
         };
-        let own = known.iter().find(|entry| entry.name() == given);
-        let text = value
-            .as_str()
-            .filter(|text| *text != "auto" && section == "optimizer" && !subject.is_hf());
-        if let Some(own) = own
-            .filter(|own| is_no_list(own) || text.is_some() && own.default.parse::<f64>().is_ok())
-        {
-            let what = format!("`{key}` is {value}, but {whose} expects {}", own.wanted());
-            let fix = match number_in(value, own) {
-                Some(number) => set_json(&key, &number).safe(),
-                None => set(&key, own.default),
-            };
-            found.key(&[&key], what, fix);
-        }
-        // `max_grad_norm` has a problem of its own.
-        if own.is_some() || key == "optimizer.params.max_grad_norm" {
-            continue;
-        }
-        let near = nearest(given, known.iter().map(KeySpec::name))
-            .filter(|near| !params.contains_key(*near));
-        let list = known
-            .iter()
-            .find(|entry| near == Some(entry.name()))
-            .filter(is_no_list);
-        let fix = match (near, list) {
-            (Some(near), Some(list)) => say(format_args!("write `{near}: {}`", list.default)),
-            (Some(near), _) => rename(&key, format_args!("{section}.params.{near}"), value)
-                .meaning(near)
+        let is_text = value.is_string() && value != "auto";
+        let calculates = section == "optimizer" && !subject.is_hf();
+        if let Some(own) = known.iter().find(|entry| entry.name() == given) {
+            let is_number = own.default.parse::<f64>().is_ok();
+            if is_no_list(own) || is_text && calculates && is_number {
+                let what = format!("`{key}` is {value}, but {whose} expects {}", own.wanted());
+                let fix = match number_in(value, own) {
+                    Some(number) => set_json(&key, &number).safe(),
+                    None => set(&key, own.default),
+                };
+                found.key(&[&key], what, fix);
+            }
+        } else if key != CLIPPING {
+            let near = nearest(given, known.iter().map(KeySpec::name));
+            let near = near.filter(|near| !params.contains_key(*near));
+            let fix = match known.iter().find(|entry| near == Some(entry.name())) {
+                Some(list) if is_no_list(list) => {
+                    say(format_args!("write `{}: {}`", list.name(), list.default))
+                }
+                Some(near) => rename(
+                    &key,
+                    format_args!("{section}.params.{}", near.name()),
+                    value,
+                )
+                .meaning(near.name())
                 .safe(),
-            _ => unset(&key),
-        };
-        found.key(&[&key], format!("{whose} takes no `{given}`"), fix);
+                None => unset(&key),
+            };
+            found.key(&[&key], format!("{whose} takes no `{given}`"), fix);
+        }
     }
 }
 
@@ -431,18 +243,17 @@ fn torch_lacks(subject: &Subject, file: &str, class: &str) -> bool {
     }
 }
 
-/// The parameters that a scheduler cannot do without and that are missing, each with its fix.
-fn required(subject: &Subject, name: &str) -> impl Iterator<Item = (&'static str, Fix)> {
+/// The parameters that a scheduler cannot do without and that are missing.
+fn missing_parameters(subject: &Subject, name: &str) -> impl Iterator<Item = KeySpec> {
     let params = subject.get("scheduler.params").and_then(Value::as_object);
+    let is_missing =
+        move |entry: &KeySpec| params.is_none_or(|params| !params.contains_key(entry.name()));
+    schema::parameters("scheduler", Some(name), subject.version())
+        .filter(|entry| entry.default == "required")
+        .filter(is_missing)
+}
+
+fn set_parameter(subject: &Subject, entry: &KeySpec) -> Fix {
     let value = if subject.is_hf() { "auto" } else { "1000" };
-    let entries = schema::parameters("scheduler", Some(name), subject.version());
-    let required = entries.filter(|entry| entry.default == "required");
-    let missing = required
-        .filter(move |entry| params.is_none_or(|params| !params.contains_key(entry.name())));
-    missing.map(move |entry| {
-        (
-            entry.name(),
-            set(format_args!("scheduler.params.{}", entry.name()), value),
-        )
-    })
+    set(format_args!("scheduler.params.{}", entry.name()), value)
 }

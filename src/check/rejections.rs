@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::findings::{Check, Findings};
+use super::findings::Findings;
 use super::refusals;
 use super::subject::Subject;
+use super::tables::names::ALWAYS_NUMBERS;
+use super::tables::types::Refuser;
 use crate::base::options::{flag, launch_option};
 use crate::command::argument_class::TRAINING_ARGUMENTS;
 use crate::command::argv::hf_bool;
@@ -15,452 +17,100 @@ use crate::command::front_end::{ArgumentParser, UnknownOptions};
 use crate::command::parser::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::report::fix::{Owner, drop_word, give, move_to_front, rename_option, say, set_variable};
-use crate::report::{self, Place, Problem, Rule, Severity, Wanted, When, nearest};
+use crate::report::{self, Place, Problem, Rule, Severity, Wanted, nearest};
 
-pub(super) const RULES: &[Check] = &[
-    Check::code(
-        Rule::Argument,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let last = subject
-                .job
-                .command_line()
-                .last()
-                .and_then(|word| word.to_str());
-            if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
-                let is_closed = matches!(
-                    subject.job.trainer.arguments.parser,
-                    ArgumentParser::Recorded { .. }
-                );
-                found.problem(Severity::error_if(is_closed), report::only_a_space());
-            }
-            let Some(reading) = reading(subject) else {
-                return;
-            };
-            for rejected in reading.parser.rejected(&reading.words, &reading.versions) {
-                report_rejection(&reading, &rejected, subject, found);
-            }
-            // argparse reads no options after it.
-            let mut unread = reading
-                .words
-                .iter()
-                .skip_while(|word| *word != "--")
-                .skip(1);
-            if !reading.parser.mapping && unread.next().is_some() {
-                let what = format!("{} reads no options after `--`", reading.versions.first());
-                let severity = Severity::error_if(reading.closed && reading.versions.certain());
-                found
-                    .at([Place::option("--", "")], what, move_to_front("--"))
-                    .severity = severity;
-            }
-            if reading.plain {
-                report_refusals(&reading, subject, found);
-            }
-        },
-    ),
-    Check::code(
-        Rule::ArgumentMissing,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let needed = refusals::all(subject.job.trainer)
-                .filter_map(|refusal| Some((refusal.needed()?, refusal)));
-            let mut missing = needed
-                .filter(|(name, _)| subject.job.args.list(name).is_none())
-                .peekable();
-            // A run file that cannot be read may have it.
-            if missing.peek().is_none() || !subject.job.problems.is_empty() {
-                return;
-            }
-            let Some(Reading {
-                parser,
-                versions,
-                words,
-                closed,
-                ..
-            }) = reading(subject)
-            else {
-                return;
-            };
-            for (name, refusal) in
-                missing.filter(|(_, it)| versions.certain() && it.holds(subject, Some(&parser)))
-            {
-                // A misspelt option, and a run file given as one, are errors already.
-                let is_given = |Rejected { option, .. }: &Rejected| {
-                    let near = suggestion(option.trim_start_matches('-'), &parser, &versions);
-                    option == "--config" || near.as_deref() == Some(name)
-                };
-                if closed && parser.rejected(&words, &versions).iter().any(is_given) {
-                    continue;
-                }
-                let name = if parser.mapping {
-                    name.to_string()
-                } else {
-                    format!("--{name}")
-                };
-                let what = format!(
-                    "{} needs `{name}`: {}",
-                    versions.first(),
-                    refusal.text("why")
-                );
-                found.at(
-                    [Place::from(subject.job.trainer.name)],
-                    what,
-                    refusal.fixes(subject, &name, ""),
-                );
-            }
-        },
-    ),
-    Check::code(
-        Rule::TextForNumber,
-        Severity::Error,
-        When::Start,
-        |subject, found| {
-            let job = subject.job;
-            if job.texts.is_empty() {
-                return;
-            }
-            let class = match job.trainer.arguments.parser {
-                ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
-                _ => Some(TRAINING_ARGUMENTS),
-            };
-            let Some(class) = class else { return };
-            let parser = Parser::new(&[class]);
-            for (name, text) in &job.texts {
-                let (wanted, fix, is_certain) = if parser.takes(name, ArgType::is_number) {
-                    // A script may convert the values itself.
-                    let is_certain =
-                        ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
-                    (
-                        "a number and does not convert it",
-                        give(name, number_meant(text)).of(Owner::Trainer),
-                        is_certain,
-                    )
-                } else if parser.takes(name, ArgType::is_mapping)
-                    && parser.has(name, &parser.versions(job.python.as_ref()))
-                {
-                    ("a mapping", drop_word(name).of(Owner::Trainer), false)
-                } else if hf_bool(text).is_none()
-                    && parser.takes(name, |it| matches!(it, ArgType::Bool { .. }))
-                {
-                    ("true or false", give(name, true).of(Owner::Trainer), false)
-                } else {
-                    continue;
-                };
-                let place = job
-                    .place_in_run_file(name, subject.host)
-                    .unwrap_or_else(|| Place::option(name, text));
-                let what = format!(
-                    "the trainer reads `{name}` as the string `{text}`, but needs {wanted}"
-                );
-                found.at([place], what, fix).severity = Severity::error_if(is_certain);
-            }
-        },
-    ),
-];
-
-struct Reading<'a> {
-    parser: Parser,
-    versions: Versions<'a>,
-    words: Cow<'a, [OsString]>,
-    /// The parser refuses unknown options.
-    closed: bool,
-    /// transformers gets the arguments as they were read.
-    plain: bool,
-}
-
-fn report_refusals(
-    Reading {
-        parser, versions, ..
-    }: &Reading,
-    subject: &Subject,
-    found: &mut Findings,
-) {
-    for refusal in refusals::all(subject.job.trainer) {
-        let Some((option, value)) = refusal.refuses(subject, parser) else {
-            continue;
-        };
-        if refusal.name == refusals::TRANSFORMERS
-            && !versions.all_within("transformers", [0; 3], [u32::MAX; 3])
-        {
-            continue;
-        }
-        let name = if parser.mapping {
-            &option[2..]
-        } else {
-            &option
-        };
-        let given = match value.as_str() {
-            "True" | "False" if parser.mapping => Place::option(name, value.to_ascii_lowercase()),
-            _ => Place::option(name, &value),
-        };
-        let what = format!(
-            "the trainer refuses `{given}`: {}{}",
-            refusal.text("why"),
-            versions.doubt()
-        );
-        let in_file = parser
-            .mapping
-            .then(|| subject.job.place_in_run_file(name, subject.host))
-            .flatten();
-        let fixes = refusal.fixes(subject, name, &value);
-        found.at([in_file.unwrap_or(given)], what, fixes).severity =
-            Severity::error_if(versions.certain());
+pub(super) fn refused_arguments(subject: &Subject, found: &mut Findings) {
+    let last = subject.job.command_line().last();
+    let last = last.and_then(|word| word.to_str());
+    if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
+        let severity = Severity::error_if(is_recorded(subject));
+        found.problem(severity, report::only_a_space());
     }
-}
-
-fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
-    let (job, python) = (subject.job, subject.job.python.as_ref());
-    let (closed, plain, mut parser) = match job.trainer.arguments.parser {
-        ArgumentParser::Recorded { class, unknown } => {
-            let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
-            parser.own.extend(
-                job.trainer
-                    .arguments
-                    .besides
-                    .iter()
-                    .chain(&["help"])
-                    .map(ToString::to_string),
-            );
-            let closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
-            (closed, true, parser)
-        }
-        ArgumentParser::Script if job.trainer.is_hf() => {
-            let flow = job.flow()?;
-            let parser = flow.parser()?;
-            // The script has no code that changes the arguments while they are read.
-            let plain = !flow.has(&["__post_init__", "set_defaults"]);
-            let refuses_keys = flow.has(&["parse_json_file", "parse_yaml_file"])
-                && !flow.has(&["allow_extra_keys"]);
-            (
-                parser.closed && (!job.reads_mapping() || refuses_keys),
-                plain,
-                parser,
-            )
-        }
-        ArgumentParser::Script | ArgumentParser::Unrecorded => return None,
+    let Some(reading) = Reading::of(subject) else {
+        return;
     };
-    parser.mapping = job.reads_mapping();
-    let words = if parser.mapping {
-        let unread = job
-            .unread
-            .iter()
-            .map(|name| OsString::from(format!("--{name}")));
-        job.args.words().iter().cloned().chain(unread).collect()
-    } else {
-        Cow::Borrowed(job.command_line())
-    };
-    Some(Reading {
-        versions: parser.versions(python),
-        parser,
-        words,
-        closed,
-        plain,
-    })
-}
-
-fn report_rejection(
-    reading: &Reading,
-    rejected: &Rejected,
-    subject: &Subject,
-    found: &mut Findings,
-) {
-    let (option, versions) = (&rejected.option, &reading.versions);
-    let name = option.trim_start_matches('-').replace('-', "_");
-    let mapping = reading.parser.mapping;
-    let shown = if mapping { &name } else { option };
-    let mut sought = &name;
-    let (mut problem, is_certain) = match &rejected.why {
-        Rejection::Unknown => match unknown_option(reading, shown, &name, subject) {
-            Some(problem) => (problem, reading.closed),
-            None => return,
-        },
-        Rejection::Ambiguous(names) => {
-            let listed: Vec<String> = names
-                .iter()
-                .take(4)
-                .map(|name| format!("--{name}"))
-                .collect();
-            let what = format!(
-                "the trainer refuses `{option}`: it could mean {}",
-                listed.join(" or ")
-            );
-            let fix = match suggestion(&name, &reading.parser, versions) {
-                Some(new) => rename_option(option, format_args!("--{new}")),
-                None => say("write the whole name"),
-            };
-            (
-                Problem::error(Rule::Argument, what)
-                    .at(Place::option(option, ""))
-                    .fix(fix.of(Owner::Trainer)),
-                reading.parser.closed,
-            )
-        }
-        Rejection::NoValue(kind) => (
-            report::argument_without_value(option, kind.wanted(&kind.choices(versions))),
-            true,
-        ),
-        Rejection::Leftover(_) if !reading.closed => return,
-        // The words reach the trainer unchanged, and it decides.
-        Rejection::Leftover(words) => {
-            let (word, whole) = (&words[1], words.join(" "));
-            let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            let (place, fix) = if reading.parser.has(name, versions) {
-                (
-                    Place::from(word),
-                    rename_option(word, format!("--{name} {value}").trim_end()),
-                )
-            } else if value.is_empty() {
-                (Place::option(option, &whole), give(option, &whole))
-            } else {
-                (
-                    Place::from(word),
-                    drop_word(word).remark("a variable goes before zlaunch"),
-                )
-            };
-            (
-                Problem::error(Rule::Argument, what)
-                    .at(place)
-                    .fix(fix.of(Owner::Trainer)),
-                false,
-            )
-        }
-        Rejection::WrongValue(value, kind) => {
-            sought = value;
-            let choices = kind.choices(versions);
-            let wanted = kind.wanted(&choices);
-            let problem = report::argument_of_wrong_type(shown, value, wanted);
-            match wanted {
-                Wanted::Mapping => (problem.fix(drop_word(shown).of(Owner::Trainer)), false),
-                Wanted::OneOf(choices) if wanted.meant(&name, value).is_none() => (
-                    problem.fix(format!("it takes {}", choices.join(", "))),
-                    true,
-                ),
-                _ => (problem, true),
-            }
-        }
-    };
-    if let Some(in_file) = mapping
-        .then(|| subject.job.place_in_run_file(sought, subject.host))
-        .flatten()
-    {
-        problem.places = vec![in_file];
-    }
-    problem.what += &versions.doubt();
-    found.problem(
-        Severity::error_if(is_certain && versions.certain()),
-        problem,
-    );
-}
-
-fn unknown_option(
-    reading: &Reading,
-    shown: &str,
-    name: &str,
-    subject: &Subject,
-) -> Option<Problem> {
     let Reading {
         parser, versions, ..
-    } = reading;
-    let is_recorded = matches!(
-        subject.job.trainer.arguments.parser,
-        ArgumentParser::Recorded { .. }
-    );
-    let once = parser.names().any(|known| known == name);
-    let suggestion = suggestion(name, parser, versions);
-    // The script may have more options, so only those that were dropped or are misspelled are reported.
-    let is_told = once && !parser.closed || is_recorded && suggestion.is_some();
-    // A class of the script may have short options.
-    let is_short = !is_recorded && !once && !parser.mapping && !shown.starts_with("--");
-    if !reading.closed && !is_told || is_short {
-        return None;
+    } = &reading;
+    for rejected in parser.rejected(&reading.words, versions) {
+        reading.report_rejection(&rejected, found);
     }
-    let meant = suggestion.map(|near| {
-        if parser.mapping {
-            near
-        } else {
-            format!("--{near}")
-        }
-    });
-    let mut problem = report::trainer_has_no_option(&versions.first(), shown, meant.as_deref());
-    if is_recorded && !reading.closed {
-        problem.what += ", and ignores it";
-    } else if !is_recorded {
-        let (script, kind) = (
-            base_name(subject.job.target.word()),
-            if parser.mapping { "argument" } else { "option" },
-        );
-        problem.what = format!(
-            "neither {script} nor {} has an {kind} `{shown}`",
-            versions.first()
-        );
-    } else if parser.mapping {
-        problem.what = format!("{} has no argument `{shown}`", versions.first());
+    // argparse reads no options after it.
+    let mut unread = reading.words.iter().skip_while(|word| *word != "--");
+    if !parser.mapping && unread.nth(1).is_some() {
+        let what = format!("{} reads no options after `--`", versions.first());
+        let place = Place::option("--", "");
+        found.at([place], what, move_to_front("--")).severity =
+            Severity::error_if(reading.closed && versions.certain());
     }
-    // `-e NAME=VALUE`, as docker and mpirun take variables.
-    if ["-e", "-x"].contains(&shown)
-        && let Some(next) = reading
-            .words
-            .iter()
-            .skip_while(|word| *word != shown)
-            .nth(1)
-        && let Some((variable, value)) = next.to_str().and_then(|next| next.split_once('='))
-    {
-        let dropped = drop_word(format_args!("{shown} {variable}={value}")).of(Owner::Trainer);
-        return Some(problem.fix(dropped.and(set_variable(variable, value))));
+    if reading.plain {
+        reading.report_refusals(found);
     }
-    let ours = if parser.mapping || once {
-        None
-    } else {
-        launch_option(shown.trim_start_matches('-'))
+}
+
+pub(super) fn missing_arguments(subject: &Subject, found: &mut Findings) {
+    let mut missing = refusals::all(subject.job.trainer)
+        .filter_map(|refusal| Some((refusal.missing()?, refusal)))
+        .filter(|(name, _)| subject.given(name).is_none())
+        .peekable();
+    // A run file that cannot be read may have it.
+    if missing.peek().is_none() || !subject.job.problems.is_empty() {
+        return;
+    }
+    let Some(reading) = Reading::of(subject) else {
+        return;
     };
-    match ours {
-        Some(ours) => Some(problem.fix(move_to_front(flag(ours)))),
-        None if meant.is_none() && name == "config" => {
-            let named = subject
-                .job
-                .args
-                .list(name)
-                .and_then(|(_, values)| values.first().copied().map(Path::new));
-            let to_file = say("give the file without --config, right after the sub-command");
-            let is_config =
-                named.is_some_and(|file| file.extension().is_some_and(|ending| ending == "json"));
-            Some(problem.fix(if is_config {
-                rename_option(shown, "--deepspeed").of(Owner::Trainer)
-            } else {
-                to_file
-            }))
-        }
-        None => match name
-            .strip_prefix("load_in_")
-            .and_then(|bits| bits.strip_suffix("bit"))
+    let versions = &reading.versions;
+    for (name, refusal) in missing {
+        if !versions.certain()
+            || !refusal.holds(subject, &reading.parser)
+            || reading.is_misspelt(name)
         {
-            Some(bits) if parser.has("quant_bits", versions) => Some(
-                problem.fix(
-                    drop_word(shown)
-                        .and(give("--quant_method", "bnb"))
-                        .and(give("--quant_bits", bits))
-                        .of(Owner::Trainer),
-                ),
-            ),
-            _ => Some(problem),
-        },
+            continue;
+        }
+        let name = reading.option(name);
+        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why);
+        let place = Place::from(subject.job.trainer.name);
+        found.at([place], what, refusal.fixes(subject, &name, ""));
     }
 }
 
-fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String> {
-    nearest(
-        name,
-        parser.names().filter(|known| parser.has(known, versions)),
-    )
-    .map(str::to_string)
+pub(super) fn texts_for_numbers(subject: &Subject, found: &mut Findings) {
+    let job = subject.job;
+    if job.texts.is_empty() {
+        return;
+    }
+    let class = match job.trainer.arguments.parser {
+        ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
+        _ => Some(TRAINING_ARGUMENTS),
+    };
+    let Some(class) = class else { return };
+    let parser = Parser::new(&[class]);
+    for (name, text) in &job.texts {
+        let mut is_certain = false;
+        let (wanted, fix) = if parser.takes(name, ArgType::is_number) {
+            // A script may convert the values itself.
+            is_certain = ALWAYS_NUMBERS.contains(&name.as_str()) && job.version().is_some();
+            let number = give(name, number_meant(text));
+            ("a number and does not convert it", number)
+        } else if parser.takes(name, ArgType::is_mapping)
+            && parser.has(name, &parser.versions(job.python.as_ref()))
+        {
+            ("a mapping", drop_word(name))
+        } else if hf_bool(text).is_none()
+            && parser.takes(name, |it| matches!(it, ArgType::Bool { .. }))
+        {
+            ("true or false", give(name, true))
+        } else {
+            continue;
+        };
+        let place = job
+            .place_in_run_file(name, subject.host)
+            .unwrap_or_else(|| Place::option(name, text));
+        let what = format!("the trainer reads `{name}` as the string `{text}`, but needs {wanted}");
+        found.at([place], what, fix.of(Owner::Trainer)).severity = Severity::error_if(is_certain);
+    }
 }
-
-/// A text in one of these was seen to end every run.
-const ALWAYS_USED: &str = "learning_rate weight_decay max_grad_norm num_train_epochs max_steps warmup_steps \
-                           gradient_accumulation_steps per_device_train_batch_size seed";
 
 /// In YAML 1.1 a number with an exponent needs a dot and a sign.
 fn number_meant(text: &str) -> String {
@@ -476,5 +126,298 @@ fn number_meant(text: &str) -> String {
             format!("{digits}{dot}e{sign}{exponent}")
         }
         None => text.to_string(),
+    }
+}
+
+/// The trainer's parser was recorded, unlike that of a script.
+fn is_recorded(subject: &Subject) -> bool {
+    matches!(
+        subject.job.trainer.arguments.parser,
+        ArgumentParser::Recorded { .. }
+    )
+}
+
+/// The arguments as the trainer's parser reads them.
+struct Reading<'a> {
+    subject: &'a Subject<'a>,
+    parser: Parser,
+    versions: Versions<'a>,
+    words: Cow<'a, [OsString]>,
+    /// The parser refuses unknown options.
+    closed: bool,
+    /// transformers gets the arguments as they were read.
+    plain: bool,
+}
+
+impl<'a> Reading<'a> {
+    fn of(subject: &'a Subject<'a>) -> Option<Self> {
+        let job = subject.job;
+        let mut parser;
+        let closed;
+        let mut plain = true;
+        match job.trainer.arguments.parser {
+            ArgumentParser::Recorded { class, unknown } => {
+                parser = Parser::new(&[class(&job.target, subject.host)?]);
+                let besides = job.trainer.arguments.besides.iter().chain(&["help"]);
+                parser.own.extend(besides.map(ToString::to_string));
+                closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
+            }
+            ArgumentParser::Script if job.trainer.is_hf() => {
+                let flow = job.flow()?;
+                parser = flow.parser()?;
+                // The script has no code that changes the arguments while they are read.
+                plain = !flow.has(&["__post_init__", "set_defaults"]);
+                let refuses_keys = flow.has(&["parse_json_file", "parse_yaml_file"])
+                    && !flow.has(&["allow_extra_keys"]);
+                closed = parser.closed && (!job.reads_mapping() || refuses_keys);
+            }
+            ArgumentParser::Script | ArgumentParser::Unrecorded => return None,
+        }
+        parser.mapping = job.reads_mapping();
+        let mut words = Cow::Borrowed(job.command_line());
+        if parser.mapping {
+            let unread = job.unread.iter().map(|name| format!("--{name}").into());
+            words = job.args.words().iter().cloned().chain(unread).collect();
+        }
+        Some(Reading {
+            subject,
+            versions: parser.versions(job.python.as_ref()),
+            parser,
+            words,
+            closed,
+            plain,
+        })
+    }
+
+    /// An option as the user writes it: in a run file without dashes.
+    fn option(&self, name: &str) -> String {
+        let name = name.trim_start_matches('-');
+        if self.parser.mapping {
+            name.to_string()
+        } else {
+            format!("--{name}")
+        }
+    }
+
+    fn place_in_run_file(&self, value: &str) -> Option<Place> {
+        if !self.parser.mapping {
+            return None;
+        }
+        self.subject.job.place_in_run_file(value, self.subject.host)
+    }
+
+    fn suggestion(&self, name: &str) -> Option<&'static str> {
+        let known = self.parser.names();
+        nearest(
+            name,
+            known.filter(|known| self.parser.has(known, &self.versions)),
+        )
+    }
+
+    /// The argument may be what is refused already: a misspelt option, or a run file given as one.
+    fn is_misspelt(&self, name: &str) -> bool {
+        let rejected = self.parser.rejected(&self.words, &self.versions);
+        self.closed
+            && rejected.iter().any(|Rejected { option, .. }| {
+                option == "--config"
+                    || self.suggestion(option.trim_start_matches('-')) == Some(name)
+            })
+    }
+
+    fn report_refusals(&self, found: &mut Findings) {
+        let Reading {
+            subject,
+            parser,
+            versions,
+            ..
+        } = self;
+        let knows_transformers = versions.all_within("transformers", [0; 3], [u32::MAX; 3]);
+        for refusal in refusals::all(subject.job.trainer) {
+            let argument = refusal.when[0].argument();
+            let Some(given) = argument.and_then(|name| subject.given(name)) else {
+                continue;
+            };
+            let is_inherited = matches!(refusal.by, [Refuser::Transformers]);
+            if is_inherited && !knows_transformers || !refusal.holds(subject, parser) {
+                continue;
+            }
+            let name = self.option(&given.from.to_string());
+            let value = given.value.unwrap_or_default();
+            let shown = match value {
+                "True" | "False" if parser.mapping => value.to_ascii_lowercase(),
+                _ => value.to_string(),
+            };
+            let place = Place::option(&name, shown);
+            let what = format!(
+                "the trainer refuses `{place}`: {}{}",
+                refusal.why,
+                versions.doubt()
+            );
+            let place = self
+                .place_in_run_file(name.trim_start_matches('-'))
+                .unwrap_or(place);
+            let fixes = refusal.fixes(subject, &name, value);
+            found.at([place], what, fixes).severity = Severity::error_if(versions.certain());
+        }
+    }
+
+    fn report_rejection(&self, rejected: &Rejected, found: &mut Findings) {
+        let option = &rejected.option;
+        let name = option.trim_start_matches('-').replace('-', "_");
+        let shown = if self.parser.mapping { &name } else { option };
+        let mut sought = &name;
+        let mut is_certain = true;
+        let mut problem = match &rejected.why {
+            Rejection::Unknown => {
+                is_certain = self.closed;
+                match self.unknown_option(shown, &name) {
+                    Some(problem) => problem,
+                    None => return,
+                }
+            }
+            Rejection::Ambiguous(names) => {
+                is_certain = self.parser.closed;
+                self.ambiguous(option, &name, names)
+            }
+            Rejection::NoValue(kind) => {
+                let choices = kind.choices(&self.versions);
+                report::argument_without_value(option, kind.wanted(&choices))
+            }
+            Rejection::Leftover(_) if !self.closed => return,
+            // The words reach the trainer unchanged, and it decides.
+            Rejection::Leftover(words) => {
+                is_certain = false;
+                self.leftover(option, words)
+            }
+            Rejection::WrongValue(value, kind) => {
+                sought = value;
+                let choices = kind.choices(&self.versions);
+                let wanted = kind.wanted(&choices);
+                let problem = report::argument_of_wrong_type(shown, value, wanted);
+                match wanted {
+                    Wanted::Mapping => {
+                        is_certain = false;
+                        problem.fix(drop_word(shown).of(Owner::Trainer))
+                    }
+                    Wanted::OneOf(choices) if wanted.meant(&name, value).is_none() => {
+                        problem.fix(format!("it takes {}", choices.join(", ")))
+                    }
+                    _ => problem,
+                }
+            }
+        };
+        if let Some(in_file) = self.place_in_run_file(sought) {
+            problem.places = vec![in_file];
+        }
+        problem.what += &self.versions.doubt();
+        let severity = Severity::error_if(is_certain && self.versions.certain());
+        found.problem(severity, problem);
+    }
+
+    fn ambiguous(&self, option: &str, name: &str, names: &[&str]) -> Problem {
+        let listed = names.iter().take(4).map(|name| format!("--{name}"));
+        let listed = listed.collect::<Vec<_>>().join(" or ");
+        let fix = match self.suggestion(name) {
+            Some(new) => rename_option(option, format_args!("--{new}")),
+            None => say("write the whole name"),
+        };
+        let what = format!("the trainer refuses `{option}`: it could mean {listed}");
+        Problem::error(Rule::Argument, what)
+            .at(Place::option(option, ""))
+            .fix(fix.of(Owner::Trainer))
+    }
+
+    fn leftover(&self, option: &str, words: &[String]) -> Problem {
+        let word = &words[1];
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
+        let problem = Problem::error(Rule::Argument, what);
+        if self.parser.has(name, &self.versions) {
+            let meant = format!("--{name} {value}");
+            problem
+                .at(word)
+                .fix(rename_option(word, meant.trim_end()).of(Owner::Trainer))
+        } else if value.is_empty() {
+            let whole = words.join(" ");
+            problem
+                .at(Place::option(option, &whole))
+                .fix(give(option, &whole).of(Owner::Trainer))
+        } else {
+            let fix = drop_word(word).of(Owner::Trainer);
+            problem
+                .at(word)
+                .fix(fix.remark("a variable goes before zlaunch"))
+        }
+    }
+
+    fn unknown_option(&self, shown: &str, name: &str) -> Option<Problem> {
+        let Reading {
+            subject,
+            parser,
+            versions,
+            closed,
+            ..
+        } = self;
+        let is_recorded = is_recorded(subject);
+        let once = parser.names().any(|known| known == name);
+        let meant = self.suggestion(name).map(|near| self.option(near));
+        // The script may have more options, so only those that were dropped or are misspelled are reported.
+        let is_told = once && !parser.closed || is_recorded && meant.is_some();
+        // A class of the script may have short options.
+        let is_short = !is_recorded && !once && !parser.mapping && !shown.starts_with("--");
+        if !closed && !is_told || is_short {
+            return None;
+        }
+        let version = versions.first();
+        let mut problem = report::trainer_has_no_option(&version, shown, meant.as_deref());
+        let kind = if parser.mapping { "argument" } else { "option" };
+        if !is_recorded {
+            let script = base_name(subject.job.target.word());
+            problem.what = format!("neither {script} nor {version} has an {kind} `{shown}`");
+        } else if !closed {
+            problem.what += ", and ignores it";
+        } else {
+            problem.what = format!("{version} has no {kind} `{shown}`");
+        }
+        // `-e NAME=VALUE`, as docker and mpirun take variables.
+        let mut from_option = self.words.iter().skip_while(|word| *word != shown);
+        if ["-e", "-x"].contains(&shown)
+            && let Some((variable, value)) = from_option
+                .nth(1)
+                .and_then(|next| next.to_str()?.split_once('='))
+        {
+            let dropped = drop_word(format_args!("{shown} {variable}={value}"));
+            let fix = dropped
+                .of(Owner::Trainer)
+                .and(set_variable(variable, value));
+            return Some(problem.fix(fix));
+        }
+        if !parser.mapping
+            && !once
+            && let Some(ours) = launch_option(shown.trim_start_matches('-'))
+        {
+            return Some(problem.fix(move_to_front(flag(ours))));
+        }
+        if meant.is_none() && name == "config" {
+            let file = subject.given(name).and_then(|given| given.value);
+            let ending = file.and_then(|file| Path::new(file).extension());
+            return Some(
+                problem.fix(if ending.is_some_and(|ending| ending == "json") {
+                    rename_option(shown, "--deepspeed").of(Owner::Trainer)
+                } else {
+                    say("give the file without --config, right after the sub-command")
+                }),
+            );
+        }
+        let bits = name
+            .strip_prefix("load_in_")
+            .and_then(|it| it.strip_suffix("bit"));
+        if let Some(bits) = bits.filter(|_| parser.has("quant_bits", versions)) {
+            let fix = drop_word(shown)
+                .and(give("--quant_method", "bnb"))
+                .and(give("--quant_bits", bits));
+            return Some(problem.fix(fix.of(Owner::Trainer)));
+        }
+        Some(problem)
     }
 }

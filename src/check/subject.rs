@@ -7,8 +7,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use super::tables::names::PRECISION_MODELS;
 use crate::base::json;
 use crate::base::recorded::{Version, VersionMatch};
+use crate::base::source::{Source, Sourced};
 use crate::command::argv::hf_bool;
 use crate::command::job::Job;
 use crate::command::python::Python;
@@ -20,9 +22,6 @@ use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{Role, Topology};
 use crate::report::{Place, Severity};
-
-pub(super) const STAGE: &str = "zero_optimization.stage";
-pub(super) const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
 pub(crate) struct Subject<'a> {
     /// The final config, or null.
@@ -135,6 +134,13 @@ pub(super) struct Key<'a> {
     pub(super) fault: Option<ValueFault>,
 }
 
+impl Key<'_> {
+    /// pydantic drops an "auto" before it looks at the names.
+    pub(super) fn reaches_schema(&self) -> bool {
+        self.value != "auto" || self.keeps_auto
+    }
+}
+
 impl<'a> Subject<'a> {
     pub(super) fn keys(&self) -> &[Key<'a>] {
         &self.derived.keys
@@ -144,16 +150,12 @@ impl<'a> Subject<'a> {
         &self.derived.zero
     }
 
+    /// A key of the config. Those of ZeRO that begin with `stage3_` have a second name without it.
     pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
-        json::get(self.config, key)
-    }
-
-    /// A key of `zero_optimization`, by either of its names.
-    pub(super) fn zero_key(&self, key: &str) -> Option<&'a Value> {
-        let section = self.derived.zero.section?;
-        section
-            .get(key)
-            .or_else(|| section.get(key.strip_prefix("stage3_")?))
+        json::get(self.config, key).or_else(|| {
+            let name = key.strip_prefix("zero_optimization.stage3_")?;
+            self.derived.zero.section?.get(name)
+        })
     }
 
     pub(super) fn shown(&self, key: &str) -> String {
@@ -163,6 +165,25 @@ impl<'a> Subject<'a> {
     /// As DeepSpeed reads it. `None` for "auto" and for wrong values.
     pub(super) fn is_on(&self, key: &str) -> Option<bool> {
         self.get(key).and_then(schema::truth)
+    }
+
+    /// Like [`Self::is_on`] for a key of `fp16` or `bf16`, which counts by its old name, too.
+    pub(super) fn is_on_in(&self, section: &str, key: &str) -> bool {
+        let is_old_name = section == "bf16" && self.get("bf16").is_none_or(Value::is_null);
+        let section = if is_old_name { "bfloat16" } else { section };
+        self.is_on(&format!("{section}.{key}")) == Some(true)
+    }
+
+    /// `fp16` or `bf16` is enabled. In old versions any value that Python calls true enables it, even "auto".
+    pub(super) fn has_precision(&self, section: &str) -> bool {
+        if !self.is_before(PRECISION_MODELS) {
+            return self.is_on_in(section, "enabled");
+        }
+        // The new name counts, whatever it holds.
+        let is_old_name = section == "bf16" && self.get("bf16").is_none();
+        let section = if is_old_name { "bfloat16" } else { section };
+        self.get(&format!("{section}.enabled"))
+            .is_some_and(|on| schema::is_true(on) && (on != "auto" || self.is_plain()))
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
@@ -184,6 +205,33 @@ impl<'a> Subject<'a> {
 
     pub(super) fn offloads_optimizer(&self) -> bool {
         self.derived.zero.optimizer.is_off_gpu()
+    }
+
+    /// An argument of the trainer as it is spelled, with its value, if it has one.
+    pub(super) fn given(&self, name: &str) -> Option<Sourced<Option<&'a str>>> {
+        let args = &self.job.args;
+        if let Some((option, values)) = args.list(name) {
+            let value = values.first().and_then(|value| value.to_str());
+            return Some(Sourced::new(value, Source::Argument(option)));
+        }
+        let abbreviated = args.raw(name)?;
+        Some(abbreviated.map(|value| value.to_str()))
+    }
+
+    /// The value of an argument, `true` if it stands alone. `None` also if something that zlaunch does not see decides it.
+    pub(super) fn argument(&self, name: &str) -> Option<&'a str> {
+        let value = self.given(name)?.value.unwrap_or("true");
+        (self.is_seen(name) && !value.contains('$')).then_some(value)
+    }
+
+    pub(super) fn spelled(&self, name: &str) -> String {
+        let given = self.given(name).map(|given| given.from.to_string());
+        given.unwrap_or_else(|| format!("--{name}"))
+    }
+
+    /// False if the argument may get a value from something that zlaunch does not see.
+    pub(super) fn is_seen(&self, name: &str) -> bool {
+        !self.job.unread.iter().any(|unread| unread == name)
     }
 
     pub(super) fn is_hf(&self) -> bool {

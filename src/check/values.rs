@@ -3,89 +3,67 @@
 use serde_json::Value;
 
 use super::batch::SIZES;
-use super::findings::{Check, Findings};
-use super::subject::{Key, STAGE, Subject};
-use crate::base::python_value::number;
+use super::findings::Findings;
+use super::subject::{Key, Subject};
+use super::tables::names::STAGE;
 use crate::base::size::number_meant;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, ValueFault};
 use crate::report::fix::{Fixes, rename, set, set_json, unset};
-use crate::report::{Rule, Severity, When, nearest};
+use crate::report::nearest;
 
-pub(super) const RULES: &[Check] = &[
-    Check::code(
-        Rule::WrongType,
-        Severity::Error,
-        When::Parse,
-        |subject, found| {
-            judge(subject, found, ValueFault::Type);
-            for (key, does, wrong) in UNLISTED {
-                if let Some(value) = wrong(subject) {
-                    let value = if value.is_object() {
-                        "an object".to_string()
-                    } else {
-                        value.to_string()
-                    };
-                    found.key(
-                        &[key],
-                        format!("`{key}` is {value}, but DeepSpeed {does}"),
-                        unset(key),
-                    );
-                }
-            }
-        },
-    ),
-    Check::code(
-        Rule::WrongValue,
-        Severity::Error,
-        When::Parse,
-        |subject, found| {
-            judge(subject, found, ValueFault::Value);
-        },
-    ),
-    Check::code(
-        Rule::OddValue,
-        Severity::Warning,
-        When::Silent,
-        |subject, found| {
-            let compares =
-                subject.job.trainer.uses_accelerate() || subject.job.trainer.is_passthrough();
-            for key in subject.keys() {
-                // accelerate compares what is written, which DeepSpeed would convert: `"stage": "3"`.
-                let is_compared =
-                    key.path == STAGE && key.value.is_string() && key.fault.is_none() && compares;
-                let Some(entry) = key.entry else { continue };
-                let is_odd = is_compared
-                    || !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
-                // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
-                let overwritten = key.path == "steps_per_print" && subject.is_hf();
-                if !is_odd || key.value == "auto" || SIZES.contains(&&*key.path) || overwritten {
-                    continue;
-                }
-                let (path, value, wanted) = (&key.path, key.value, entry.wanted());
-                let why = if is_compared {
-                    "to transformers ZeRO is off"
-                } else {
-                    "DeepSpeed does not check it"
-                };
-                let what = format!("`{path}` is {value}, and {why}: it should be {wanted}");
-                found.key(&[path], what, advice(key, &entry));
-            }
-        },
-    ),
-];
+pub(super) fn wrong_types(subject: &Subject, found: &mut Findings) {
+    judge(subject, found, ValueFault::Type);
+}
+
+pub(super) fn wrong_values(subject: &Subject, found: &mut Findings) {
+    judge(subject, found, ValueFault::Value);
+}
+
+pub(super) fn odd_values(subject: &Subject, found: &mut Findings) {
+    let trainer = subject.job.trainer;
+    let compares = trainer.uses_accelerate() || trainer.is_passthrough();
+    for key in subject.keys() {
+        let Some(entry) = key.entry else { continue };
+        let path = &key.path;
+        // accelerate compares what is written, which DeepSpeed would convert: `"stage": "3"`.
+        let is_compared = path == STAGE && key.value.is_string() && key.fault.is_none() && compares;
+        let is_unchecked = !entry.checked && entry.known() == Known::Yes;
+        // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
+        let is_left_alone = key.value == "auto"
+            || SIZES.contains(&&**path)
+            || path == "steps_per_print" && subject.is_hf();
+        if is_left_alone || !(is_compared || is_unchecked && entry.is_odd(key.value)) {
+            continue;
+        }
+        let why = if is_compared {
+            "to transformers ZeRO is off"
+        } else {
+            "DeepSpeed does not check it"
+        };
+        let what = format!(
+            "`{path}` is {}, and {why}: it should be {}",
+            key.value,
+            entry.wanted()
+        );
+        found.key(&[path], what, advice(key, &entry));
+    }
+}
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
         let Some(entry) = key.entry else { continue };
-        let (path, wanted) = (&key.path, entry.wanted());
+        let path = &key.path;
         let value = if found.are_many() {
             key.value.to_string()
         } else {
             as_typed(key.value, &(subject.place)(path))
         };
-        let what = format!("`{path}` is {value}, but DeepSpeed expects {wanted}");
-        found.key(&[path], what, advice(key, &entry)).severity = subject.severity_of_keys();
+        let what = format!(
+            "`{path}` is {value}, but DeepSpeed expects {}",
+            entry.wanted()
+        );
+        found.key(&[path], what, advice(key, &entry));
     }
 }
 
@@ -170,77 +148,4 @@ fn advice(key: &Key, entry: &KeySpec) -> Fixes {
             .remark(format!("the default is {default}"))
             .into(),
     }
-}
-
-/// A key that DeepSpeed reads without a schema, what it does with it, and the value if that fails.
-type Unlisted = (
-    &'static str,
-    &'static str,
-    for<'a> fn(&Subject<'a>) -> Option<&'a Value>,
-);
-
-const UNLISTED: &[Unlisted] = &[
-    // `wall_clock_breakdown | flops_profiler.enabled`
-    (CLOCK, "expects true or false", |subject| {
-        only_object(subject, CLOCK, FLOPS)
-    }),
-    (FLOPS, "expects true or false", |subject| {
-        only_object(subject, FLOPS, CLOCK)
-    }),
-    ("optimizer.params", "expects an object", |subject| {
-        optimizer_params(subject).filter(|params| !params.is_object())
-    }),
-    (
-        "optimizer.params.max_grad_norm",
-        "compares it with 0",
-        |subject| {
-            optimizer_params(subject)?
-                .get("max_grad_norm")
-                .filter(|norm| number(norm).is_none())
-        },
-    ),
-    ("bfloat16", "expects an object", |subject| {
-        let is_read = subject.get("bf16").is_none_or(Value::is_null);
-        subject
-            .get("bfloat16")
-            .filter(|section| is_read && **section == "auto")
-    }),
-    ("vocabulary_size", "divides it", |subject| {
-        subject
-            .get("vocabulary_size")
-            .filter(|it| schema::is_true(it) && **it != "auto" && number(it).is_none())
-    }),
-    // With `"zero_optimization": true`, this key is ZeRO's bucket size.
-    (
-        "allgather_size",
-        "expects a whole number, 0 or more",
-        |subject| {
-            subject
-                .get("zero_optimization")
-                .filter(|zero| **zero == Value::Bool(true))?;
-            let entry = schema::find("zero_optimization.allgather_bucket_size", subject.version())?;
-            subject
-                .get("allgather_size")
-                .filter(|size| **size != "auto" && entry.fault(size).is_some())
-        },
-    ),
-];
-
-const CLOCK: &str = "wall_clock_breakdown";
-const FLOPS: &str = "flops_profiler.enabled";
-
-/// `a | b` also works for two objects.
-fn only_object<'a>(subject: &Subject<'a>, key: &str, other: &str) -> Option<&'a Value> {
-    subject
-        .get(key)
-        .filter(|value| value.is_object() && !subject.get(other).is_some_and(Value::is_object))
-}
-
-fn optimizer_params<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
-    subject
-        .get("optimizer.type")
-        .filter(|name| !name.is_null())?;
-    subject
-        .get("optimizer.params")
-        .filter(|params| !params.is_null())
 }

@@ -20,13 +20,13 @@ pub(crate) use in_code::PACKAGES as HF_PACKAGES;
 mod accelerate;
 mod axolotl;
 mod deepspeed;
-mod hf;
+pub(crate) mod hf;
 mod in_code;
 mod lightning;
-mod llamafactory;
+pub(crate) mod llamafactory;
 mod nested;
-mod swift;
-mod trl;
+pub(crate) mod swift;
+pub(crate) mod trl;
 pub mod without_config;
 mod xtuner;
 

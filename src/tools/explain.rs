@@ -312,7 +312,7 @@ fn subjects(search: &Search) -> String {
 
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_launches = Rule::all().filter_map(|rule| Some((rule.name(), rule.about()?)));
-    of_launches.chain(check::rules().map(|check| (check.rule.name(), check.about())))
+    of_launches.chain(check::rules().map(|check| (check.rule.name(), check.about)))
 }
 
 fn names_of(topic: Topic, search: &Search) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! Who wins over whom, and that the plan tells.
 
+use zlaunch::testing::check::TYPED_VARIABLES;
+
 use crate::sandbox::{SWIFT, SYSTEM, Sandbox};
 
 #[test]
@@ -336,14 +338,9 @@ fn variables_that_exist_are_not_misspelt() {
         NCCL_NET_GDR_C2C NCCL_NET_MERGE_LEVEL NCCL_NVB_DISABLE NCCL_NVTX_DISABLE NCCL_OOB_NET_IFNAME NCCL_P2P_PXN_LEVEL \
         NCCL_PXN_DISABLE NCCL_REG NCCL_RMA_DISABLE NCCL_SOCKET_INLINE PYTORCH_HIP_ALLOC_CONF TORCH_XPU_ARCH_LIST \
         NCCL_DEBUG_FILE NCCL_SOCKET_FAMILY CUDA_VERSION NCCL_VERSION PYTORCH_VERSION CUDA_HOME";
-    let table = include_str!("../../src/check/typed_variables.txt").lines();
-    let known = table.flat_map(|row| {
-        row.split(' ')
-            .skip(1)
-            .map(move |name| format!("{}{name}", row.split(' ').next().unwrap()))
-    });
-    for name in real.split_whitespace().map(str::to_string).chain(known) {
-        sandbox.var(&name, "0");
+    let known = TYPED_VARIABLES.iter().flat_map(|family| family.names);
+    for name in real.split_whitespace().chain(known.copied()) {
+        sandbox.var(name, "0");
     }
     assert_eq!(
         said_of_variables(&sandbox, &["--deepspeed", "zero2"]),

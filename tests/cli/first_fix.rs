@@ -491,12 +491,12 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
         ));
     }
     for (row, example) in share.of(refusals::examples()) {
-        let mut sandbox = row.sandbox();
-        let words = refusals::words(&sandbox, example);
+        let mut sandbox = refusals::sandbox_of(row);
+        let words = example.words(&sandbox);
         let run_file = words.contains(&"run.yaml".to_string());
         let text = run_file.then(|| fs::read_to_string(sandbox.path("cwd/run.yaml")).unwrap());
         add(paste(
-            example,
+            &example.to_string(),
             &Line {
                 run_file: text,
                 ..Line::of(words)

@@ -1,9 +1,11 @@
 //! What trainers refuse once their arguments are read: values that do not go together, numbers that are texts, models and
 //! datasets that cannot be loaded. Each was seen on the real ones (`tests/real/truth.py`).
 
-use std::fs;
+use std::{fmt, fs};
 
 use serde_json::Value;
+
+use zlaunch::testing::check::{Condition, Example, ExampleLaunch, REFUSALS, Refusal};
 
 use crate::sandbox::{Sandbox, Share, plant, side_by_side};
 
@@ -232,151 +234,188 @@ fn models_that_cannot_be_loaded() {
     }
 }
 
-/// A row of the table of refusals: its lines, by the word they begin with.
-pub(crate) struct Row(&'static str);
-
-impl Row {
-    fn all() -> impl Iterator<Item = Row> {
-        include_str!("../../src/check/refusals.txt")
-            .split("\n= ")
-            .skip(1)
-            .map(Row)
+/// Where the packages of the examples are installed, with the texts that the conditions of the row look for.
+pub(crate) fn sandbox_of(refusal: &Refusal) -> Sandbox {
+    let sandbox = sandbox(&[LLAMAFACTORY[1], TRL[0], TRL[1], SWIFT[1]]);
+    sandbox.file("data/trl.yaml", "max_steps: 5\n");
+    for (file, text) in files(refusal) {
+        plant(&sandbox.site().join(file), &text);
     }
+    sandbox
+}
 
-    fn lines(&self, word: &str) -> Vec<&'static str> {
-        self.0
-            .lines()
-            .filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
-            .map(str::trim)
-            .collect()
-    }
-
-    /// Where its files are installed.
-    pub(crate) fn sandbox(&self) -> Sandbox {
-        let sandbox = sandbox(&[LLAMAFACTORY[1], TRL[0], TRL[1], SWIFT[1]]);
-        sandbox.file("data/trl.yaml", "max_steps: 5\n");
-        for (file, text) in self
-            .lines("file")
-            .iter()
-            .filter_map(|line| line.split_once(' '))
-        {
-            plant(&sandbox.site().join(file), text);
+/// The files that the conditions of the row look at: without one of them, nothing is said.
+fn files(refusal: &Refusal) -> Vec<(&'static str, String)> {
+    let file = |condition: &Condition| match *condition {
+        Condition::FileSays { files, text } => Some((files[0], text.to_string())),
+        Condition::ScriptSays(text) => Some(("trl/scripts/sft.py", text.to_string())),
+        Condition::Unlisted { files, .. } => {
+            let (_, _, help) = refused(refusal).next().unwrap();
+            let listed = help.split(' ').next_back().unwrap();
+            Some((files[0], format!("{listed} = '{listed}'\n")))
         }
-        sandbox
-    }
+        _ => None,
+    };
+    refusal.when.iter().filter_map(file).collect()
 }
 
-pub(crate) fn examples() -> impl Iterator<Item = (Row, &'static str)> {
-    Row::all().flat_map(|row| {
-        row.lines("run")
-            .into_iter()
-            .map(move |example| (Row(row.0), example))
-    })
-}
-
-/// The words of `CONFIG COMMAND`; braces in the command are the run file, and a version stands behind the program.
-pub(crate) fn words(sandbox: &Sandbox, example: &str) -> Vec<String> {
-    let (config, command) = example.split_once(' ').unwrap();
-    let command = match command.split_once('{') {
-        Some((command, run)) => {
-            sandbox.file("run.yaml", format!("{{{run}\n"));
-            format!("{command}run.yaml")
-        }
-        None => command.to_string(),
-    };
-    let version = command
-        .split(' ')
-        .next()
-        .and_then(|program| program.split_once('@'));
-    sandbox.installed(
-        "ms_swift",
-        version.map_or(SWIFT[1].1, |(_, version)| version),
-    );
-    let words_of_command = command
-        .split(' ')
-        .map(|word| word.split('@').next().unwrap());
-    let given = if config == "-" {
-        vec![]
-    } else {
-        vec!["--deepspeed", config]
-    };
-    let words = ["check", "--format", "json", "--nproc-per-node", "2"]
-        .into_iter()
-        .chain(given)
-        .chain(["--"]);
-    words.chain(words_of_command).map(str::to_string).collect()
-}
-
-fn said_of_example(sandbox: &Sandbox, example: &str) -> Vec<String> {
-    let found = sandbox.answer(words(sandbox, example)).stdout;
-    let report: Value =
-        serde_json::from_str(&found).unwrap_or_else(|_| panic!("{example}: {found}"));
-    let is_about = |it: &&Value| {
-        it["rule"]
-            .as_str()
-            .is_some_and(|rule| rule.starts_with("argument"))
-    };
-    let rows = report["diagnostics"]
-        .as_array()
-        .unwrap()
+/// The words of each example that is refused, with the argument that is named and the help.
+fn refused(refusal: &Refusal) -> impl Iterator<Item = (RunExample, &'static str, &'static str)> {
+    refusal
+        .examples
         .iter()
-        .filter(is_about);
-    let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
-    let line = |it| {
-        let [severity, rule, what, help] =
-            ["severity", "rule", "message", "help"].map(|key| text(it, key));
-        format!("{severity}[{rule}] {what} / {help}")
-    };
-    rows.map(line).collect()
+        .filter_map(|example| match *example {
+            Example::Refused {
+                launch,
+                with,
+                argument,
+                help,
+            } => Some((RunExample { launch, with }, argument, help)),
+            Example::Accepted(..) => None,
+        })
+}
+
+fn accepted(refusal: &Refusal) -> impl Iterator<Item = RunExample> {
+    refusal
+        .examples
+        .iter()
+        .filter_map(|example| match *example {
+            Example::Accepted(launch, with) => Some(RunExample { launch, with }),
+            Example::Refused { .. } => None,
+        })
+}
+
+/// Every example that is refused, with its row.
+pub(crate) fn examples() -> impl Iterator<Item = (&'static Refusal, RunExample)> {
+    REFUSALS
+        .iter()
+        .flat_map(|row| refused(row).map(move |(example, ..)| (row, example)))
+}
+
+/// A launch of the table with what it has besides.
+pub(crate) struct RunExample {
+    launch: ExampleLaunch,
+    with: &'static str,
+}
+
+impl RunExample {
+    pub(crate) fn words(&self, sandbox: &Sandbox) -> Vec<String> {
+        let ExampleLaunch {
+            config,
+            command,
+            run_file,
+            swift,
+        } = self.launch;
+        sandbox.installed("ms_swift", swift);
+        let words = ["check", "--format", "json", "--nproc-per-node", "2"]
+            .into_iter()
+            .chain(
+                config
+                    .into_iter()
+                    .flat_map(|config| ["--deepspeed", config]),
+            )
+            .chain(["--"])
+            .chain(command.split(' '));
+        let more: Vec<&str> = match run_file {
+            Some(entries) => {
+                let more = if self.with.is_empty() { "" } else { ", " };
+                sandbox.file("run.yaml", format!("{{{entries}{more}{}}}\n", self.with));
+                vec!["run.yaml"]
+            }
+            None => self.with.split_whitespace().collect(),
+        };
+        words.chain(more).map(str::to_string).collect()
+    }
+
+    fn said(&self, sandbox: &Sandbox) -> Vec<String> {
+        let found = sandbox.answer(self.words(sandbox)).stdout;
+        let report: Value =
+            serde_json::from_str(&found).unwrap_or_else(|_| panic!("{self}: {found}"));
+        let is_about = |it: &&Value| {
+            it["rule"]
+                .as_str()
+                .is_some_and(|rule| rule.starts_with("argument"))
+        };
+        let rows = report["diagnostics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(is_about);
+        let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
+        let line = |it| {
+            let [severity, rule, what, help] =
+                ["severity", "rule", "message", "help"].map(|key| text(it, key));
+            format!("{severity}[{rule}] {what} / {help}")
+        };
+        rows.map(line).collect()
+    }
+
+    /// The program and its version, as a message calls it.
+    fn program(&self) -> &'static str {
+        match self.launch.command.split(' ').next().unwrap() {
+            "swift" => "ms-swift 4.6.0",
+            "trl" => "trl 0.29.1",
+            _ => "llamafactory 0.9.5",
+        }
+    }
+}
+
+impl fmt::Display for RunExample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} {} {}",
+            self.launch.config, self.launch.command, self.with
+        )
+    }
 }
 
 side_by_side!(every_row_of_the_table_says_what_its_example_shows);
 
 fn every_row_of_the_table_says_what_its_example_shows(share: &Share) {
     let mut wrong = Vec::new();
-    for row in share.of(Row::all()) {
-        let (run, says, fine, files) = (
-            row.lines("run"),
-            row.lines("says"),
-            row.lines("fine"),
-            row.lines("file"),
-        );
-        assert!(!run.is_empty() && run.len() == says.len(), "{}", row.0);
+    for row in share.of(REFUSALS.iter()) {
+        let files = files(row);
+        let (first, ..) = refused(row).next().unwrap();
         // One for each condition but the first; without its files nothing is said.
+        let fine = accepted(row).count();
         assert!(
-            fine.len() + files.len() >= row.lines("and").len().max(1),
-            "too few that are fine: {}",
-            row.0
+            fine > 0 && fine + files.len() >= row.when.len() - 1,
+            "too few that are fine: {first}",
         );
-        let sandbox = row.sandbox();
-        let mut expect = |example: &str, expected: &[&str]| {
-            let said = said_of_example(&sandbox, example);
+        let sandbox = sandbox_of(row);
+        let mut expect = |example: &RunExample, expected: &[String]| {
+            let said = example.said(&sandbox);
             if said != expected {
                 wrong.push(format!("{example}\n  says {said:#?}\n  not {expected:#?}"));
             }
         };
-        for (example, says) in run.iter().zip(says) {
-            expect(example, &[says]);
+        for (example, argument, help) in refused(row) {
+            let why = row.why;
+            let said = if let Condition::LeftOut(_) = row.when[0] {
+                let program = example.program();
+                format!("error[argument-missing] {program} needs `{argument}`: {why} / {help}")
+            } else {
+                format!("error[argument] the trainer refuses `{argument}`: {why} / {help}")
+            };
+            expect(&example, &[said]);
         }
-        for example in fine {
-            expect(example, &[]);
+        for example in accepted(row) {
+            expect(&example, &[]);
         }
         // Each module alone is enough.
-        let modules = row
-            .lines("and")
-            .into_iter()
-            .filter_map(|it| it.strip_prefix("missing "));
-        for module in modules
-            .flat_map(|it| it.split('|'))
-            .map(|name| sandbox.site().join(name))
-        {
+        let modules = row.when.iter().filter_map(|condition| match condition {
+            Condition::NotInstalled(modules) => Some(*modules),
+            _ => None,
+        });
+        for module in modules.flatten().map(|name| sandbox.site().join(name)) {
             plant(&module.join("__init__.py"), "");
-            expect(run[0], &[]);
+            expect(&first, &[]);
             fs::remove_dir_all(module).unwrap();
         }
-        for file in files {
-            fs::remove_file(sandbox.site().join(file.split(' ').next().unwrap())).unwrap();
-            expect(run[0], &[]);
+        for (file, _) in files {
+            fs::remove_file(sandbox.site().join(file)).unwrap();
+            expect(&first, &[]);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

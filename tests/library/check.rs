@@ -52,7 +52,7 @@ fn every_rule_has_one_check_and_says_what_it_is() {
         );
     }
     for check in rules() {
-        let (rule, doc) = (check.rule, check.about());
+        let (rule, doc) = (check.rule, check.about);
         assert_eq!(rule.subject(), RuleSubject::Check, "{rule}");
         assert!(doc.len() > 20 && !doc.ends_with('.'), "{rule}: {doc}");
         assert!(
@@ -63,7 +63,7 @@ fn every_rule_has_one_check_and_says_what_it_is() {
         );
         // What nobody notices is no reason to refuse.
         assert!(
-            check.when != When::Silent || check.severity != Severity::Error,
+            check.noticed != When::Silent || check.severity != Severity::Error,
             "{rule}"
         );
     }

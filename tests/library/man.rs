@@ -80,7 +80,7 @@ fn page() -> String {
     );
     page += &section(
         "DIAGNOSTICS",
-        check::rules().map(|rule| (rule.rule.name(), rule.about())),
+        check::rules().map(|rule| (rule.rule.name(), rule.about)),
     );
     page += &section(
         "ENVIRONMENT",

@@ -214,7 +214,7 @@ fn tables() -> Vec<Table> {
                 "| `{}` | {} | {} |",
                 rule.rule,
                 rule.severity,
-                cell(rule.about())
+                cell(rule.about)
             ),
         )
     });

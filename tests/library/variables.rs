@@ -32,7 +32,10 @@ fn every_variable_in_the_sources_has_a_row() {
                 folders.push(file);
                 continue;
             }
-            // Recorded data and texts are not code.
+            // Recorded data and texts are not code, and what people misspell need not be read by zlaunch.
+            if file.ends_with("check/tables/names.rs") {
+                continue;
+            }
             if !file
                 .extension()
                 .is_some_and(|ending| ending == "rs" || ending == "json" || ending == "sh")

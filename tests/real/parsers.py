@@ -64,7 +64,7 @@ PARSERS = {
     "llamafactory": [("", ["llamafactory-cli", "train"], ["train", "TrainingArguments", "Seq2SeqTrainingArguments"])],
 }
 # What is refused of arguments together.
-TOGETHER = [text.replace("`", "").replace("--", "") for text in re.findall(r"(?m)^why +(.*)", (ROOT / "src/check/refusals.txt").read_text())]
+TOGETHER = [text.replace("`", "").replace("--", "") for text in re.findall(r'why: "(.*)"', (ROOT / "src/check/tables/refusals.rs").read_text())]
 # Looked up after the parser; and those that zlaunch reads itself.
 LATER, OWN = {"lr_scheduler_type", "report_to", "attn_impl", "use_liger_kernel"}, {"deepspeed", "use_ray", "fsdp", "ignore_args_error"}
 

@@ -1,0 +1,1257 @@
+//! The rules about the config, by subject, in the order of the output.
+
+use super::names::{OFFLOAD, PRECISION_MODELS, STAGE};
+use super::types::Condition::*;
+use super::types::KeyState::*;
+use super::types::Remedy::*;
+use super::types::{At, Condition, Remedy, Row};
+use crate::check::findings::Check;
+use crate::check::{
+    batch, combinations, effects, keys, offload, operators, optimizer, precision, values,
+};
+use crate::config::schema::SEQUENCE_JUDGED;
+use crate::config::zero::Device::{self, Cpu, Nvme};
+use crate::report::fix::Owner::{Trainer, Zlaunch};
+use crate::report::{Rule, Severity, When};
+
+const HOST: &[Device] = &[Cpu, Nvme];
+
+pub(crate) const CONFIG: &[&[Check]] = &[
+    KEYS,
+    VALUES,
+    BATCH,
+    PRECISION,
+    OFFLOADS,
+    COMBINATIONS,
+    OPTIMIZER,
+    EFFECTS,
+    OPERATORS,
+];
+
+const KEYS: &[Check] = &[
+    Check {
+        rule: Rule::UnknownKey,
+        about: "a key that DeepSpeed's version does not know, in a section that refuses such keys",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[],
+        code: Some(keys::unknown_keys),
+    },
+    Check {
+        rule: Rule::IgnoredKey,
+        about: "a key that DeepSpeed's version does not know, in a section that silently ignores such keys; an error with `--set`",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(keys::ignored_keys),
+    },
+    Check {
+        rule: Rule::RemovedKey,
+        about: "a key of a feature that was removed: newer versions refuse it, even with \"enabled\": false",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[],
+        code: Some(keys::removed_keys),
+    },
+    Check {
+        rule: Rule::BetweenVersions,
+        about: "the installed DeepSpeed was not recorded, and the versions before and after it disagree about a key: the older one is followed",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(keys::between_versions),
+    },
+    Check {
+        rule: Rule::TwoNames,
+        about: "a key together with its other name, or with the key that replaced it",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[],
+        code: Some(keys::two_names),
+    },
+    Check {
+        rule: Rule::OldKey,
+        about: "an old name that DeepSpeed still translates",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(keys::old_keys),
+    },
+];
+
+const CLOCK: &str = "wall_clock_breakdown";
+const FLOPS: &str = "flops_profiler.enabled";
+const CLIPPING: &str = "optimizer.params.max_grad_norm";
+
+const VALUES: &[Check] = &[
+    Check {
+        rule: Rule::WrongType,
+        about: "a value of a type that DeepSpeed refuses when it reads the config",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        // Keys that DeepSpeed reads without a schema.
+        rows: &[
+            // `wall_clock_breakdown | flops_profiler.enabled` also works for two objects.
+            Row {
+                at: &[At::Key(CLOCK)],
+                when: &[Key(CLOCK, Section), Not(&Key(FLOPS, Section))],
+                says: "`{key}` is an object, but DeepSpeed expects true or false",
+                fixes: &[Unset(CLOCK)],
+            },
+            Row {
+                at: &[At::Key(FLOPS)],
+                when: &[Key(FLOPS, Section), Not(&Key(CLOCK, Section))],
+                says: "`{key}` is an object, but DeepSpeed expects true or false",
+                fixes: &[Unset(FLOPS)],
+            },
+            Row {
+                at: &[At::Key("optimizer.params")],
+                when: &[
+                    Not(&Key("optimizer.type", MissingOrNull)),
+                    Not(&Key("optimizer.params", MissingOrNull)),
+                    Not(&Key("optimizer.params", Section)),
+                ],
+                says: "`{key}` is {value}, but DeepSpeed expects an object",
+                fixes: &[Unset("optimizer.params")],
+            },
+            Row {
+                at: &[At::Key(CLIPPING)],
+                when: &[
+                    Not(&Key("optimizer.type", MissingOrNull)),
+                    Not(&Key(CLIPPING, Missing)),
+                    Not(&Key(CLIPPING, Number)),
+                ],
+                says: "`{key}` is {value}, but DeepSpeed compares it with 0",
+                fixes: &[Unset(CLIPPING)],
+            },
+            Row {
+                at: &[At::Key("bfloat16")],
+                when: &[Key("bf16", MissingOrNull), Key("bfloat16", Auto)],
+                says: "`{key}` is {value}, but DeepSpeed expects an object",
+                fixes: &[Unset("bfloat16")],
+            },
+            Row {
+                at: &[At::Key("vocabulary_size")],
+                when: &[
+                    Key("vocabulary_size", Truthy),
+                    Not(&Key("vocabulary_size", Number)),
+                ],
+                says: "`{key}` is {value}, but DeepSpeed divides it",
+                fixes: &[Unset("vocabulary_size")],
+            },
+            // With `"zero_optimization": true`, this key is ZeRO's bucket size.
+            Row {
+                at: &[At::Key("allgather_size")],
+                when: &[
+                    Key("zero_optimization", On),
+                    Key("allgather_size", HasValue),
+                    Any(&[
+                        Not(&Key("allgather_size", Whole)),
+                        Key("allgather_size", Below(0.0)),
+                    ]),
+                ],
+                says: "`{key}` is {value}, but DeepSpeed expects a whole number, 0 or more",
+                fixes: &[Unset("allgather_size")],
+            },
+        ],
+        code: Some(values::wrong_types),
+    },
+    Check {
+        rule: Rule::WrongValue,
+        about: "a number out of range, or a word that is not one of the choices",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[],
+        code: Some(values::wrong_values),
+    },
+    Check {
+        rule: Rule::OddValue,
+        about: "a value of the wrong type that DeepSpeed does not check: the string \"false\" counts as true",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(values::odd_values),
+    },
+];
+
+const TENSOR_RANKS: &str = "tensor_parallel.autotp_size";
+const SEQUENCE_RANKS: &str = "sequence_parallel_size";
+
+pub(crate) const BATCH: &[Check] = &[
+    Check {
+        rule: Rule::BatchSize,
+        about: "a batch size that is missing, or not a number above 0",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[Row {
+            at: &[At::Key(SEQUENCE_RANKS)],
+            when: &[
+                Not(&Before("deepspeed", SEQUENCE_JUDGED)),
+                Not(&Key(SEQUENCE_RANKS, Missing)),
+                Not(&Key(SEQUENCE_RANKS, Auto)),
+                Any(&[
+                    Not(&Key(SEQUENCE_RANKS, Number)),
+                    Key(SEQUENCE_RANKS, Equals(0.0)),
+                ]),
+            ],
+            says: "`{key}` is {value}, but DeepSpeed divides the ranks by it",
+            fixes: &[Set(SEQUENCE_RANKS, "1")],
+        }],
+        code: Some(batch::sizes),
+    },
+    Check {
+        rule: Rule::BatchProduct,
+        about: "train_batch_size is not micro batch × accumulation steps × data-parallel ranks",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[],
+        code: Some(batch::product),
+    },
+    Check {
+        rule: Rule::BatchSequence,
+        about: "sequence_parallel_size does not divide the ranks: DeepSpeed continues with a fraction of a rank",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(batch::sequence),
+    },
+    Check {
+        rule: Rule::BatchTensor,
+        about: "with AutoTP every rank counts in train_batch_size, although a tensor-parallel group reads the same samples",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[Row {
+            at: &[At::Key(TENSOR_RANKS)],
+            when: &[Key(TENSOR_RANKS, Above(1.0))],
+            says: "`train_batch_size` counts every rank, although groups of {value} read the same samples",
+            fixes: &[Say("a step has train_batch_size ÷ {value} samples")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::LightningAccumulation,
+        about: "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and refuses it in the config",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Key("gradient_accumulation_steps")],
+            // Fabric does not touch it.
+            when: &[
+                SetsWhatIsAbsent,
+                Not(&Key("gradient_accumulation_steps", Missing)),
+                Not(&ScriptSays("Fabric(")),
+            ],
+            says: "Lightning's Trainer refuses `{key}` in the config: it comes from accumulate_grad_batches",
+            fixes: &[Unset("gradient_accumulation_steps")],
+        }],
+        code: None,
+    },
+];
+
+const SCALE_POWER: &str = "fp16.initial_scale_power";
+const SCALE_WINDOW: &str = "fp16.loss_scale_window";
+const LEAST_SCALE: &str = "fp16.min_loss_scale";
+const ACCUMULATED: &str = "data_types.grad_accum_dtype";
+const DYNAMIC_SCALE: Condition = Any(&[
+    Key("fp16.loss_scale", Missing),
+    Key("fp16.loss_scale", Auto),
+    Key("fp16.loss_scale", Equals(0.0)),
+]);
+
+const PRECISION: &[Check] = &[
+    Check {
+        rule: Rule::TwoPrecisions,
+        about: "fp16 and bf16 are both enabled",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[Row {
+            at: &[At::Key("fp16.enabled"), At::Key("bf16.enabled")],
+            when: &[
+                PrecisionOn("fp16"),
+                PrecisionOn("bf16"),
+                Not(&Sets("fp16.enabled")),
+            ],
+            says: "`fp16` and `bf16` are both enabled",
+            fixes: &[Set("fp16.enabled", "false"), Set("bf16.enabled", "false")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::LossScale,
+        about: "dynamic loss scaling with a window or minimum scale not above 0, or a power that is not a number",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[
+            // Old versions compute `2 ** initial_scale_power` without checking it.
+            Row {
+                at: &[At::Key(SCALE_POWER)],
+                when: &[
+                    Before("deepspeed", PRECISION_MODELS),
+                    PrecisionOn("fp16"),
+                    Not(&Key(SCALE_POWER, Missing)),
+                    Not(&Key(SCALE_POWER, Number)),
+                    Any(&[Not(&Key(SCALE_POWER, Auto)), PlainDeepSpeed]),
+                ],
+                says: "`{key}` is {value}, but DeepSpeed expects a number",
+                fixes: &[Set(SCALE_POWER, "16")],
+            },
+            // Python's largest float is below 2 ** 1024.
+            Row {
+                at: &[At::Key(SCALE_POWER)],
+                when: &[
+                    Before("deepspeed", PRECISION_MODELS),
+                    PrecisionOn("fp16"),
+                    Key(SCALE_POWER, Number),
+                    Not(&Key(SCALE_POWER, Whole)),
+                    Not(&Key(SCALE_POWER, Below(1024.0))),
+                ],
+                says: "`{key}` is {value}, but DeepSpeed expects a number",
+                fixes: &[Set(SCALE_POWER, "16")],
+            },
+            Row {
+                at: &[At::Key(SCALE_WINDOW)],
+                when: &[
+                    Not(&Before("deepspeed", [0, 19, 3])),
+                    Key("fp16.enabled", On),
+                    DYNAMIC_SCALE,
+                    Key(SCALE_WINDOW, Whole),
+                    Not(&Key(SCALE_WINDOW, Above(0.0))),
+                ],
+                says: "`{key}` is {value}: with dynamic loss scaling it must be above 0",
+                fixes: &[Set(SCALE_WINDOW, "1000")],
+            },
+            Row {
+                at: &[At::Key(LEAST_SCALE)],
+                when: &[
+                    Not(&Before("deepspeed", [0, 19, 3])),
+                    Key("fp16.enabled", On),
+                    DYNAMIC_SCALE,
+                    Key(LEAST_SCALE, Whole),
+                    Not(&Key(LEAST_SCALE, Above(0.0))),
+                ],
+                says: "`{key}` is {value}: with dynamic loss scaling it must be above 0",
+                fixes: &[Set(LEAST_SCALE, "1")],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::MasterWeights,
+        about: "master weights or optimizer states in 16 bits at stage 0, or at any stage but 2 before 0.18.3",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[],
+        code: Some(precision::master_weights),
+    },
+    Check {
+        rule: Rule::MasterWeightsOffload,
+        about: "master weights in 16 bits without the optimizer in host memory",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(precision::master_weights_on_the_gpu),
+    },
+    Check {
+        rule: Rule::AccumulationDtype,
+        about: "bf16 with gradients accumulated in fp32 needs ZeRO: stage 0 has no such optimizer",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Key(ACCUMULATED), At::Key(STAGE)],
+            when: &[
+                Stage(&[0]),
+                PrecisionOn("bf16"),
+                Key(
+                    ACCUMULATED,
+                    Word(&["fp32", "float32", "float", "torch.float32"]),
+                ),
+            ],
+            says: "bf16 with gradients accumulated in fp32 is not implemented at stage 0",
+            fixes: &[Set(STAGE, "1"), Unset(ACCUMULATED)],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::PrecisionOfGpu,
+        about: "bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not support",
+        severity: Severity::Warning,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(precision::of_gpus),
+    },
+];
+
+const PARAMETERS: &str = "zero_optimization.offload_param.device";
+const OPTIMIZER_PATH: &str = "zero_optimization.offload_optimizer.nvme_path";
+const PARAMETERS_PATH: &str = "zero_optimization.offload_param.nvme_path";
+const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
+const EXAMPLE_PATH: &str = "/local/nvme/$USER-$$";
+const ASYNC_IO: &[Remedy] = &[Both(
+    &Set("aio.queue_depth", "32"),
+    &Set("aio.intra_op_parallelism", "8"),
+)];
+
+const OFFLOADS: &[Check] = &[
+    Check {
+        rule: Rule::OffloadAtStage0,
+        about: "the optimizer in host memory without ZeRO: DeepSpeed uses its CPU optimizer and stops at the first step",
+        severity: Severity::Error,
+        noticed: When::Step,
+        rows: &[Row {
+            at: &[
+                At::Key("zero_optimization.offload_optimizer"),
+                At::Key(STAGE),
+            ],
+            when: &[Stage(&[0]), OptimizerOn(HOST)],
+            says: "the optimizer is on {device}, but ZeRO is off: the first step fails with \"param is on cuda and must be cpu\"",
+            fixes: &[Set(STAGE, "2")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::NvmePath,
+        about: "offload to nvme without nvme_path",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[
+            Row {
+                at: &[At::Key(OFFLOAD)],
+                when: &[
+                    Stage(&[3]),
+                    OptimizerOn(&[Nvme]),
+                    Key(OPTIMIZER_PATH, MissingOrNull),
+                ],
+                says: "`zero_optimization.offload_optimizer` is on nvme, but `nvme_path` is not set",
+                fixes: &[Set(OPTIMIZER_PATH, EXAMPLE_PATH)],
+            },
+            Row {
+                at: &[At::Key(PARAMETERS)],
+                when: &[
+                    Stage(&[3]),
+                    ParametersOn(&[Nvme]),
+                    Key(PARAMETERS_PATH, MissingOrNull),
+                ],
+                says: "`zero_optimization.offload_param` is on nvme, but `nvme_path` is not set",
+                fixes: &[Set(PARAMETERS_PATH, EXAMPLE_PATH)],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::NvmeShared,
+        about: "the folder on NVMe is emptied when a job starts: two jobs must not share an nvme_path",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(offload::shared_folders),
+    },
+    Check {
+        rule: Rule::NvmeDefaults,
+        about: "NVMe without an aio section: 1 MiB blocks, queue depth 8, one thread",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[
+            Row {
+                at: &[At::Key(OFFLOAD)],
+                when: &[Key("aio", MissingOrNull), Stage(&[3]), OptimizerOn(&[Nvme])],
+                says: "NVMe is used without an `aio` section: 1 MiB blocks, queue depth 8, one thread",
+                fixes: ASYNC_IO,
+            },
+            Row {
+                at: &[At::Key(PARAMETERS)],
+                when: &[
+                    Key("aio", MissingOrNull),
+                    Stage(&[3]),
+                    Not(&OptimizerOn(&[Nvme])),
+                    ParametersOn(&[Nvme]),
+                ],
+                says: "NVMe is used without an `aio` section: 1 MiB blocks, queue depth 8, one thread",
+                fixes: ASYNC_IO,
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::NvmeBuffers,
+        about: "offload_param.buffer_size is smaller than the shard of a square weight of the model",
+        severity: Severity::Warning,
+        noticed: When::Step,
+        rows: &[],
+        code: Some(offload::small_buffers),
+    },
+    Check {
+        rule: Rule::PartialOffload,
+        about: "offload_optimizer.ratio below 1 only works at stage 3",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[Row {
+            at: &[At::Key(RATIO), At::Key(STAGE)],
+            when: &[
+                Key(RATIO, Below(1.0)),
+                Stage(&[0, 1, 2]),
+                // With pydantic 1, DeepSpeed's check had no effect.
+                Not(&Before("deepspeed", [0, 15, 0])),
+            ],
+            says: "`{key}` is {value}: the optimizer can only be offloaded in part at stage 3",
+            fixes: &[Set(RATIO, "1")],
+        }],
+        code: None,
+    },
+];
+
+const SUM: &str = "gradient_allreduce_op";
+const GRADIENT_NORM: &str = "zero_optimization.compute_grad_norm";
+const GATHER_BUCKET: &str = "zero_optimization.allgather_bucket_size";
+const REDUCE_SCATTER: &str = "zero_optimization.reduce_scatter";
+const PREDIVIDED: &str = "gradient_predivide_factor";
+const PRESCALED: &str = "prescale_gradients";
+const FIND_BATCH: &str = "auto_find_batch_size";
+
+const COMBINATIONS: &[Check] = &[
+    Check {
+        rule: Rule::NoZeroSection,
+        about: "accelerate refuses a config without zero_optimization: stage 0 must be spelled out",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Key("zero_optimization")],
+            when: &[UsesAccelerate, Key("zero_optimization", Missing)],
+            says: "the config has no `zero_optimization` section, and accelerate refuses it",
+            fixes: &[Set(STAGE, "0")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::NoStage,
+        about: "zero_optimization without a stage: accelerate stops with a KeyError when it saves the model",
+        severity: Severity::Warning,
+        noticed: When::Step,
+        rows: &[Row {
+            at: &[At::Key("zero_optimization")],
+            when: &[
+                UsesTransformers,
+                Key("zero_optimization", Section),
+                Key(STAGE, Missing),
+            ],
+            says: "`zero_optimization` has no `stage`: DeepSpeed takes 0, and accelerate fails when it saves",
+            fixes: &[Set(STAGE, "0"), Say("choose stage 1, 2 or 3")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::GradientNorm,
+        about: "compute_grad_norm false outside stages 1 and 2",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[Row {
+            at: &[At::Key(GRADIENT_NORM), At::Key(STAGE)],
+            when: &[Key(GRADIENT_NORM, Off), Stage(&[0, 3])],
+            says: "`{key}` is false, which only stages 1 and 2 allow",
+            fixes: &[Set(GRADIENT_NORM, "true")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::SumOfGradients,
+        about: "gradient_allreduce_op sum with stage 3, ZenFlow or DeepCompile",
+        severity: Severity::Error,
+        noticed: When::Parse,
+        rows: &[
+            Row {
+                at: &[At::Key(SUM)],
+                when: &[
+                    Key(SUM, Word(&["sum"])),
+                    Not(&Before("deepspeed", [0, 19, 6])),
+                    Stage(&[3]),
+                ],
+                says: "`{key}` is \"sum\", which cannot be combined with ZeRO stage 3",
+                fixes: &[Set(SUM, "mean")],
+            },
+            Row {
+                at: &[At::Key(SUM)],
+                when: &[
+                    Key(SUM, Word(&["sum"])),
+                    Not(&Before("deepspeed", [0, 19, 6])),
+                    Key("zero_optimization.zenflow", HasValue),
+                ],
+                says: "`{key}` is \"sum\", which cannot be combined with ZenFlow",
+                fixes: &[Set(SUM, "mean")],
+            },
+            Row {
+                at: &[At::Key(SUM)],
+                when: &[
+                    Key(SUM, Word(&["sum"])),
+                    Not(&Before("deepspeed", [0, 19, 6])),
+                    Key("compile.deepcompile", On),
+                ],
+                says: "`{key}` is \"sum\", which cannot be combined with DeepCompile",
+                fixes: &[Set(SUM, "mean")],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::PrescaledGradients,
+        about: "prescale_gradients or a predivide factor with stage 2 or 3 and reduce_scatter",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[
+            Row {
+                at: &[At::Key(PRESCALED), At::Key(REDUCE_SCATTER)],
+                when: &[
+                    Key(PRESCALED, Truthy),
+                    Stage(&[2, 3]),
+                    Not(&Key(REDUCE_SCATTER, Off)),
+                ],
+                says: "`{key}` is {value}, which stages 2 and 3 do not allow with reduce_scatter",
+                fixes: &[Unset(PRESCALED)],
+            },
+            Row {
+                at: &[At::Key(PREDIVIDED), At::Key(REDUCE_SCATTER)],
+                when: &[
+                    Not(&Key(PRESCALED, Truthy)),
+                    Key(PREDIVIDED, Number),
+                    Not(&Key(PREDIVIDED, Equals(1.0))),
+                    Stage(&[2, 3]),
+                    Not(&Key(REDUCE_SCATTER, Off)),
+                ],
+                says: "`{key}` is {value}, which stages 2 and 3 do not allow with reduce_scatter",
+                fixes: &[Unset(PREDIVIDED)],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::OddBucket,
+        about: "an allgather_bucket_size that is not even, at stage 1 or 2",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Key(GATHER_BUCKET)],
+            when: &[Stage(&[1, 2]), Key(GATHER_BUCKET, Odd)],
+            says: "`{key}` is {value}: stages 1 and 2 need an even number",
+            fixes: &[Set(GATHER_BUCKET, "200000000")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::PartitionSize,
+        about: "zero_hpz_partition_size does not divide the number of ranks; a larger one is silently reduced",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(combinations::partition_size),
+    },
+    Check {
+        rule: Rule::TensorParallelSize,
+        about: "tensor_parallel.tp.tp_size is neither 1 nor autotp_size, or there are fewer ranks than autotp_size",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(combinations::tensor_parallel_size),
+    },
+    Check {
+        rule: Rule::HfArguments,
+        about: "arguments that transformers refuses together with DeepSpeed: auto_find_batch_size at stage 3, fsdp, save_only_model with load_best_model_at_end",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[
+            // It came with 4.38 for every stage; since 4.45 it is for stage 3 alone.
+            Row {
+                at: &[At::Option(FIND_BATCH)],
+                when: &[
+                    UsesTransformers,
+                    True(FIND_BATCH),
+                    Before("transformers", [4, 45, 0]),
+                    Not(&Before("transformers", [4, 38, 0])),
+                ],
+                says: "transformers 4.38 to 4.44 refuses `auto_find_batch_size` with DeepSpeed",
+                fixes: &[DropArgument(FIND_BATCH)],
+            },
+            Row {
+                at: &[At::Option(FIND_BATCH), At::Key(STAGE)],
+                when: &[
+                    UsesTransformers,
+                    True(FIND_BATCH),
+                    Stage(&[3]),
+                    Not(&Before("transformers", [4, 45, 0])),
+                ],
+                says: "transformers refuses `auto_find_batch_size` at stage 3",
+                fixes: &[
+                    DropArgument(FIND_BATCH),
+                    With {
+                        remark: "use stage 2",
+                        remedy: &Give {
+                            owner: Zlaunch,
+                            option: "--deepspeed",
+                            value: "zero2",
+                        },
+                    },
+                ],
+            },
+            Row {
+                at: &[At::Argument("fsdp")],
+                when: &[
+                    UsesTransformers,
+                    Given("fsdp"),
+                    Not(&Any(&[
+                        Is("fsdp", ""),
+                        Is("fsdp", "false"),
+                        Is("fsdp", "False"),
+                        Is("fsdp", "none"),
+                        Is("fsdp", "0"),
+                        Is("fsdp", "[]"),
+                    ])),
+                ],
+                says: "transformers refuses `fsdp` together with DeepSpeed",
+                fixes: &[DropArgument("fsdp")],
+            },
+            Row {
+                at: &[
+                    At::Option("save_only_model"),
+                    At::Option("load_best_model_at_end"),
+                ],
+                when: &[
+                    UsesTransformers,
+                    True("save_only_model"),
+                    True("load_best_model_at_end"),
+                    Not(&Before("transformers", [4, 38, 0])),
+                ],
+                says: "transformers refuses `save_only_model` with `load_best_model_at_end` under DeepSpeed",
+                fixes: &[DropArgument("save_only_model")],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::MonitorPackage,
+        about: "a monitor (wandb, comet, tensorboard) whose package is not installed: DeepSpeed stops on the first rank",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[
+            Row {
+                at: &[At::Key("wandb.enabled")],
+                when: &[Key("wandb.enabled", On), NotInstalled(&["wandb"])],
+                says: "`{key}` is true, but the package wandb is not installed for this Python",
+                fixes: &[Set("wandb.enabled", "false"), Run("pip install wandb")],
+            },
+            Row {
+                at: &[At::Key("comet.enabled")],
+                when: &[Key("comet.enabled", On), NotInstalled(&["comet_ml"])],
+                says: "`{key}` is true, but the package comet_ml is not installed for this Python",
+                fixes: &[Set("comet.enabled", "false"), Run("pip install comet_ml")],
+            },
+            Row {
+                at: &[At::Key("tensorboard.enabled")],
+                when: &[
+                    Key("tensorboard.enabled", On),
+                    NotInstalled(&["tensorboard"]),
+                ],
+                says: "`{key}` is true, but the package tensorboard is not installed for this Python",
+                fixes: &[
+                    Set("tensorboard.enabled", "false"),
+                    Run("pip install tensorboard"),
+                ],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::ExpertsAtStage3,
+        about: "a script with DeepSpeed's own MoE layer at stage 3, which DeepSpeed refuses",
+        severity: Severity::Warning,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Key(STAGE)],
+            when: &[PlainDeepSpeed, Stage(&[3]), ScriptSays("deepspeed.moe")],
+            says: "the script uses DeepSpeed's MoE layer, which does not work with stage 3",
+            fixes: &[
+                Set(STAGE, "2"),
+                Say("use an `expert_parallel` section (AutoEP)"),
+            ],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::NoSync,
+        about: "a script that calls no_sync() at stage 2 or 3, which DeepSpeed refuses",
+        severity: Severity::Warning,
+        noticed: When::Step,
+        rows: &[Row {
+            at: &[At::Key(STAGE)],
+            when: &[PlainDeepSpeed, Stage(&[2, 3]), ScriptSays(".no_sync(")],
+            says: "the script calls no_sync(), which DeepSpeed refuses at stages 2 and 3",
+            fixes: &[Set(STAGE, "1"), Say("leave accumulation to the engine")],
+        }],
+        code: None,
+    },
+];
+
+const FORCED: &str = "zero_force_ds_cpu_optimizer";
+const ADAM_MODE: &str = "optimizer.params.adam_w_mode";
+const WARMUP: &str = "scheduler.params.warmup_type";
+
+const OPTIMIZER: &[Check] = &[
+    Check {
+        rule: Rule::OptimizerType,
+        about: "an optimizer that neither DeepSpeed nor torch.optim has",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(optimizer::unknown_optimizer),
+    },
+    Check {
+        rule: Rule::OptimizerParameter,
+        about: "a parameter that the optimizer does not take, or text where it calculates",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(optimizer::optimizer_parameters),
+    },
+    Check {
+        rule: Rule::UntestedOptimizer,
+        about: "an optimizer that DeepSpeed calls untested with ZeRO, without zero_allow_untested_optimizer",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(optimizer::untested_optimizer),
+    },
+    Check {
+        rule: Rule::OptimizerReplaced,
+        about: "with the optimizer in host memory accelerate replaces --optim with DeepSpeed's CPU Adam",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[
+            Row {
+                at: &[At::Argument("optim"), At::Key("optimizer")],
+                when: &[UsesTransformers, Given("optim"), Key("optimizer", Section)],
+                says: "the config has an `optimizer` section: {key} has no effect",
+                fixes: &[Unset("optimizer"), DropArgument("optim")],
+            },
+            // accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
+            Row {
+                at: &[At::Argument("optim"), At::Key(OFFLOAD)],
+                when: &[
+                    UsesTransformers,
+                    Given("optim"),
+                    Not(&Key("optimizer", Section)),
+                    OptimizerOn(HOST),
+                    Not(&Key(FORCED, Falsy)),
+                    Any(&[
+                        Not(&StartsWith("optim", "adamw")),
+                        Contains("optim", "8bit"),
+                        Contains("optim", "4bit"),
+                    ]),
+                    Not(&Any(&[
+                        Is("optim", "adagrad"),
+                        Is("optim", "lion_32bit"),
+                        Is("optim", "paged_lion_32bit"),
+                        Is("optim", "paged_adamw_32bit"),
+                    ])),
+                ],
+                says: "the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam",
+                fixes: &[
+                    GiveInstead {
+                        argument: "optim",
+                        value: "adamw_torch",
+                    },
+                    Set(OFFLOAD, "none"),
+                ],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::SwiftOptimizer,
+        about: "an optimizer section under ms-swift 4.2 to 4.6, whose trainer fails once model and data are loaded (a warning where the version is not known, or newer)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(optimizer::section_for_swift),
+    },
+    Check {
+        rule: Rule::TrainerOptimizer,
+        about: "a trainer with its own optimizer (xtuner), offloaded to host memory: DeepSpeed refuses all but its own",
+        severity: Severity::Warning,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Key(OFFLOAD)],
+            when: &[
+                Sets("optimizer.params.lr"),
+                OptimizerOn(HOST),
+                Not(&Key(FORCED, Falsy)),
+            ],
+            says: "the trainer's own optimizer is refused unless it is DeepSpeedCPUAdam",
+            fixes: &[Set(FORCED, "false")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::ClientOptimizer,
+        about: "a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is offloaded",
+        severity: Severity::Note,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Key(OFFLOAD)],
+            when: &[
+                PlainDeepSpeed,
+                OptimizerOn(HOST),
+                Not(&Key(FORCED, Falsy)),
+                Key("optimizer", Missing),
+            ],
+            says: "the script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion: others are refused",
+            fixes: &[Set("optimizer.type", "AdamW"), Set(FORCED, "false")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::NoOptimizer,
+        about: "stages 1 and 2 need an optimizer: from the config, or from the script",
+        severity: Severity::Note,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Key(STAGE)],
+            when: &[
+                PlainDeepSpeed,
+                Stage(&[1, 2]),
+                Not(&Key("optimizer.type", HasValue)),
+            ],
+            says: "the config has no optimizer: stages 1 and 2 need one from the script",
+            fixes: &[Both(
+                &Set("optimizer.type", "AdamW"),
+                &Set("optimizer.params.lr", "1e-5"),
+            )],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::AdamIsAdamw,
+        about: "type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[Row {
+            at: &[At::Key("optimizer.type")],
+            when: &[
+                Key("optimizer.type", Word(&["adam"])),
+                Key(ADAM_MODE, Missing),
+            ],
+            says: "`Adam` decouples the weight decay here: it is AdamW",
+            fixes: &[Set(ADAM_MODE, "false")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::SchedulerType,
+        about: "a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (case matters)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(optimizer::unknown_scheduler),
+    },
+    Check {
+        rule: Rule::SchedulerParameter,
+        about: "a scheduler parameter that is unknown, missing, or must be a whole number above 0",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(optimizer::scheduler_parameters),
+    },
+    Check {
+        rule: Rule::LogarithmicWarmup,
+        about: "DeepSpeed's warmup is logarithmic unless warmup_type is set",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[Row {
+            at: &[At::Key("scheduler.type")],
+            when: &[
+                Key("scheduler.type", BeginsWith("Warmup")),
+                Key(WARMUP, Missing),
+            ],
+            says: "the warmup is logarithmic because `warmup_type` is not set",
+            fixes: &[Set(WARMUP, "linear")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::OptimizerWithoutType,
+        about: "an optimizer section without a type, with transformers and ZeRO (from DeepSpeed 0.19.8 on, stage 3 is not refused)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        // For transformers the section is an optimizer, for DeepSpeed it is not.
+        rows: &[
+            Row {
+                at: &[At::Key("optimizer")],
+                when: &[
+                    UsesTransformers,
+                    Stage(&[1, 2]),
+                    Key("optimizer", Section),
+                    Key("optimizer.type", MissingOrNull),
+                ],
+                says: "`optimizer` has no `type`, and ZeRO needs an optimizer",
+                fixes: &[Set("optimizer.type", "AdamW"), Unset("optimizer")],
+            },
+            Row {
+                at: &[At::Key("optimizer")],
+                when: &[
+                    UsesTransformers,
+                    Stage(&[3]),
+                    Before("deepspeed", [0, 19, 8]),
+                    Key("optimizer", Section),
+                    Key("optimizer.type", MissingOrNull),
+                ],
+                says: "`optimizer` has no `type`, and ZeRO needs an optimizer",
+                fixes: &[Set("optimizer.type", "AdamW"), Unset("optimizer")],
+            },
+        ],
+        code: None,
+    },
+];
+
+const ROUND_ROBIN: &str = "zero_optimization.round_robin_gradients";
+const MICRO_BATCH: &str = "train_micro_batch_size_per_gpu";
+const ACCUMULATION: &str = "gradient_accumulation_steps";
+const CONTIGUOUS: &str = "zero_optimization.contiguous_gradients";
+const GATHERED_PARTITIONS: &str = "zero_optimization.allgather_partitions";
+const PARTITION_SIZE: &str = "zero_optimization.zero_hpz_partition_size";
+const QUANTIZED_WEIGHTS: &str = "zero_optimization.zero_quantized_weights";
+const FAST_START: &str = "zero_optimization.offload_optimizer.fast_init";
+const BUFFER_SIZE: &str = "zero_optimization.offload_param.buffer_size";
+const PINNED_OPTIMIZER: &str = "zero_optimization.offload_optimizer.pin_memory";
+const PINNED_PARAMETERS: &str = "zero_optimization.offload_param.pin_memory";
+
+const EFFECTS: &[Check] = &[
+    Check {
+        rule: Rule::NoEffect,
+        about: "a key that does nothing here: offload_param below stage 3, activation_checkpointing under transformers, round_robin_gradients at stage 3, …",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[
+            Row {
+                at: &[At::Key(PARAMETERS)],
+                when: &[
+                    Key(PARAMETERS, HasValue),
+                    Stage(&[0, 1, 2]),
+                    ParametersOn(HOST),
+                ],
+                says: "`{key}` has no effect here: parameters are only offloaded at stage 3",
+                fixes: &[Unset("zero_optimization.offload_param"), Set(STAGE, "3")],
+            },
+            Row {
+                at: &[At::Key(OFFLOAD)],
+                when: &[Key(OFFLOAD, HasValue), Stage(&[1, 2]), OptimizerOn(&[Nvme])],
+                says: "`{key}` has no effect here: below stage 3 \"nvme\" means cpu: the NVMe disk is never used",
+                fixes: &[Set(OFFLOAD, "cpu"), Set(STAGE, "3")],
+            },
+            Row {
+                at: &[At::Key(ROUND_ROBIN)],
+                when: &[Stage(&[0, 3]), Key(ROUND_ROBIN, On)],
+                says: "`{key}` has no effect here: it only acts at stages 1 and 2",
+                fixes: &[Unset(ROUND_ROBIN)],
+            },
+            Row {
+                at: &[At::Key("activation_checkpointing")],
+                when: &[
+                    UsesTransformers,
+                    Key("activation_checkpointing", SectionInUse),
+                ],
+                says: "`{key}` has no effect here: only scripts that call deepspeed.checkpointing.configure() read it; transformers does not",
+                fixes: &[Both(
+                    &Give {
+                        owner: Trainer,
+                        option: "--gradient_checkpointing",
+                        value: "true",
+                    },
+                    &Unset("activation_checkpointing"),
+                )],
+            },
+            Row {
+                at: &[At::Key(MICRO_BATCH)],
+                when: &[Sets(MICRO_BATCH), Key(MICRO_BATCH, HasValue)],
+                says: "`{key}` has no effect here: the trainer overwrites it with the batch size of its own config",
+                fixes: &[Set(MICRO_BATCH, "auto")],
+            },
+            Row {
+                at: &[At::Key(ACCUMULATION)],
+                when: &[Sets(ACCUMULATION), Key(ACCUMULATION, HasValue)],
+                says: "`{key}` has no effect here: the trainer overwrites it with the accumulation steps of its own config",
+                fixes: &[Set(ACCUMULATION, "auto")],
+            },
+            Row {
+                at: &[At::Key("gradient_clipping")],
+                when: &[
+                    Sets("gradient_clipping"),
+                    Key("gradient_clipping", HasValue),
+                ],
+                says: "`{key}` has no effect here: the trainer overwrites it with the norm of its own config",
+                fixes: &[Set("gradient_clipping", "auto")],
+            },
+            Row {
+                at: &[At::Key("optimizer")],
+                when: &[Sets("optimizer.params.lr"), Key("optimizer", HasValue)],
+                says: "`{key}` has no effect here: the trainer uses the optimizer of its own config",
+                fixes: &[Unset("optimizer")],
+            },
+            Row {
+                at: &[At::Key(CONTIGUOUS)],
+                when: &[Stage(&[1, 2]), OptimizerOn(HOST), Key(CONTIGUOUS, Off)],
+                says: "`{key}` has no effect here: with the optimizer in host memory it is always on at stages 1 and 2",
+                fixes: &[Set(CONTIGUOUS, "true")],
+            },
+            Row {
+                at: &[At::Key(GATHERED_PARTITIONS)],
+                when: &[Key(GATHERED_PARTITIONS, Off)],
+                says: "`{key}` has no effect here: DeepSpeed reads it but never uses it",
+                fixes: &[Unset(GATHERED_PARTITIONS)],
+            },
+            Row {
+                at: &[At::Key("disable_allgather")],
+                when: &[Key("disable_allgather", Truthy)],
+                says: "`{key}` has no effect here: DeepSpeed reads it but never uses it",
+                fixes: &[Unset("disable_allgather")],
+            },
+            Row {
+                at: &[At::Key(PARTITION_SIZE)],
+                when: &[Stage(&[0, 1, 2]), Key(PARTITION_SIZE, Above(1.0))],
+                says: "`{key}` has no effect here: it only acts at stage 3",
+                fixes: &[Unset(PARTITION_SIZE), Set(STAGE, "3")],
+            },
+            Row {
+                at: &[At::Key(QUANTIZED_WEIGHTS)],
+                when: &[Stage(&[0, 1, 2]), Key(QUANTIZED_WEIGHTS, On)],
+                says: "`{key}` has no effect here: it only acts at stage 3",
+                fixes: &[Unset(QUANTIZED_WEIGHTS), Set(STAGE, "3")],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::IdleKey,
+        about: "a key that does nothing until another one is set: aio and buffers without nvme, stage3_* below stage 3",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[
+            Row {
+                at: &[At::Key(FAST_START)],
+                when: &[
+                    Key(FAST_START, On),
+                    Any(&[Not(&OptimizerOn(&[Nvme])), Not(&ParametersOn(&[Nvme]))]),
+                ],
+                says: "`{key}` has no effect here: it only acts with the optimizer and the parameters on nvme",
+                fixes: &[Unset(FAST_START)],
+            },
+            Row {
+                at: &[At::Key(BUFFER_SIZE)],
+                when: &[Key(BUFFER_SIZE, HasValue), Not(&ParametersOn(&[Nvme]))],
+                says: "`{key}` has no effect here: buffer_count, buffer_size and max_in_cpu only act with the parameters on nvme",
+                fixes: &[Say("ignore this"), Set(PARAMETERS, "nvme")],
+            },
+            Row {
+                at: &[At::Key("aio")],
+                when: &[
+                    Key("aio", HasValue),
+                    Not(&OptimizerOn(&[Nvme])),
+                    Not(&ParametersOn(&[Nvme])),
+                    Key("checkpoint.writer", Missing),
+                ],
+                says: "`{key}` has no effect here: nothing is on nvme",
+                fixes: &[Unset("aio")],
+            },
+        ],
+        code: Some(effects::keys_of_stage_3),
+    },
+    Check {
+        rule: Rule::ClippingIgnored,
+        about: "--max_grad_norm is set, but a config without gradient_clipping clips at DeepSpeed's own default",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[Row {
+            at: &[At::Argument("max_grad_norm"), At::Key("gradient_clipping")],
+            when: &[
+                UsesTransformers,
+                Key("gradient_clipping", Missing),
+                Given("max_grad_norm"),
+            ],
+            says: "{key} has no effect: the config has no `gradient_clipping`, so DeepSpeed clips at its own default",
+            fixes: &[Set("gradient_clipping", "auto")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::DefaultClipping,
+        about: "without gradient_clipping, DeepSpeed clips at 1.0 from 0.19.3 on, and not at all before",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(effects::default_clipping),
+    },
+    Check {
+        rule: Rule::NoZero,
+        about: "without zero_optimization nothing is sharded: ZeRO is off",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[Row {
+            at: &[At::Key("zero_optimization")],
+            when: &[Not(&UsesAccelerate), Key("zero_optimization", Missing)],
+            says: "the config has no `zero_optimization` section: nothing is sharded",
+            fixes: &[Set(STAGE, "2")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::GatheredWeights,
+        about: "stage 3 without stage3_gather_16bit_weights_on_model_save: transformers saves ZeRO's shards instead of a model",
+        severity: Severity::Warning,
+        noticed: When::Step,
+        rows: &[],
+        code: Some(effects::gathered_weights),
+    },
+    Check {
+        rule: Rule::LargeBucket,
+        about: "buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(effects::large_buckets),
+    },
+    Check {
+        rule: Rule::PinnedMemory,
+        about: "since 0.19.5, offload locks its host memory by default: ulimit -l must allow it",
+        severity: Severity::Note,
+        noticed: When::Silent,
+        rows: &[
+            Row {
+                at: &[At::Key("zero_optimization.offload_optimizer")],
+                when: &[
+                    Not(&Before("deepspeed", [0, 19, 5])),
+                    Key("zero_optimization.offload_optimizer", Section),
+                    OptimizerOn(HOST),
+                    Key(PINNED_OPTIMIZER, Missing),
+                ],
+                says: "`offload_optimizer` locks its host memory by default: `ulimit -l` must allow it",
+                fixes: &[Set(PINNED_OPTIMIZER, "false")],
+            },
+            Row {
+                at: &[At::Key("zero_optimization.offload_param")],
+                when: &[
+                    Not(&Before("deepspeed", [0, 19, 5])),
+                    Key("zero_optimization.offload_param", Section),
+                    Stage(&[3]),
+                    ParametersOn(HOST),
+                    Key(PINNED_PARAMETERS, Missing),
+                ],
+                says: "`offload_param` locks its host memory by default: `ulimit -l` must allow it",
+                fixes: &[Set(PINNED_PARAMETERS, "false")],
+            },
+        ],
+        code: None,
+    },
+];
+
+const OPERATORS: &[Check] = &[Check {
+    rule: Rule::FirstCompile,
+    about: "a DeepSpeed operator that is not built yet: the launch compiles it first, once, which takes a minute or more",
+    severity: Severity::Note,
+    noticed: When::Start,
+    rows: &[],
+    code: Some(operators::first_compile),
+}];

@@ -1,0 +1,350 @@
+//! The rules about the launch: the environment, the machine, and the arguments of the trainer.
+
+use super::types::Condition::*;
+use super::types::KeyState::Above;
+use super::types::Remedy::*;
+use super::types::{At, Condition, Remedy, Row};
+use crate::base::vars;
+use crate::check::findings::Check;
+use crate::check::{files, rejections, variables};
+use crate::report::fix::Owner::Zlaunch;
+use crate::report::{Rule, Severity, When};
+
+const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+/// An MPI tells its ranks where the others are.
+const STARTED_BY_MPI: Condition = Any(&[
+    VariableGiven("OMPI_COMM_WORLD_RANK"),
+    VariableGiven("PMI_RANK"),
+    VariableGiven("PMIX_RANK"),
+]);
+const START_ANEW: Remedy = With {
+    remark: "to start new ranks here",
+    remedy: &Give {
+        owner: Zlaunch,
+        option: "--nnodes",
+        value: "1",
+    },
+};
+
+pub(crate) const VARIABLES: &[Check] = &[
+    Check {
+        rule: Rule::DeadVariable,
+        about: "a variable that nothing reads: a misspelt one, or one that only looks like DeepSpeed's or torch's",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        // Found in documents, read by no program.
+        rows: &[
+            Row {
+                at: &[At::Variable("DS_PIPE_RESERVE")],
+                when: &[VariableSet("DS_PIPE_RESERVE")],
+                says: "nothing reads `{key}`",
+                fixes: &[UnsetVariable("DS_PIPE_RESERVE")],
+            },
+            Row {
+                at: &[At::Variable("DS_SKIP_UNUSED_PARAMETERS")],
+                when: &[VariableSet("DS_SKIP_UNUSED_PARAMETERS")],
+                says: "nothing reads `{key}`",
+                fixes: &[UnsetVariable("DS_SKIP_UNUSED_PARAMETERS")],
+            },
+            Row {
+                at: &[At::Variable("DS_REUSE_BUFFERS")],
+                when: &[VariableSet("DS_REUSE_BUFFERS")],
+                says: "nothing reads `{key}`",
+                fixes: &[UnsetVariable("DS_REUSE_BUFFERS")],
+            },
+            Row {
+                at: &[At::Variable("DS_USE_CUDA_TILING")],
+                when: &[VariableSet("DS_USE_CUDA_TILING")],
+                says: "nothing reads `{key}`",
+                fixes: &[UnsetVariable("DS_USE_CUDA_TILING")],
+            },
+        ],
+        code: Some(variables::dead_variables),
+    },
+    Check {
+        rule: Rule::AllocatorConf,
+        about: "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is not a list of name:value: torch stops on it",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(variables::allocator_conf),
+    },
+    Check {
+        rule: Rule::TwoAllocatorConfs,
+        about: "PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(variables::two_allocator_confs),
+    },
+    Check {
+        rule: Rule::MaxConnections,
+        about: "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism; elsewhere it prevents communication from overlapping",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[Row {
+            at: &[At::Variable(CONNECTIONS)],
+            when: &[
+                VariableIs(CONNECTIONS, "1"),
+                Not(&Key("tensor_parallel.autotp_size", Above(1.0))),
+                Not(&Key("sequence_parallel_size", Above(1.0))),
+            ],
+            says: "CUDA_DEVICE_MAX_CONNECTIONS=1 keeps communication from overlapping: it is meant for Megatron's tensor parallelism",
+            fixes: &[UnsetVariable(CONNECTIONS)],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::NcclContradiction,
+        about: "two NCCL variables, one of which turns off what the other selects",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[
+            Row {
+                at: &[At::Variable("NCCL_IB_DISABLE"), At::Variable("NCCL_IB_HCA")],
+                when: &[
+                    VariableIs("NCCL_IB_DISABLE", "1"),
+                    VariableGiven("NCCL_IB_HCA"),
+                ],
+                says: "InfiniBand is off, so the adapter is not used",
+                fixes: &[
+                    UnsetVariable("NCCL_IB_DISABLE"),
+                    UnsetVariable("NCCL_IB_HCA"),
+                ],
+            },
+            Row {
+                at: &[
+                    At::Variable("NCCL_IB_DISABLE"),
+                    At::Variable("NCCL_IB_GID_INDEX"),
+                ],
+                when: &[
+                    VariableIs("NCCL_IB_DISABLE", "1"),
+                    VariableGiven("NCCL_IB_GID_INDEX"),
+                ],
+                says: "InfiniBand is off, so the index is not used",
+                fixes: &[
+                    UnsetVariable("NCCL_IB_DISABLE"),
+                    UnsetVariable("NCCL_IB_GID_INDEX"),
+                ],
+            },
+            Row {
+                at: &[
+                    At::Variable("NCCL_P2P_DISABLE"),
+                    At::Variable("NCCL_P2P_LEVEL"),
+                ],
+                when: &[
+                    VariableIs("NCCL_P2P_DISABLE", "1"),
+                    VariableGiven("NCCL_P2P_LEVEL"),
+                ],
+                says: "peer-to-peer is off, so the level is not used",
+                fixes: &[
+                    UnsetVariable("NCCL_P2P_DISABLE"),
+                    UnsetVariable("NCCL_P2P_LEVEL"),
+                ],
+            },
+            Row {
+                at: &[
+                    At::Variable("NCCL_NET_GDR_LEVEL"),
+                    At::Variable("NCCL_NET_GDR_READ"),
+                ],
+                when: &[
+                    VariableIs("NCCL_NET_GDR_LEVEL", "0"),
+                    VariableGiven("NCCL_NET_GDR_READ"),
+                ],
+                says: "GPUDirect is off, so reading through it is off too",
+                fixes: &[
+                    UnsetVariable("NCCL_NET_GDR_LEVEL"),
+                    UnsetVariable("NCCL_NET_GDR_READ"),
+                ],
+            },
+            Row {
+                at: &[
+                    At::Variable("NCCL_IB_DISABLE"),
+                    At::Variable("NCCL_NET_GDR_LEVEL"),
+                ],
+                when: &[
+                    VariableIs("NCCL_IB_DISABLE", "1"),
+                    VariableGiven("NCCL_NET_GDR_LEVEL"),
+                ],
+                says: "InfiniBand is off, and GPUDirect RDMA needs it",
+                fixes: &[
+                    UnsetVariable("NCCL_IB_DISABLE"),
+                    UnsetVariable("NCCL_NET_GDR_LEVEL"),
+                ],
+            },
+            Row {
+                at: &[At::Variable("NCCL_NET"), At::Variable("NCCL_IB_DISABLE")],
+                when: &[
+                    VariableIs("NCCL_NET", "IB"),
+                    VariableIs("NCCL_IB_DISABLE", "1"),
+                ],
+                says: "these tell NCCL to use InfiniBand and not to use it",
+                fixes: &[UnsetVariable("NCCL_IB_DISABLE")],
+            },
+            Row {
+                at: &[At::Variable("NCCL_SOCKET_IFNAME")],
+                when: &[SeveralMachines, VariableIs("NCCL_SOCKET_IFNAME", "lo")],
+                says: "`lo` does not reach other machines",
+                fixes: &[UnsetVariable("NCCL_SOCKET_IFNAME")],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::EnvFileUnread,
+        about: ".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(variables::unread_env_file),
+    },
+    Check {
+        rule: Rule::IncompleteRanks,
+        about: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[
+            Row {
+                at: &[At::Variable(vars::MASTER_ADDR)],
+                when: &[
+                    RankExists,
+                    Not(&STARTED_BY_MPI),
+                    Not(&VariableGiven(vars::MASTER_ADDR)),
+                ],
+                says: "this is a rank (RANK, LOCAL_RANK, WORLD_SIZE), but MASTER_ADDR is not set: it cannot meet the others",
+                fixes: &[SetVariable(vars::MASTER_ADDR, "HOST"), START_ANEW],
+            },
+            Row {
+                at: &[At::Variable(vars::MASTER_PORT)],
+                when: &[
+                    RankExists,
+                    Not(&STARTED_BY_MPI),
+                    Not(&VariableGiven(vars::MASTER_PORT)),
+                ],
+                says: "this is a rank (RANK, LOCAL_RANK, WORLD_SIZE), but MASTER_PORT is not set: it cannot meet the others",
+                fixes: &[SetVariable(vars::MASTER_PORT, "29500"), START_ANEW],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::NohupUndone,
+        about: "nohup with torchrun before torch 2.10, which handles SIGHUP anyway and exits",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[],
+        code: Some(variables::undone_nohup),
+    },
+    Check {
+        rule: Rule::DeviceRange,
+        about: "CUDA_VISIBLE_DEVICES has a range or another list without commas: only its first number counts",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(variables::device_range),
+    },
+    Check {
+        rule: Rule::ExtensionsFolder,
+        about: "a TORCH_EXTENSIONS_DIR that cannot be created or written: the first compilation fails",
+        severity: Severity::Warning,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(variables::extensions_folder),
+    },
+];
+
+/// Only asked if the ranks run on this machine.
+pub(crate) const HERE: &[Check] = &[
+    Check {
+        rule: Rule::VisibleDevices,
+        about: "CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or none at all",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(variables::visible_devices),
+    },
+    Check {
+        rule: Rule::RanksShareGpus,
+        about: "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the GPUs, or hides them)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(variables::ranks_share_gpus),
+    },
+    Check {
+        rule: Rule::ScriptMissing,
+        about: "the script of the command does not exist (a warning where the ranks exist already), or is a folder without `__main__.py`",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(files::missing_script),
+    },
+    Check {
+        rule: Rule::ModuleMissing,
+        about: "the interpreter of the command has no such module (a warning where something may add it that zlaunch cannot see)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(files::missing_module),
+    },
+    Check {
+        rule: Rule::PathMissing,
+        about: "a model, dataset or checkpoint written as a path (`/…`, `./…`, `../…`, `~/…`) does not exist",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(files::missing_paths),
+    },
+    Check {
+        rule: Rule::ModelUnreadable,
+        about: "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with none at all (a warning); or it is not on this machine, and HF_HUB_OFFLINE keeps it from being downloaded",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(files::unreadable_model),
+    },
+    Check {
+        rule: Rule::WeightsMissing,
+        about: "the model's folder has a tokenizer but no weights (LLaMA-Factory, ms-swift and TRL)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(files::missing_weights),
+    },
+    Check {
+        rule: Rule::DatasetUnreadable,
+        about: "LLaMA-Factory's dataset_info.json has no such dataset; TRL gets a file, where it wants a folder; a data file has nothing in it, or is not there (a warning)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(files::unreadable_datasets),
+    },
+];
+
+/// What the trainer refuses of its arguments: its parser, and the table of refusals.
+pub(crate) const ARGUMENTS: &[Check] = &[
+    Check {
+        rule: Rule::Argument,
+        about: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(rejections::refused_arguments),
+    },
+    Check {
+        rule: Rule::ArgumentMissing,
+        about: "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of the trainer are there and say so)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(rejections::missing_arguments),
+    },
+    Check {
+        rule: Rule::TextForNumber,
+        about: "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning where not every training uses it)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(rejections::texts_for_numbers),
+    },
+];

@@ -1,0 +1,387 @@
+//! Names that the rules compare with: optimizers, schedulers, GPUs, variables, file systems, kinds of files.
+
+use crate::report::Rule;
+
+pub(crate) const STAGE: &str = "zero_optimization.stage";
+pub(crate) const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
+
+/// From this version on, `fp16` and `bf16` are pydantic models.
+pub(crate) const PRECISION_MODELS: [u32; 3] = [0, 17, 1];
+
+/// Their problems are only warnings where the installed DeepSpeed was not recorded.
+pub(crate) const OF_RECORDED_VERSIONS: &[Rule] = &[
+    Rule::UnknownKey,
+    Rule::RemovedKey,
+    Rule::WrongType,
+    Rule::WrongValue,
+    Rule::OptimizerType,
+    Rule::OptimizerParameter,
+    Rule::SchedulerType,
+    Rule::SchedulerParameter,
+];
+
+/// An optimizer of DeepSpeed.
+pub(crate) struct Optimizer {
+    /// In lower case.
+    pub(crate) name: &'static str,
+    /// Its first release.
+    pub(crate) since: [u32; 3],
+    /// The first release without it.
+    pub(crate) until: [u32; 3],
+    /// What DeepSpeed compiles for it in host memory.
+    pub(crate) host_operator: Option<&'static str>,
+    /// What DeepSpeed compiles for it on the GPU.
+    pub(crate) gpu_operator: Option<&'static str>,
+}
+
+const EVER: [u32; 3] = [u32::MAX; 3];
+const PLAIN: Optimizer = Optimizer {
+    name: "",
+    since: [0; 3],
+    until: EVER,
+    host_operator: None,
+    gpu_operator: None,
+};
+
+pub(crate) const OPTIMIZERS: &[Optimizer] = &[
+    Optimizer {
+        name: "adagrad",
+        host_operator: Some("cpu_adagrad"),
+        ..PLAIN
+    },
+    Optimizer {
+        name: "adam",
+        host_operator: Some("cpu_adam"),
+        gpu_operator: Some("fused_adam"),
+        ..PLAIN
+    },
+    Optimizer {
+        name: "adamw",
+        host_operator: Some("cpu_adam"),
+        gpu_operator: Some("fused_adam"),
+        ..PLAIN
+    },
+    Optimizer {
+        name: "lamb",
+        host_operator: Some("fused_lamb"),
+        gpu_operator: Some("fused_lamb"),
+        ..PLAIN
+    },
+    Optimizer {
+        name: "muadam",
+        ..PLAIN
+    },
+    Optimizer {
+        name: "muadamw",
+        ..PLAIN
+    },
+    Optimizer {
+        name: "musgd",
+        ..PLAIN
+    },
+    Optimizer {
+        name: "lion",
+        host_operator: Some("cpu_lion"),
+        gpu_operator: Some("fused_lion"),
+        ..PLAIN
+    },
+    Optimizer {
+        name: "muon",
+        since: [0, 17, 6],
+        ..PLAIN
+    },
+    Optimizer {
+        name: "onebitadam",
+        until: [0, 19, 7],
+        ..PLAIN
+    },
+    Optimizer {
+        name: "onebitlamb",
+        until: [0, 19, 7],
+        ..PLAIN
+    },
+    Optimizer {
+        name: "zerooneadam",
+        until: [0, 19, 7],
+        ..PLAIN
+    },
+];
+
+/// A class of `torch.optim`.
+pub(crate) struct TorchOptimizer {
+    pub(crate) name: &'static str,
+    /// Its first release.
+    pub(crate) since: [u32; 3],
+}
+
+/// Newer releases may have more.
+pub(crate) const TORCH_OPTIMIZERS: &[TorchOptimizer] = &[
+    TorchOptimizer {
+        name: "ASGD",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "Adadelta",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "Adagrad",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "Adam",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "AdamW",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "Adamax",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "LBFGS",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "NAdam",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "RAdam",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "RMSprop",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "Rprop",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "SGD",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "SparseAdam",
+        since: [0; 3],
+    },
+    TorchOptimizer {
+        name: "Adafactor",
+        since: [2, 5, 0],
+    },
+    TorchOptimizer {
+        name: "Muon",
+        since: [2, 9, 0],
+    },
+];
+
+/// DeepSpeed's schedulers, in every release.
+pub(crate) const SCHEDULERS: &[&str] = &[
+    "LRRangeTest",
+    "OneCycle",
+    "WarmupLR",
+    "WarmupDecayLR",
+    "WarmupCosineLR",
+];
+
+/// Classes of `torch.optim.lr_scheduler`, up to torch 2.15.
+pub(crate) const TORCH_SCHEDULERS: &[&str] = &[
+    "LRScheduler",
+    "LambdaLR",
+    "MultiplicativeLR",
+    "StepLR",
+    "MultiStepLR",
+    "ConstantLR",
+    "LinearLR",
+    "ExponentialLR",
+    "SequentialLR",
+    "PolynomialLR",
+    "CosineAnnealingLR",
+    "ChainedScheduler",
+    "ReduceLROnPlateau",
+    "CyclicLR",
+    "CosineAnnealingWarmRestarts",
+    "OneCycleLR",
+];
+
+/// GPUs before Ampere have no bf16.
+pub const WITHOUT_BF16: &[&str] = &[
+    "V100",
+    "T4",
+    "RTX 2060",
+    "RTX 2070",
+    "RTX 2080",
+    "TITAN RTX",
+    "TITAN V",
+    "GTX 1650",
+    "GTX 1660",
+    "Quadro RTX",
+];
+/// DeepSpeed supports no fp16 on GPUs before Volta.
+pub const WITHOUT_FP16: &[&str] = &[
+    "P100", "P40", "P4", "GTX 1060", "GTX 1070", "GTX 1080", "TITAN X", "TITAN Xp", "M40", "M60",
+    "K80",
+];
+
+pub struct VariableFamily {
+    /// What all of its names begin with.
+    pub prefix: &'static str,
+    pub names: &'static [&'static str],
+}
+
+/// Variables that people set by hand. No other variable that a program reads is within two slips of one of them.
+pub const TYPED_VARIABLES: &[VariableFamily] = &[
+    VariableFamily {
+        prefix: "ASCEND_",
+        names: &["ASCEND_RT_VISIBLE_DEVICES"],
+    },
+    VariableFamily {
+        prefix: "CUDA_",
+        names: &[
+            "CUDA_VISIBLE_DEVICES",
+            "CUDA_LAUNCH_BLOCKING",
+            "CUDA_DEVICE_MAX_CONNECTIONS",
+        ],
+    },
+    VariableFamily {
+        prefix: "DEEPSPEED_",
+        names: &["DEEPSPEED_TIMEOUT"],
+    },
+    VariableFamily {
+        prefix: "GLOO_",
+        names: &["GLOO_SOCKET_IFNAME"],
+    },
+    VariableFamily {
+        prefix: "HF_",
+        names: &["HF_HUB_OFFLINE", "HF_HUB_CACHE", "HF_HOME"],
+    },
+    VariableFamily {
+        prefix: "HIP_",
+        names: &["HIP_VISIBLE_DEVICES"],
+    },
+    VariableFamily {
+        prefix: "MASTER_",
+        names: &["MASTER_ADDR", "MASTER_PORT"],
+    },
+    VariableFamily {
+        prefix: "MODELSCOPE_",
+        names: &["MODELSCOPE_CACHE"],
+    },
+    VariableFamily {
+        prefix: "NCCL_",
+        names: &[
+            "NCCL_DEBUG",
+            "NCCL_DEBUG_SUBSYS",
+            "NCCL_SOCKET_IFNAME",
+            "NCCL_IB_DISABLE",
+            "NCCL_IB_HCA",
+            "NCCL_IB_GID_INDEX",
+            "NCCL_IB_TIMEOUT",
+            "NCCL_P2P_DISABLE",
+            "NCCL_P2P_LEVEL",
+            "NCCL_SHM_DISABLE",
+            "NCCL_NET_GDR_LEVEL",
+            "NCCL_NET_GDR_READ",
+            "NCCL_ASYNC_ERROR_HANDLING",
+        ],
+    },
+    VariableFamily {
+        prefix: "OMP_",
+        names: &["OMP_NUM_THREADS"],
+    },
+    VariableFamily {
+        prefix: "PYTORCH_",
+        names: &[
+            "PYTORCH_CUDA_ALLOC_CONF",
+            "PYTORCH_ALLOC_CONF",
+            "PYTORCH_MUSA_ALLOC_CONF",
+        ],
+    },
+    VariableFamily {
+        prefix: "ROCR_",
+        names: &["ROCR_VISIBLE_DEVICES"],
+    },
+    VariableFamily {
+        prefix: "TOKENIZERS_",
+        names: &["TOKENIZERS_PARALLELISM"],
+    },
+    VariableFamily {
+        prefix: "TORCH_",
+        names: &[
+            "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+            "TORCH_NCCL_BLOCKING_WAIT",
+            "TORCH_NCCL_AVOID_RECORD_STREAMS",
+            "TORCH_DISTRIBUTED_DEBUG",
+            "TORCH_EXTENSIONS_DIR",
+            "TORCH_CUDA_ARCH_LIST",
+        ],
+    },
+    VariableFamily {
+        prefix: "TRANSFORMERS_",
+        names: &["TRANSFORMERS_OFFLINE"],
+    },
+    VariableFamily {
+        prefix: "TRITON_",
+        names: &["TRITON_CACHE_DIR"],
+    },
+];
+
+/// File systems whose locks and renames are slow or wrong for many ranks at once.
+pub(crate) const WITHOUT_GOOD_LOCKS: &[&str] = &[
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+    "9p",
+];
+/// Other file systems that several machines see.
+pub(crate) const SHARED_FILE_SYSTEMS: &[&str] = &[
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "ceph",
+    "wekafs",
+    "panfs",
+    "fuse.juicefs",
+    "afs",
+];
+
+/// How the files with a model's weights end.
+pub(crate) const WEIGHTS: &[&str] = &[
+    "safetensors",
+    "bin",
+    "pt",
+    "pth",
+    "gguf",
+    "h5",
+    "msgpack",
+    "index",
+];
+/// How files with data end.
+pub(crate) const DATA: &[&str] = &["jsonl", "json", "csv", "parquet", "txt", "arrow"];
+/// Datasets of LLaMA-Factory with one of these keys are downloaded.
+pub(crate) const DOWNLOADED: &[&str] = &[
+    "hf_hub_url",
+    "ms_hub_url",
+    "om_hub_url",
+    "script_url",
+    "cloud_file_name",
+];
+
+/// A text in one of these arguments was seen to end every run.
+pub(crate) const ALWAYS_NUMBERS: &[&str] = &[
+    "learning_rate",
+    "weight_decay",
+    "max_grad_norm",
+    "num_train_epochs",
+    "max_steps",
+    "warmup_steps",
+    "gradient_accumulation_steps",
+    "per_device_train_batch_size",
+    "seed",
+];

@@ -1,0 +1,1383 @@
+//! What trainers refuse once their arguments are read: only what concerns DeepSpeed, batches, ranks, precision, devices and files.
+//! Read in the sources of LLaMA-Factory 0.9.1 to 0.9.5, ms-swift 3.2 to 4.6, TRL 0.13 to 1.16 and transformers 4.40 to 5.22.
+
+use super::types::Condition::*;
+use super::types::Example::*;
+use super::types::KeyState::{Missing, On};
+use super::types::Refuser::{self, Only, Transformers};
+use super::types::Remedy::*;
+use super::types::{DefaultArgument, ExampleLaunch, Refusal};
+use crate::command::trainer::{hf, llamafactory, swift, trl};
+use crate::report::fix::Owner::*;
+
+const TRANSFORMERS: &[Refuser] = &[Transformers];
+const HF_AND_TRL: &[Refuser] = &[Only(&hf::TRAINER), Only(&trl::TRAINER)];
+const LLAMAFACTORY: &[Refuser] = &[Only(&llamafactory::TRAINER)];
+const SWIFT: &[Refuser] = &[Only(&swift::TRAINER)];
+const TRL: &[Refuser] = &[Only(&trl::TRAINER)];
+
+// Where transformers says what it refuses.
+const CALLBACKS: &[&str] = &["transformers/integrations/integration_utils.py"];
+const FLASH_ATTENTION: &[&str] = &["flash_attn", "kernels", "torch_npu"];
+const MODELING: &[&str] = &["transformers/modeling_utils.py"];
+const QUANTIZERS: &[&str] = &[
+    "transformers/quantizers/quantizer_bnb_4bit.py",
+    "transformers/quantizers/quantizer_bnb_8bit.py",
+];
+const TRAINER: &[&str] = &[
+    "transformers/trainer.py",
+    "transformers/trainer_optimizer.py",
+    "transformers/integrations/liger.py",
+];
+
+const EVAL_STRATEGY: DefaultArgument = DefaultArgument {
+    name: "eval_strategy",
+    default: "no",
+};
+const SAVE_STRATEGY: DefaultArgument = DefaultArgument {
+    name: "save_strategy",
+    default: "steps",
+};
+
+// The launches of the examples.
+const LLAMAFACTORY_TRAIN: ExampleLaunch = ExampleLaunch {
+    config: Some("zero2"),
+    command: "llamafactory-cli train",
+    run_file: Some("model_name_or_path: a/b, dataset: tiny"),
+    swift: "4.6.0",
+};
+const SWIFT_SFT: ExampleLaunch = ExampleLaunch {
+    config: Some("zero2"),
+    command: "swift sft --model a/b --dataset c/d --torch_dtype bfloat16",
+    run_file: None,
+    swift: "4.6.0",
+};
+const TRL_SFT: ExampleLaunch = ExampleLaunch {
+    config: Some("zero2"),
+    command: "trl sft --model_name_or_path a/b --dataset_name c/d",
+    run_file: None,
+    swift: "4.6.0",
+};
+const LLAMAFACTORY_TRAIN_WITHOUT_CONFIG: ExampleLaunch = ExampleLaunch {
+    config: None,
+    ..LLAMAFACTORY_TRAIN
+};
+const LLAMAFACTORY_TRAIN_WITHOUT_DATA: ExampleLaunch = ExampleLaunch {
+    run_file: Some("model_name_or_path: a/b"),
+    ..LLAMAFACTORY_TRAIN
+};
+const LLAMAFACTORY_TRAIN_WITHOUT_MODEL: ExampleLaunch = ExampleLaunch {
+    run_file: Some("dataset: tiny"),
+    ..LLAMAFACTORY_TRAIN
+};
+const LLAMAFACTORY_TRAIN_ZERO3: ExampleLaunch = ExampleLaunch {
+    config: Some("zero3"),
+    ..LLAMAFACTORY_TRAIN
+};
+const SWIFT_SFT_WITHOUT_DATA: ExampleLaunch = ExampleLaunch {
+    command: "swift sft --model a/b --torch_dtype bfloat16",
+    ..SWIFT_SFT
+};
+const SWIFT_SFT_WITHOUT_DATA_3_8: ExampleLaunch = ExampleLaunch {
+    command: "swift sft --model a/b --torch_dtype bfloat16",
+    swift: "3.8.3",
+    ..SWIFT_SFT
+};
+const SWIFT_SFT_WITHOUT_MODEL: ExampleLaunch = ExampleLaunch {
+    command: "swift sft --dataset c/d --torch_dtype bfloat16",
+    ..SWIFT_SFT
+};
+const SWIFT_SFT_WITHOUT_MODEL_3_8: ExampleLaunch = ExampleLaunch {
+    command: "swift sft --dataset c/d --torch_dtype bfloat16",
+    swift: "3.8.3",
+    ..SWIFT_SFT
+};
+const SWIFT_SFT_ZERO3: ExampleLaunch = ExampleLaunch {
+    config: Some("zero3"),
+    ..SWIFT_SFT
+};
+const TRL_GRPO: ExampleLaunch = ExampleLaunch {
+    command: "trl grpo --model_name_or_path a/b --dataset_name c/d",
+    ..TRL_SFT
+};
+const TRL_SFT_WITHOUT_CONFIG: ExampleLaunch = ExampleLaunch {
+    config: None,
+    ..TRL_SFT
+};
+const TRL_SFT_WITHOUT_DATA: ExampleLaunch = ExampleLaunch {
+    command: "trl sft --model_name_or_path a/b",
+    ..TRL_SFT
+};
+const TRL_SFT_WITHOUT_MODEL: ExampleLaunch = ExampleLaunch {
+    command: "trl sft --dataset_name c/d",
+    ..TRL_SFT
+};
+const TRL_SFT_WITH_OPTIMIZER: ExampleLaunch = ExampleLaunch {
+    config: Some("hf_zero2"),
+    ..TRL_SFT
+};
+
+pub const REFUSALS: &[Refusal] = &[
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            True("fp16"),
+            True("bf16"),
+            Any(&[Not(&Key("fp16.enabled", On)), Not(&Key("bf16.enabled", On))]),
+        ],
+        why: "--bf16 is on too",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--fp16",
+            value: "false",
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--fp16 true --bf16 true",
+                argument: "--fp16 true",
+                help: "--fp16 false",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--fp16 true --bf16 false"),
+            Accepted(TRL_SFT, "--fp16 true --bf16 true"),
+        ],
+    },
+    Refusal {
+        by: HF_AND_TRL,
+        when: &[
+            True("load_best_model_at_end"),
+            Not(&Is("save_strategy", "best")),
+            Differ(EVAL_STRATEGY, SAVE_STRATEGY),
+        ],
+        why: "it must evaluate when it saves, and --eval_strategy differs from --save_strategy",
+        fixes: &[
+            GiveSame {
+                option: "--eval_strategy",
+                argument: SAVE_STRATEGY,
+            },
+            Drop {
+                owner: Trainer,
+                word: "--load_best_model_at_end",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--load_best_model_at_end --save_strategy epoch",
+                argument: "--load_best_model_at_end",
+                help: "--eval_strategy epoch, or drop --load_best_model_at_end",
+            },
+            Refused {
+                launch: TRL_SFT,
+                with: "--load_best_model_at_end true",
+                argument: "--load_best_model_at_end true",
+                help: "--eval_strategy steps, or drop --load_best_model_at_end",
+            },
+            Accepted(TRL_SFT, "--load_best_model_at_end --save_strategy best"),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy epoch --eval_strategy epoch",
+            ),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[
+            LeftOut("model_name_or_path"),
+            FileSays {
+                files: &["llamafactory/hparams/model_args.py"],
+                text: "Please provide `model_name_or_path`",
+            },
+        ],
+        why: "it names the model",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "model_name_or_path",
+            value: "MODEL",
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN_WITHOUT_MODEL,
+                with: "",
+                argument: "model_name_or_path",
+                help: "model_name_or_path: MODEL",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, ""),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[
+            LeftOut("dataset"),
+            True("do_train"),
+            FileSays {
+                files: &["llamafactory/hparams/parser.py"],
+                text: "Please specify dataset for training",
+            },
+        ],
+        why: "it names the data",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "dataset",
+            value: "NAME",
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN_WITHOUT_DATA,
+                with: "do_train: true",
+                argument: "dataset",
+                help: "dataset: NAME",
+            },
+            Accepted(
+                LLAMAFACTORY_TRAIN_WITHOUT_DATA,
+                "do_train: true, dataset: tiny",
+            ),
+            Accepted(LLAMAFACTORY_TRAIN_WITHOUT_DATA, "do_train: false"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[True("use_galore"), DeepSpeed],
+        why: "it cannot be combined with DeepSpeed",
+        fixes: &[
+            Drop {
+                owner: Trainer,
+                word: "use_galore",
+            },
+            Say("train without DeepSpeed"),
+        ],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "use_galore: true",
+                argument: "use_galore: true",
+                help: "drop use_galore, or train without DeepSpeed",
+            },
+            Accepted(LLAMAFACTORY_TRAIN_WITHOUT_CONFIG, "use_galore: true"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[True("use_apollo"), DeepSpeed],
+        why: "it cannot be combined with DeepSpeed",
+        fixes: &[
+            Drop {
+                owner: Trainer,
+                word: "use_apollo",
+            },
+            Say("train without DeepSpeed"),
+        ],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "use_apollo: true",
+                argument: "use_apollo: true",
+                help: "drop use_apollo, or train without DeepSpeed",
+            },
+            Accepted(LLAMAFACTORY_TRAIN_WITHOUT_CONFIG, "use_apollo: true"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[True("use_badam"), Is("badam_mode", "ratio")],
+        why: "`badam_mode: ratio` is for one process only",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "badam_mode",
+            value: "layer",
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN_ZERO3,
+                with: "use_badam: true, badam_mode: ratio",
+                argument: "use_badam: true",
+                help: "badam_mode: layer",
+            },
+            Accepted(
+                LLAMAFACTORY_TRAIN_ZERO3,
+                "use_badam: true, badam_mode: layer",
+            ),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[True("use_badam"), Not(&Stage(&[3]))],
+        why: "it needs ZeRO-3",
+        fixes: &[Give {
+            owner: Zlaunch,
+            option: "--deepspeed",
+            value: "zero3",
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "use_badam: true",
+                argument: "use_badam: true",
+                help: "--deepspeed zero3",
+            },
+            Accepted(LLAMAFACTORY_TRAIN_ZERO3, "use_badam: true"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[True("pissa_init"), Stage(&[3])],
+        why: "ZeRO-3 shards the weights that it starts from",
+        fixes: &[
+            Say("initialise with its scripts/pissa_init.py"),
+            Give {
+                owner: Zlaunch,
+                option: "--deepspeed",
+                value: "zero2",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN_ZERO3,
+                with: "pissa_init: true",
+                argument: "pissa_init: true",
+                help: "initialise with its scripts/pissa_init.py, or --deepspeed zero2",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "pissa_init: true"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[True("predict_with_generate"), Stage(&[3])],
+        why: "it cannot be combined with ZeRO-3",
+        fixes: &[Give {
+            owner: Zlaunch,
+            option: "--deepspeed",
+            value: "zero2",
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN_ZERO3,
+                with: "predict_with_generate: true",
+                argument: "predict_with_generate: true",
+                help: "--deepspeed zero2",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "predict_with_generate: true"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[True("pure_bf16"), Stage(&[3])],
+        why: "it cannot be combined with ZeRO-3",
+        fixes: &[Both(
+            &Drop {
+                owner: Trainer,
+                word: "pure_bf16",
+            },
+            &Give {
+                owner: Trainer,
+                option: "bf16",
+                value: "true",
+            },
+        )],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN_ZERO3,
+                with: "pure_bf16: true",
+                argument: "pure_bf16: true",
+                help: "drop pure_bf16, and bf16: true",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "pure_bf16: true"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[True("use_unsloth"), Stage(&[3])],
+        why: "it cannot be combined with ZeRO-3",
+        fixes: &[
+            Give {
+                owner: Zlaunch,
+                option: "--deepspeed",
+                value: "zero2",
+            },
+            Drop {
+                owner: Trainer,
+                word: "use_unsloth",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN_ZERO3,
+                with: "use_unsloth: true",
+                argument: "use_unsloth: true",
+                help: "--deepspeed zero2, or drop use_unsloth",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "use_unsloth: true"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[
+            LeftOut("model"),
+            LeftOut("adapters"),
+            LeftOut("resume_from_checkpoint"),
+            LeftOut("ckpt_dir"),
+            LeftOut("load_args"),
+            FileSays {
+                files: &[
+                    "swift/arguments/base_args/model_args.py",
+                    "swift/llm/argument/base_args/model_args.py",
+                ],
+                text: "Please set --model",
+            },
+        ],
+        why: "it names the model",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--model",
+            value: "MODEL",
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT_WITHOUT_MODEL,
+                with: "",
+                argument: "--model",
+                help: "--model MODEL",
+            },
+            Accepted(SWIFT_SFT, ""),
+            Accepted(SWIFT_SFT_WITHOUT_MODEL, "--adapters data"),
+            Accepted(SWIFT_SFT_WITHOUT_MODEL, "--resume_from_checkpoint data"),
+            Accepted(SWIFT_SFT_WITHOUT_MODEL_3_8, "--ckpt_dir data"),
+            Accepted(SWIFT_SFT_WITHOUT_MODEL, "--load_args true"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[
+            LeftOut("dataset"),
+            LeftOut("cached_dataset"),
+            LeftOut("adapters"),
+            LeftOut("resume_from_checkpoint"),
+            LeftOut("ckpt_dir"),
+            LeftOut("load_args"),
+            FileSays {
+                files: &[
+                    "swift/arguments/sft_args.py",
+                    "swift/llm/argument/train_args.py",
+                ],
+                text: "Please input the training dataset",
+            },
+        ],
+        why: "it names the data",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--dataset",
+            value: "DATASET",
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT_WITHOUT_DATA,
+                with: "",
+                argument: "--dataset",
+                help: "--dataset DATASET",
+            },
+            Accepted(SWIFT_SFT, ""),
+            Accepted(SWIFT_SFT_WITHOUT_DATA, "--cached_dataset data"),
+            Accepted(SWIFT_SFT_WITHOUT_DATA, "--adapters data"),
+            Accepted(SWIFT_SFT_WITHOUT_DATA, "--resume_from_checkpoint data"),
+            Accepted(SWIFT_SFT_WITHOUT_DATA_3_8, "--ckpt_dir data"),
+            Accepted(SWIFT_SFT_WITHOUT_DATA, "--load_args true"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[MoreThanRanks("deepspeed_autotp_size")],
+        why: "there are fewer ranks",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--deepspeed_autotp_size",
+            value: "2",
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--deepspeed_autotp_size 4",
+                argument: "--deepspeed_autotp_size 4",
+                help: "--deepspeed_autotp_size 2",
+            },
+            Accepted(SWIFT_SFT, "--deepspeed_autotp_size 2"),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        when: &[
+            LeftOut("model_name_or_path"),
+            LeftOut("config"),
+            ScriptSays("model_args.model_name_or_path"),
+        ],
+        why: "it names the model",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--model_name_or_path",
+            value: "MODEL",
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_MODEL,
+                with: "",
+                argument: "--model_name_or_path",
+                help: "--model_name_or_path MODEL",
+            },
+            Accepted(TRL_SFT, ""),
+            Accepted(TRL_SFT_WITHOUT_MODEL, "--config data/trl.yaml"),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        when: &[
+            LeftOut("dataset_name"),
+            LeftOut("datasets"),
+            LeftOut("config"),
+            ScriptSays("script_args.dataset_name"),
+        ],
+        why: "it names the data",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--dataset_name",
+            value: "DATASET",
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_DATA,
+                with: "",
+                argument: "--dataset_name",
+                help: "--dataset_name DATASET",
+            },
+            Accepted(TRL_SFT, ""),
+            Accepted(TRL_SFT_WITHOUT_DATA, "--datasets data"),
+            Accepted(TRL_SFT_WITHOUT_DATA, "--config data/trl.yaml"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("report_to", "wandb"),
+            NotInstalled(&["wandb"]),
+            FileSays {
+                files: CALLBACKS,
+                text: "WandbCallback requires wandb",
+            },
+        ],
+        why: "the package wandb is not installed",
+        fixes: &[
+            Run("pip install wandb"),
+            Give {
+                owner: Trainer,
+                option: "--report_to",
+                value: "none",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--report_to wandb",
+                argument: "--report_to wandb",
+                help: "pip install wandb, or --report_to none",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--report_to none"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("report_to", "swanlab"),
+            NotInstalled(&["swanlab"]),
+            FileSays {
+                files: CALLBACKS,
+                text: "SwanLabCallback requires swanlab",
+            },
+        ],
+        why: "the package swanlab is not installed",
+        fixes: &[
+            Run("pip install swanlab"),
+            Give {
+                owner: Trainer,
+                option: "--report_to",
+                value: "none",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--report_to swanlab",
+                argument: "--report_to swanlab",
+                help: "pip install swanlab, or --report_to none",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--report_to none"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("report_to", "tensorboard"),
+            NotInstalled(&["tensorboard", "tensorboardX"]),
+            FileSays {
+                files: CALLBACKS,
+                text: "TensorBoardCallback requires tensorboard",
+            },
+        ],
+        why: "the package tensorboard is not installed",
+        fixes: &[
+            Run("pip install tensorboard"),
+            Give {
+                owner: Trainer,
+                option: "--report_to",
+                value: "none",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--report_to tensorboard",
+                argument: "--report_to tensorboard",
+                help: "pip install tensorboard, or --report_to none",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--report_to none"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("report_to", "mlflow"),
+            NotInstalled(&["mlflow"]),
+            FileSays {
+                files: CALLBACKS,
+                text: "MLflowCallback requires mlflow",
+            },
+        ],
+        why: "the package mlflow is not installed",
+        fixes: &[
+            Run("pip install mlflow"),
+            Give {
+                owner: Trainer,
+                option: "--report_to",
+                value: "none",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--report_to mlflow",
+                argument: "--report_to mlflow",
+                help: "pip install mlflow, or --report_to none",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--report_to none"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("report_to", "trackio"),
+            NotInstalled(&["trackio"]),
+            FileSays {
+                files: CALLBACKS,
+                text: "TrackioCallback requires trackio",
+            },
+        ],
+        why: "the package trackio is not installed",
+        fixes: &[
+            Run("pip install trackio"),
+            Give {
+                owner: Trainer,
+                option: "--report_to",
+                value: "none",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--report_to trackio",
+                argument: "--report_to trackio",
+                help: "pip install trackio, or --report_to none",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--report_to none"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("report_to", "clearml"),
+            NotInstalled(&["clearml"]),
+            FileSays {
+                files: CALLBACKS,
+                text: "ClearMLCallback requires 'clearml'",
+            },
+        ],
+        why: "the package clearml is not installed",
+        fixes: &[
+            Run("pip install clearml"),
+            Give {
+                owner: Trainer,
+                option: "--report_to",
+                value: "none",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--report_to clearml",
+                argument: "--report_to clearml",
+                help: "pip install clearml, or --report_to none",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--report_to none"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            True("use_liger_kernel"),
+            NotInstalled(&["liger_kernel"]),
+            FileSays {
+                files: TRAINER,
+                text: "You have set `use_liger_kernel` to `True`",
+            },
+        ],
+        why: "the package liger-kernel is not installed",
+        fixes: &[
+            Run("pip install liger-kernel"),
+            Give {
+                owner: Trainer,
+                option: "--use_liger_kernel",
+                value: "false",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--use_liger_kernel true",
+                argument: "--use_liger_kernel true",
+                help: "pip install liger-kernel, or --use_liger_kernel false",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--use_liger_kernel false"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            StartsWith("optim", "galore_"),
+            NotInstalled(&["galore_torch"]),
+            FileSays {
+                files: TRAINER,
+                text: "install `galore_torch`",
+            },
+            Key("optimizer", Missing),
+        ],
+        why: "the package galore-torch is not installed",
+        fixes: &[
+            Run("pip install galore-torch"),
+            Give {
+                owner: Trainer,
+                option: "--optim",
+                value: "adamw_torch",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--optim galore_adamw",
+                argument: "--optim galore_adamw",
+                help: "pip install galore-torch, or --optim adamw_torch",
+            },
+            Accepted(TRL_SFT, "--optim adamw_torch"),
+            Accepted(TRL_SFT_WITH_OPTIMIZER, "--optim galore_adamw"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            StartsWith("optim", "apollo_"),
+            NotInstalled(&["apollo_torch"]),
+            FileSays {
+                files: TRAINER,
+                text: "install `apollo_torch`",
+            },
+            Key("optimizer", Missing),
+        ],
+        why: "the package apollo-torch is not installed",
+        fixes: &[
+            Run("pip install apollo-torch"),
+            Give {
+                owner: Trainer,
+                option: "--optim",
+                value: "adamw_torch",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--optim apollo_adamw",
+                argument: "--optim apollo_adamw",
+                help: "pip install apollo-torch, or --optim adamw_torch",
+            },
+            Accepted(TRL_SFT, "--optim adamw_torch"),
+            Accepted(TRL_SFT_WITH_OPTIMIZER, "--optim apollo_adamw"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("optim", "lomo"),
+            NotInstalled(&["lomo_optim"]),
+            FileSays {
+                files: TRAINER,
+                text: "install `lomo_optim`",
+            },
+            Key("optimizer", Missing),
+        ],
+        why: "the package lomo-optim is not installed",
+        fixes: &[
+            Run("pip install lomo-optim"),
+            Give {
+                owner: Trainer,
+                option: "--optim",
+                value: "adamw_torch",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--optim lomo",
+                argument: "--optim lomo",
+                help: "pip install lomo-optim, or --optim adamw_torch",
+            },
+            Accepted(TRL_SFT, "--optim adamw_torch"),
+            Accepted(TRL_SFT_WITH_OPTIMIZER, "--optim lomo"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("optim", "adalomo"),
+            NotInstalled(&["lomo_optim"]),
+            FileSays {
+                files: TRAINER,
+                text: "install `lomo_optim`",
+            },
+            Key("optimizer", Missing),
+        ],
+        why: "the package lomo-optim is not installed",
+        fixes: &[
+            Run("pip install lomo-optim"),
+            Give {
+                owner: Trainer,
+                option: "--optim",
+                value: "adamw_torch",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--optim adalomo",
+                argument: "--optim adalomo",
+                help: "pip install lomo-optim, or --optim adamw_torch",
+            },
+            Accepted(TRL_SFT, "--optim adamw_torch"),
+            Accepted(TRL_SFT_WITH_OPTIMIZER, "--optim adalomo"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            StartsWith("optim", "schedule_free_"),
+            NotInstalled(&["schedulefree"]),
+            FileSays {
+                files: TRAINER,
+                text: "install `schedulefree`",
+            },
+            Key("optimizer", Missing),
+        ],
+        why: "the package schedulefree is not installed",
+        fixes: &[
+            Run("pip install schedulefree"),
+            Give {
+                owner: Trainer,
+                option: "--optim",
+                value: "adamw_torch",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--optim schedule_free_adamw",
+                argument: "--optim schedule_free_adamw",
+                help: "pip install schedulefree, or --optim adamw_torch",
+            },
+            Accepted(TRL_SFT, "--optim adamw_torch"),
+            Accepted(TRL_SFT_WITH_OPTIMIZER, "--optim schedule_free_adamw"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            StartsWith("optim", "paged_"),
+            NotInstalled(&["bitsandbytes"]),
+            FileSays {
+                files: TRAINER,
+                text: "`bitsandbytes`",
+            },
+            Key("optimizer", Missing),
+        ],
+        why: "the package bitsandbytes is not installed",
+        fixes: &[
+            Run("pip install bitsandbytes"),
+            Give {
+                owner: Trainer,
+                option: "--optim",
+                value: "adamw_torch",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--optim paged_adamw_8bit",
+                argument: "--optim paged_adamw_8bit",
+                help: "pip install bitsandbytes, or --optim adamw_torch",
+            },
+            Accepted(TRL_SFT, "--optim adamw_torch"),
+            Accepted(TRL_SFT_WITH_OPTIMIZER, "--optim paged_adamw_8bit"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("optim", "adamw_8bit"),
+            NotInstalled(&["bitsandbytes"]),
+            FileSays {
+                files: TRAINER,
+                text: "`bitsandbytes`",
+            },
+            Key("optimizer", Missing),
+        ],
+        why: "the package bitsandbytes is not installed",
+        fixes: &[
+            Run("pip install bitsandbytes"),
+            Give {
+                owner: Trainer,
+                option: "--optim",
+                value: "adamw_torch",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--optim adamw_8bit",
+                argument: "--optim adamw_8bit",
+                help: "pip install bitsandbytes, or --optim adamw_torch",
+            },
+            Accepted(TRL_SFT, "--optim adamw_torch"),
+            Accepted(TRL_SFT_WITH_OPTIMIZER, "--optim adamw_8bit"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("optim", "adamw_bnb_8bit"),
+            NotInstalled(&["bitsandbytes"]),
+            FileSays {
+                files: TRAINER,
+                text: "`bitsandbytes`",
+            },
+            Key("optimizer", Missing),
+        ],
+        why: "the package bitsandbytes is not installed",
+        fixes: &[
+            Run("pip install bitsandbytes"),
+            Give {
+                owner: Trainer,
+                option: "--optim",
+                value: "adamw_torch",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--optim adamw_bnb_8bit",
+                argument: "--optim adamw_bnb_8bit",
+                help: "pip install bitsandbytes, or --optim adamw_torch",
+            },
+            Accepted(TRL_SFT, "--optim adamw_torch"),
+            Accepted(TRL_SFT_WITH_OPTIMIZER, "--optim adamw_bnb_8bit"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            Is("attn_implementation", "flash_attention_2"),
+            NotInstalled(FLASH_ATTENTION),
+            FileSays {
+                files: MODELING,
+                text: "has been toggled on, but it cannot be used",
+            },
+        ],
+        why: "the package flash-attn is not installed",
+        fixes: &[
+            Run("pip install flash-attn --no-build-isolation"),
+            Give {
+                owner: Trainer,
+                option: "--attn_implementation",
+                value: "sdpa",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--attn_implementation flash_attention_2",
+                argument: "--attn_implementation flash_attention_2",
+                help: "pip install flash-attn --no-build-isolation, or --attn_implementation sdpa",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation sdpa"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        when: &[
+            StartsWith("attn_implementation", "flash-"),
+            FileSays {
+                files: MODELING,
+                text: "is not supported. The only possible arguments are",
+            },
+        ],
+        why: "transformers has no attention implementation of that name",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--attn_implementation",
+            value: "flash_attention_2",
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--attn_implementation flash-attn2",
+                argument: "--attn_implementation flash-attn2",
+                help: "--attn_implementation flash_attention_2",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation sdpa"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[
+            StartsWith("attn_impl", "flash-"),
+            FileSays {
+                files: MODELING,
+                text: "is not supported. The only possible arguments are",
+            },
+        ],
+        why: "transformers has no attention implementation of that name",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--attn_impl",
+            value: "flash_attn",
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--attn_impl flash-attn2",
+                argument: "--attn_impl flash-attn2",
+                help: "--attn_impl flash_attn",
+            },
+            Accepted(SWIFT_SFT, "--attn_impl sdpa"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[
+            Is("attn_impl", "flash_attn"),
+            NotInstalled(FLASH_ATTENTION),
+            FileSays {
+                files: MODELING,
+                text: "has been toggled on, but it cannot be used",
+            },
+        ],
+        why: "the package flash-attn is not installed",
+        fixes: &[
+            Run("pip install flash-attn --no-build-isolation"),
+            Give {
+                owner: Trainer,
+                option: "--attn_impl",
+                value: "sdpa",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--attn_impl flash_attn",
+                argument: "--attn_impl flash_attn",
+                help: "pip install flash-attn --no-build-isolation, or --attn_impl sdpa",
+            },
+            Accepted(SWIFT_SFT, "--attn_impl sdpa"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[
+            Is("attn_impl", "flash_attention_2"),
+            NotInstalled(FLASH_ATTENTION),
+            FileSays {
+                files: MODELING,
+                text: "has been toggled on, but it cannot be used",
+            },
+        ],
+        why: "the package flash-attn is not installed",
+        fixes: &[
+            Run("pip install flash-attn --no-build-isolation"),
+            Give {
+                owner: Trainer,
+                option: "--attn_impl",
+                value: "sdpa",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--attn_impl flash_attention_2",
+                argument: "--attn_impl flash_attention_2",
+                help: "pip install flash-attn --no-build-isolation, or --attn_impl sdpa",
+            },
+            Accepted(SWIFT_SFT, "--attn_impl sdpa"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[
+            Is("quant_method", "bnb"),
+            NotInstalled(&["bitsandbytes"]),
+            FileSays {
+                files: QUANTIZERS,
+                text: "bitsandbytes",
+            },
+        ],
+        why: "the package bitsandbytes is not installed",
+        fixes: &[Run("pip install bitsandbytes")],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--quant_method bnb --quant_bits 4",
+                argument: "--quant_method bnb",
+                help: "pip install bitsandbytes",
+            },
+            Accepted(SWIFT_SFT, ""),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        when: &[
+            True("load_in_4bit"),
+            NotInstalled(&["bitsandbytes"]),
+            FileSays {
+                files: QUANTIZERS,
+                text: "bitsandbytes",
+            },
+        ],
+        why: "the package bitsandbytes is not installed",
+        fixes: &[
+            Run("pip install bitsandbytes"),
+            Give {
+                owner: Trainer,
+                option: "--load_in_4bit",
+                value: "false",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--load_in_4bit true",
+                argument: "--load_in_4bit true",
+                help: "pip install bitsandbytes, or --load_in_4bit false",
+            },
+            Accepted(TRL_SFT, "--load_in_4bit false"),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        when: &[
+            True("load_in_8bit"),
+            NotInstalled(&["bitsandbytes"]),
+            FileSays {
+                files: QUANTIZERS,
+                text: "bitsandbytes",
+            },
+        ],
+        why: "the package bitsandbytes is not installed",
+        fixes: &[
+            Run("pip install bitsandbytes"),
+            Give {
+                owner: Trainer,
+                option: "--load_in_8bit",
+                value: "false",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--load_in_8bit true",
+                argument: "--load_in_8bit true",
+                help: "pip install bitsandbytes, or --load_in_8bit false",
+            },
+            Accepted(TRL_SFT, "--load_in_8bit false"),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        when: &[
+            True("use_vllm"),
+            NotInstalled(&["vllm"]),
+            FileSays {
+                files: &[
+                    "trl/generation/vllm_generation.py",
+                    "trl/trainer/grpo_trainer.py",
+                ],
+                text: "vLLM is not available and `use_vllm` is set to True",
+            },
+        ],
+        why: "the package vllm is not installed",
+        fixes: &[
+            Run("pip install vllm"),
+            Give {
+                owner: Trainer,
+                option: "--use_vllm",
+                value: "false",
+            },
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_GRPO,
+                with: "--use_vllm true",
+                argument: "--use_vllm true",
+                help: "pip install vllm, or --use_vllm false",
+            },
+            Accepted(TRL_GRPO, "--use_vllm false"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[
+            Given("quantization_bit"),
+            NotInstalled(&["bitsandbytes"]),
+            FileSays {
+                files: &["llamafactory/model/model_utils/quantization.py"],
+                text: "check_version(\"bitsandbytes",
+            },
+            LeftOut("quantization_method"),
+        ],
+        why: "the package bitsandbytes is not installed",
+        fixes: &[Run("pip install bitsandbytes")],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "quantization_bit: 4",
+                argument: "quantization_bit: 4",
+                help: "pip install bitsandbytes",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, ""),
+            Accepted(
+                LLAMAFACTORY_TRAIN,
+                "quantization_bit: 4, quantization_method: hqq",
+            ),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        when: &[
+            True("enable_liger_kernel"),
+            NotInstalled(&["liger_kernel"]),
+            FileSays {
+                files: &["llamafactory/model/model_utils/liger_kernel.py"],
+                text: "from liger_kernel.transformers import",
+            },
+        ],
+        why: "the package liger-kernel is not installed",
+        fixes: &[Run("pip install liger-kernel")],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "enable_liger_kernel: true",
+                argument: "enable_liger_kernel: true",
+                help: "pip install liger-kernel",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "enable_liger_kernel: false"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[Given("device_map"), Stage(&[3])],
+        why: "ZeRO-3 places the parameters itself",
+        fixes: &[Drop {
+            owner: Trainer,
+            word: "--device_map",
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT_ZERO3,
+                with: "--device_map auto",
+                argument: "--device_map auto",
+                help: "drop --device_map",
+            },
+            Accepted(SWIFT_SFT, "--device_map auto"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[
+            Unlisted {
+                argument: "model_type",
+                files: &["swift/model/constant.py", "swift/llm/model/constant.py"],
+            },
+            LeftOut("external_plugins"),
+            LeftOut("custom_register_path"),
+        ],
+        why: "this version has no model of that type",
+        fixes: &[Say(
+            "swift/model/constant.py of the installed version lists them",
+        )],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--model_type qwn2",
+                argument: "--model_type qwn2",
+                help: "--model_type qwen2",
+            },
+            Accepted(SWIFT_SFT, "--model_type qwen2"),
+            Accepted(SWIFT_SFT, "--model_type qwn2 --external_plugins mine.py"),
+            Accepted(
+                SWIFT_SFT,
+                "--model_type qwn2 --custom_register_path mine.py",
+            ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        when: &[
+            Unlisted {
+                argument: "template",
+                files: &[
+                    "swift/template/constant.py",
+                    "swift/llm/template/constant.py",
+                ],
+            },
+            LeftOut("external_plugins"),
+            LeftOut("custom_register_path"),
+        ],
+        why: "this version has no template of that name",
+        fixes: &[Say(
+            "swift/template/constant.py of the installed version lists them",
+        )],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--template chatmll",
+                argument: "--template chatmll",
+                help: "--template chatml",
+            },
+            Accepted(SWIFT_SFT, "--template chatml"),
+            Accepted(SWIFT_SFT, "--template chatmll --external_plugins mine.py"),
+            Accepted(
+                SWIFT_SFT,
+                "--template chatmll --custom_register_path mine.py",
+            ),
+        ],
+    },
+];

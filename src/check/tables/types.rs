@@ -1,0 +1,230 @@
+//! What the rules are made of. A row is read forwards by `check`: if its conditions hold, it says what is wrong and what to change.
+
+use crate::command::job::Trainer;
+use crate::config::zero::Device;
+use crate::report::fix::Owner;
+
+/// A problem that conditions can find.
+pub struct Row {
+    /// Where the cause is.
+    pub at: &'static [At],
+    /// All of them must hold.
+    pub when: &'static [Condition],
+    /// `{key}` is the first place, `{value}` what stands there, `{device}` where the optimizer is.
+    pub says: &'static str,
+    /// In order of preference.
+    pub(crate) fixes: &'static [Remedy],
+}
+
+/// What a trainer refuses once its arguments are read, though its parser took them.
+pub struct Refusal {
+    pub(crate) by: &'static [Refuser],
+    /// All of them must hold. The first names the argument that is refused, or missing.
+    pub when: &'static [Condition],
+    pub why: &'static str,
+    /// In order of preference.
+    pub(crate) fixes: &'static [Remedy],
+    #[cfg_attr(
+        not(feature = "testing"),
+        expect(dead_code, reason = "the tests run the examples")
+    )]
+    pub examples: &'static [Example],
+}
+
+pub(crate) enum Refuser {
+    /// Every trainer that uses transformers inherits its refusals.
+    Transformers,
+    Only(&'static Trainer),
+}
+
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(dead_code, reason = "the tests run the examples")
+)]
+pub enum Example {
+    Refused {
+        launch: ExampleLaunch,
+        /// What the launch has besides.
+        with: &'static str,
+        /// The argument as the message shows it.
+        argument: &'static str,
+        help: &'static str,
+    },
+    /// Nothing is said about the launch with this.
+    Accepted(ExampleLaunch, &'static str),
+}
+
+/// A launch on two ranks, with the files that the conditions of the row name.
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(dead_code, reason = "the tests run the examples")
+)]
+#[derive(Clone, Copy)]
+pub struct ExampleLaunch {
+    /// The value of `--deepspeed`.
+    pub config: Option<&'static str>,
+    pub command: &'static str,
+    /// The entries of a YAML file behind the command, to which others are added.
+    pub run_file: Option<&'static str>,
+    /// The version of ms-swift.
+    pub swift: &'static str,
+}
+
+/// A place that a problem points at.
+pub enum At {
+    /// A key of the config.
+    Key(&'static str),
+    /// An argument of the trainer with its value.
+    Argument(&'static str),
+    /// An argument of the trainer without its value.
+    Option(&'static str),
+    Variable(&'static str),
+}
+
+pub enum Condition {
+    /// The condition does not hold.
+    Not(&'static Condition),
+    /// At least one of them holds.
+    Any(&'static [Condition]),
+
+    // Arguments of the trainer.
+    /// It is given and true.
+    True(&'static str),
+    /// It is given, with any value but `None`.
+    Given(&'static str),
+    /// The parser shows that nothing can mean this argument.
+    LeftOut(&'static str),
+    /// It has this value.
+    Is(&'static str, &'static str),
+    StartsWith(&'static str, &'static str),
+    Contains(&'static str, &'static str),
+    /// They have different values.
+    Differ(DefaultArgument, DefaultArgument),
+    /// The first of these files that is installed does not assign its value to a name. The fix is the nearest that it does.
+    Unlisted {
+        argument: &'static str,
+        files: &'static [&'static str],
+    },
+    /// There are fewer ranks than it says.
+    MoreThanRanks(&'static str),
+
+    // What is installed.
+    /// None of these modules is, and it is known where they would be.
+    NotInstalled(&'static [&'static str]),
+    /// One of these files has the text.
+    FileSays {
+        files: &'static [&'static str],
+        text: &'static str,
+    },
+    /// The script of the command has the text.
+    ScriptSays(&'static str),
+    /// The package is known to be older than this. For DeepSpeed, the recorded version that judges counts.
+    Before(&'static str, [u32; 3]),
+
+    // The trainer.
+    UsesTransformers,
+    UsesAccelerate,
+    /// The script calls DeepSpeed itself, and nothing fills in its config.
+    PlainDeepSpeed,
+    /// It sets the key of the config, whatever that says.
+    Sets(&'static str),
+    /// It sets the keys that the config leaves out, as Lightning does.
+    SetsWhatIsAbsent,
+
+    // The config.
+    /// There is one.
+    DeepSpeed,
+    Stage(&'static [u8]),
+    /// ZeRO keeps the optimizer on one of these devices.
+    OptimizerOn(&'static [Device]),
+    /// ZeRO keeps the parameters on one of these devices.
+    ParametersOn(&'static [Device]),
+    Key(&'static str, KeyState),
+    /// `fp16` or `bf16` is on, as the installed version reads its section.
+    PrecisionOn(&'static str),
+
+    // The launch.
+    /// The variable is set, by the user or by the template.
+    VariableSet(&'static str),
+    /// The user sets the variable to this.
+    VariableIs(&'static str, &'static str),
+    /// The user sets the variable, and not to nothing.
+    VariableGiven(&'static str),
+    SeveralMachines,
+    /// This process is a rank that something else started.
+    RankExists,
+}
+
+/// An argument, and its value where it is left out.
+#[derive(Clone, Copy)]
+pub struct DefaultArgument {
+    pub name: &'static str,
+    pub default: &'static str,
+}
+
+/// What a key of the config holds.
+pub enum KeyState {
+    Missing,
+    MissingOrNull,
+    Auto,
+    /// Neither missing, null nor "auto".
+    HasValue,
+    Section,
+    /// A section with a value in it that Python calls true.
+    SectionInUse,
+    /// DeepSpeed reads it as true.
+    On,
+    /// DeepSpeed reads it as false.
+    Off,
+    /// Python calls it true, and it is not "auto".
+    Truthy,
+    /// It is there, and Python calls it false.
+    Falsy,
+    /// One of these words, in upper or lower case.
+    Word(&'static [&'static str]),
+    BeginsWith(&'static str),
+    /// A number, or a bool, which is one in Python.
+    Number,
+    Whole,
+    Odd,
+    Equals(f64),
+    Above(f64),
+    Below(f64),
+}
+
+/// A fix of a row.
+pub(crate) enum Remedy {
+    Set(&'static str, &'static str),
+    Unset(&'static str),
+    Give {
+        owner: Owner,
+        option: &'static str,
+        value: &'static str,
+    },
+    /// The option with the value that another argument has.
+    GiveSame {
+        option: &'static str,
+        argument: DefaultArgument,
+    },
+    /// The argument as it is spelled, with another value.
+    GiveInstead {
+        argument: &'static str,
+        value: &'static str,
+    },
+    Drop {
+        owner: Owner,
+        word: &'static str,
+    },
+    /// The argument as it is spelled.
+    DropArgument(&'static str),
+    SetVariable(&'static str, &'static str),
+    UnsetVariable(&'static str),
+    Run(&'static str),
+    Say(&'static str),
+    /// They belong together.
+    Both(&'static Remedy, &'static Remedy),
+    With {
+        remark: &'static str,
+        remedy: &'static Remedy,
+    },
+}
