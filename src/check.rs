@@ -20,7 +20,7 @@ pub(crate) mod tables;
 mod values;
 pub(crate) mod variables;
 
-use crate::report::{Problem, Rule, RuleSubject, Severity};
+use crate::report::{Problem, Rule, Severity};
 
 use findings::Check;
 pub(crate) use subject::{Derived, Subject, deepspeed_in_words};
@@ -42,13 +42,6 @@ pub(crate) fn is_about_the_start(rule: Rule) -> bool {
 
 pub(crate) fn is_about_batch(rule: Rule) -> bool {
     BATCH.iter().any(|check| check.rule == rule)
-}
-
-/// The names that `--allow` takes.
-pub(crate) fn allowable() -> Vec<Rule> {
-    Rule::all()
-        .filter(|rule| rule.only_warns() || rule.subject() == RuleSubject::Check)
-        .collect()
 }
 
 /// Checks a config without a command.

@@ -12,6 +12,7 @@ pub(crate) mod reading;
 mod rule;
 pub mod secrets;
 mod suggestion;
+mod tables;
 mod trainers;
 mod usage;
 
@@ -21,7 +22,7 @@ pub(crate) use place::Place;
 pub use printing::*;
 pub use problem::*;
 pub(crate) use reading::{not_a_file, unreadable_file};
-pub use rule::{Rule, RuleSubject};
 pub use suggestion::*;
+pub use tables::rules::{Rule, RuleSubject};
 pub(crate) use trainers::*;
 pub(crate) use usage::*;

@@ -10,7 +10,6 @@ use crate::base::recorded::Version;
 use crate::base::size::parse_count;
 use crate::base::source::Sourced;
 use crate::base::{json, vars};
-use crate::check;
 use crate::command::job::Trainer;
 use crate::command::trainer;
 use crate::config::template::search::BUILT_IN;
@@ -42,7 +41,7 @@ pub(super) const TRAINERS: Words<&Trainer> = || {
         .collect()
 };
 pub(super) const RULES: Words<Rule> = || {
-    check::allowable()
+    Rule::allowable()
         .into_iter()
         .map(|rule| (rule.name(), rule))
         .collect()
@@ -164,7 +163,7 @@ pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
         .to_str()
         .and_then(|word| report::nearest(word, Rule::all().map(Rule::name)));
     let rule =
-        Rule::all().find(|rule| near == Some(rule.name()) && !check::allowable().contains(rule));
+        Rule::all().find(|rule| near == Some(rule.name()) && !Rule::allowable().contains(rule));
     let Some(rule) = rule else {
         return one_of(RULES)(given);
     };

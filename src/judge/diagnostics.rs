@@ -46,7 +46,7 @@ impl Diagnostics {
         }
         let is_given = |flag: &str| flags.iter().any(|given| given == flag);
         self.errors
-            .retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count));
+            .retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count()));
         self.warnings
             .retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::AfterTheCommand));
     }
@@ -129,7 +129,7 @@ impl Diagnostics {
             .iter()
             .filter(|error| error.rule == Rule::Ranks)
             .count();
-        errors.retain(|error| !(error.asks_for_gpu_count && of_ranks > 1));
+        errors.retain(|error| !(error.asks_for_gpu_count() && of_ranks > 1));
         warnings.retain(|problem| !launch.allow.contains(&problem.rule));
         for problem in &mut warnings {
             problem.be_strict(launch.strict);

@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use super::fix::{drop_word, give, give_as};
 use super::place::Place;
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
-use super::rule::Rule;
+use super::tables::rules::Rule;
 use crate::base::source::Sourced;
 
 /// A kind of file, and how to have it written elsewhere.

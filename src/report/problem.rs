@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::fix::Fixes;
+use super::fix::{Change, Fixes};
 use super::place::Place;
-use super::rule::Rule;
+use super::tables::rules::Rule;
 
 /// The exit statuses of zlaunch itself.
 pub(crate) const REFUSED: u8 = 125;
@@ -70,8 +70,6 @@ pub struct Problem {
     pub when: Option<When>,
     /// `--allow` silences it.
     pub(crate) allowable: bool,
-    /// It only asks how many GPUs there are.
-    pub(crate) asks_for_gpu_count: bool,
 }
 
 /// Lets `?` return one problem where a list of them is expected.
@@ -103,7 +101,6 @@ impl Problem {
             status: REFUSED,
             when: None,
             allowable: false,
-            asks_for_gpu_count: false,
         }
     }
 
@@ -152,6 +149,13 @@ impl Problem {
             None
         };
         self.fixes.text(self.is_about_file, file)
+    }
+
+    /// Nothing is wrong but that the number of GPUs is unknown, and with it that of the ranks.
+    pub(crate) fn asks_for_gpu_count(&self) -> bool {
+        let first = self.fixes.0.first().and_then(|fix| fix.changes.first());
+        self.rule == Rule::Ranks
+            && matches!(first, Some(Change::Give { option, .. }) if option == "--nproc-per-node")
     }
 
     pub(crate) fn when(mut self, when: Option<When>) -> Self {

@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::fix::{Fix, meant, run, say};
 use super::place::Place;
 use super::problem::Problem;
-use super::rule::Rule;
 use super::suggestion::nearest;
+use super::tables::rules::Rule;
 use crate::base::json::{SyntaxError, fault_at, parse};
 use crate::host::Host;
 

@@ -14,12 +14,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use memchr::{memchr3, memmem::Finder};
 use serde_json::Value;
 
+#[cfg(feature = "testing")]
+pub use super::tables::secrets::TOKENS;
 use crate::base::layout::escape_controls;
 use crate::host::Host;
 pub(crate) use names::READ_FROM_FILE;
 pub use names::Sensitivity;
-#[cfg(feature = "testing")]
-pub use names::TOKENS;
 pub use structure::HIDDEN;
 use structure::{Named, Secret, in_document, in_words, scalar};
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-const OTHER_NAMES: &str = include_str!("other_names.txt");
+use super::tables::other_names::OTHER_NAMES;
 
 /// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the
 /// word. Of several, the one that begins like it.
@@ -10,12 +10,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let lower = word.to_lowercase();
     let known: Vec<&str> = known.into_iter().collect();
     let same = lower.replace('-', "_");
-    let rows = OTHER_NAMES
-        .lines()
-        .filter(|row| !row.starts_with('#') && row.split(' ').any(|name| name == same));
+    let rows = OTHER_NAMES.iter().filter(|row| row.contains(&&*same));
     let other = rows
-        .flat_map(|row| row.split(' '))
-        .find_map(|name| known.iter().find(|known| **known == name));
+        .copied()
+        .flatten()
+        .find_map(|name| known.iter().find(|known| *known == name));
     let near = known.iter().filter_map(|candidate| {
         let alike = lower
             .chars()

@@ -5,8 +5,8 @@ use std::fmt;
 use super::fix::{Fix, Owner, drop_given, drop_word, give, meant, rename_option, say};
 use super::place::Place;
 use super::problem::Problem;
-use super::rule::Rule;
 use super::suggestion::nearest;
+use super::tables::rules::Rule;
 use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::fix::{Fixes, give, give_as, run};
 use super::place::Place;
 use super::problem::Problem;
-use super::rule::Rule;
 use super::suggestion::{did_you_mean, nearest};
+use super::tables::rules::Rule;
 use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 

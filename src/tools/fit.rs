@@ -245,7 +245,7 @@ impl Request for FitRequest {
             // The GPUs need not be on this machine.
             for problem in problems
                 .iter_mut()
-                .filter(|problem| problem.asks_for_gpu_count)
+                .filter(|problem| problem.asks_for_gpu_count())
             {
                 problem.what = "the number of GPUs is unknown".to_string();
                 problem.fixes = give("--gpu", "H100x8")

@@ -69,6 +69,22 @@ fn every_rule_has_one_check_and_says_what_it_is() {
     }
 }
 
+/// The table of names has a row for each rule, and each name is that of its rule.
+#[test]
+fn rules_have_the_names_of_their_variants() {
+    assert_eq!(Rule::all().count(), Rule::TextForNumber as usize + 1);
+    for rule in Rule::all() {
+        let mut name = String::new();
+        for letter in format!("{rule:?}").chars() {
+            if !letter.is_lowercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.extend(letter.to_lowercase());
+        }
+        assert_eq!(rule.name(), name);
+    }
+}
+
 /// Each was seen on DeepSpeed 0.19.8 with 8 ranks. 0: it is not in the config.
 #[test]
 fn the_three_batch_sizes_of_eight_ranks() {

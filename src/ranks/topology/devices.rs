@@ -135,11 +135,7 @@ impl Devices {
                     .remark("the number of GPUs on the machine that will train");
                 let fixes = count.or(give("--nproc-per-node", 1).remark("without a GPU"));
                 let place = format!("{from} lists none, and CUDA_VISIBLE_DEVICES is not set");
-                let problem = Problem::error(Rule::Ranks, what).at(place).fix(fixes);
-                Problem {
-                    asks_for_gpu_count: true,
-                    ..problem
-                }
+                Problem::error(Rule::Ranks, what).at(place).fix(fixes)
             }
         }
     }

@@ -1,23 +1,9 @@
 //! Which names go with secrets, and which values under such a name are harmless.
 
-/// These make any name secret. The last ones sign addresses of AWS, Aliyun and CloudFront.
-const ANYWHERE: &str = "SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL ACCESSKEYID KEY-PAIR-ID";
-/// The end of a secret's name, or of any part of a variable's name.
-const ENDINGS: &str = "TOKEN KEY PASS PWD DSN WEBHOOK SIGNATURE BEARER AUTHORIZATION COOKIE";
-const OTHER_ENDINGS: &str = "MONKEY DONKEY TURKEY HOCKEY WHISKEY ASKPASS BYPASS COMPASS OLDPWD";
-/// The last part of a secret's name.
-const LAST: &str = "AUTH JWT PAT PW PWD SAS SIG";
-/// `--eos_token`: parts before a token that make it one of a tokenizer.
-const TOKENIZER_WORDS: &str =
-    "AUDIO BOS CLS EOS IMAGE MASK MAX MIN NUM PAD SEP SPECIAL STOP UNK VIDEO";
-/// `--max_new_tokens`: parts that do so before several of them.
-const BEFORE_TOKENS: &str = "ADD ADDED EXTRA NEW TOTAL";
-/// `--primary_key`: parts before a key that make it one of a table or a mapping.
-const TABLE_WORDS: &str = "ANSWER CHOSEN COLUMN CONTENT DATASET DICT FOREIGN GROUP INPUT LABEL MESSAGE MESSAGES METRIC \
-    OUTPUT PARTITION PRIMARY PROMPT QUERY REJECTED RESPONSE ROLE SORT SYSTEM TARGET TEXT";
-const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
-/// Tokens are known by their beginnings, whatever they are called.
-pub const TOKENS: &str = "hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- sk-ant- sk-proj- sk- api_org_ nvapi-";
+use crate::report::tables::secrets::{
+    ANYWHERE, BEFORE_TOKENS, ENDINGS, HARMLESS_VALUES, LAST, OTHER_ENDINGS, TABLE_WORDS,
+    TOKENIZER_WORDS, TOKENS,
+};
 
 /// The shells of other machines read a secret from a file by a value that begins so.
 pub(crate) const READ_FROM_FILE: &str = "$(sed";
@@ -48,7 +34,7 @@ impl Sensitivity {
             .collect();
         let (&last, before) = parts.split_last()?;
         let first = if is_variable { 0 } else { before.len() };
-        let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
+        let is_password = ANYWHERE.iter().any(|word| name.contains(word));
         let is_named =
             is_password || (first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable));
         // The variable PWD is a folder.
@@ -115,7 +101,7 @@ pub(super) fn may_show_secret(text: &str) -> bool {
 
 /// Judges by the last of these parts and the one before it.
 fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
-    let ends = |part: &str, endings: &str| endings.split(' ').any(|ending| part.ends_with(ending));
+    let ends = |part: &str, endings: &[&str]| endings.iter().any(|end| part.ends_with(end));
     let named = |part: &str| ends(part, ENDINGS) && !ends(part, OTHER_ENDINGS);
     match *parts {
         [] | ["PWD"] => false,
@@ -127,10 +113,8 @@ fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
     }
 }
 
-fn is_one_of(word: &str, words: &str) -> bool {
-    words
-        .split(' ')
-        .any(|known| known.eq_ignore_ascii_case(word))
+fn is_one_of(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Long, of letters and digits, and not words.
@@ -144,7 +128,7 @@ pub(super) fn looks_like_secret(value: &str) -> bool {
 }
 
 pub(super) fn token_at(text: &str) -> Option<&str> {
-    let prefix = TOKENS.split(' ').find(|prefix| text.starts_with(prefix))?;
+    let prefix = TOKENS.iter().find(|prefix| text.starts_with(**prefix))?;
     let joints = if prefix.len() > 5 { "_-" } else { "" };
     let rest = &text[prefix.len()..];
     let rest = &rest[..rest

@@ -13,15 +13,14 @@ use crate::base::options::{flag, help_of, launch_options, variable};
 use crate::base::recorded::VersionMatch;
 use crate::base::rows::plain;
 use crate::base::source::{Source, Sourced};
-use crate::check;
 use crate::command::python::Python;
 use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known};
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
 use crate::ranks::topology::engines::table::all_variables;
-use crate::report::Language;
 use crate::report::secrets::Secrets;
+use crate::report::{Language, Rule};
 use crate::tools::output::painted;
 
 pub(super) struct Explanation {
@@ -191,7 +190,7 @@ impl Explanation {
             ))
         });
         let mut rows: Vec<_> = rows.collect();
-        if check::allowable().iter().any(|rule| rule.name() == name) {
+        if Rule::allowable().iter().any(|rule| rule.name() == name) {
             rows.push((language.word("silence", "忽略"), format!("--allow {name}")));
         }
         let text = entry
