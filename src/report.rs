@@ -23,6 +23,7 @@ pub use printing::*;
 pub use problem::*;
 pub(crate) use reading::{not_a_file, unreadable_file};
 pub use suggestion::*;
+pub(crate) use tables::outputs::OutputFile;
 pub use tables::rules::{Rule, RuleSubject};
 pub(crate) use trainers::*;
 pub(crate) use usage::*;

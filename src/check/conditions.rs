@@ -9,6 +9,7 @@ use crate::command::argv::hf_bool;
 use crate::command::parser::Parser;
 use crate::command::python::Presence;
 use crate::config::schema;
+use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{Role, Topology};
 use crate::report::reading;
 
@@ -88,6 +89,16 @@ impl Condition {
             Condition::VariableSet(name) => subject.variable(name).is_some(),
             Condition::VariableIs(name, value) => subject.host.var(name) == Some(value),
             Condition::VariableGiven(name) => subject.host.nonempty_var(name).is_some(),
+            Condition::VariablesDiffer(one, two) => {
+                let values = subject.variable(one).zip(subject.variable(two));
+                values.is_some_and(|(one, two)| one != two)
+            }
+            Condition::ByTorchrun => {
+                let by = subject.launcher;
+                trainer.launch.has_own_launcher
+                    || matches!(by, Some(Launcher::Torchrun | Launcher::Existing(_)))
+            }
+            Condition::HangupIgnored => subject.host.ignores_hangup,
             Condition::SeveralMachines => subject.topology.is_some_and(Topology::has_several_nodes),
             Condition::RankExists => subject
                 .topology

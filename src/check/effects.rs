@@ -17,25 +17,6 @@ pub(super) fn keys_of_stage_3(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn default_clipping(subject: &Subject, found: &mut Findings) {
-    let key = "gradient_clipping";
-    let trainer = subject.job.trainer;
-    let is_given = subject.is_hf() && subject.job.args.is_given("max_grad_norm")
-        || trainer.sets(key)
-        || trainer.sets_what_is_absent();
-    if subject.get(key).is_some() || is_given {
-        return;
-    }
-    let does = if subject.is_before([0, 19, 3]) {
-        "does not clip"
-    } else {
-        "clips at 1.0"
-    };
-    let what = format!("without `{key}` {} {does}", subject.deepspeed());
-    let norm = if subject.is_hf() { "auto" } else { "1.0" };
-    found.key(&[key], what, set(key, norm));
-}
-
 pub(super) fn gathered_weights(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.stage3_gather_16bit_weights_on_model_save";
     let old_key = "zero_optimization.stage3_gather_fp16_weights_on_model_save";

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::findings::Findings;
 use super::subject::Subject;
-use super::tables::names::{DATA, DOWNLOADED, WEIGHTS};
+use super::tables::names::{DATA, DOWNLOADED, REGISTERED_BY, WEIGHTS};
+use crate::base::source::Sourced;
 use crate::command::front_end::Datasets;
 use crate::command::input_paths::{self, is_missing};
 use crate::command::model::Hub;
@@ -140,59 +141,56 @@ pub(super) fn unreadable_model(subject: &Subject, found: &mut Findings) {
         return;
     };
     let value = &model.value;
+    let place = Place::from(&model);
     let severity = Severity::error_if(!subject.job.trainer.launch.consoles.is_empty());
-    let Some(folder) = subject.model_folder() else {
-        let path = subject.host.cwd.join(value);
-        if path.is_file() {
-            let what = format!("the model `{value}` is a file, not a folder");
-            found.at([Place::from(&model)], what, NAME_FOLDER).severity = severity;
-        } else if !value.contains(['/', '$'])
-            && !path.exists()
-            && let Some(near) = reading::nearest_in(&subject.host.cwd, value, Path::is_dir)
-        {
-            let what = format!(
-                "there is no folder `{value}`, so the trainer looks for this model on the hub"
-            );
-            let fix = give_as(&model.from, &near).meaning(near);
-            found.at([Place::from(&model)], what, fix).severity = Severity::Warning;
-        } else if let Some(variable) = keeps_from_download(subject, value) {
-            let what = format!(
-                "`{value}` is not in the Hugging Face cache, and {variable} prevents the download"
-            );
-            let download =
-                run(format!("hf download {value}")).remark("on a machine with network access");
-            let place = Place::variable(variable, subject.host.var(variable).unwrap_or_default());
-            found
-                .at(
-                    [Place::from(&model), place],
-                    what,
-                    download.or(unset_variable(variable)),
-                )
-                .severity = severity;
+    let path = subject.host.cwd.join(value);
+    let file = path.join("config.json");
+    if path.is_file() {
+        let what = format!("the model `{value}` is a file, not a folder");
+        found.at([place], what, NAME_FOLDER).severity = severity;
+    } else if !path.is_dir() {
+        model_elsewhere(subject, &model, severity, found);
+    } else if let Some(text) = reading::text_if_any(&file) {
+        // Python takes NaN, too.
+        let is_json = serde_json::from_str::<Value>(&text).is_ok();
+        if !is_json && !text.contains("NaN") && !text.contains("Infinity") {
+            let what = format!("the config.json of the model `{value}` is not JSON");
+            let help = "download it again, or fix the file";
+            found.at([Place::from(&file)], what, help).severity = severity;
         }
-        return;
-    };
-    if folder.join(ADAPTER).is_file() {
-        return;
-    }
-    let file = folder.join("config.json");
-    let Some(text) = reading::text_if_any(&file) else {
+    } else if !path.join(ADAPTER).is_file() {
         let what = format!("the folder `{value}` has no config.json, so it is not a model");
-        return found.at([Place::from(&model)], what, NAME_FOLDER).severity = Severity::Warning;
-    };
-    // Python takes NaN, too.
-    if serde_json::from_str::<Value>(&text).is_err()
-        && !text.contains("NaN")
-        && !text.contains("Infinity")
+        found.at([place], what, NAME_FOLDER).severity = Severity::Warning;
+    }
+}
+
+/// The model is not in a folder here: the hub has it, or its name is misspelt.
+fn model_elsewhere(
+    subject: &Subject,
+    model: &Sourced<String>,
+    severity: Severity,
+    found: &mut Findings,
+) {
+    let value = &model.value;
+    let cwd = &subject.host.cwd;
+    let place = Place::from(model);
+    if !value.contains(['/', '$'])
+        && let Some(near) = reading::nearest_in(cwd, value, Path::is_dir)
     {
-        let what = format!("the config.json of the model `{value}` is not JSON");
-        found
-            .at(
-                [Place::from(&file)],
-                what,
-                "download it again, or fix the file",
-            )
-            .severity = severity;
+        let what =
+            format!("there is no folder `{value}`, so the trainer looks for this model on the hub");
+        let fix = give_as(&model.from, &near).meaning(near);
+        found.at([place], what, fix).severity = Severity::Warning;
+    } else if let Some(variable) = keeps_from_download(subject, value) {
+        let what = format!(
+            "`{value}` is not in the Hugging Face cache, and {variable} prevents the download"
+        );
+        let download = run(format!("hf download {value}"));
+        let fixes = download
+            .remark("on a machine with network access")
+            .or(unset_variable(variable));
+        let set = Place::variable(variable, subject.host.var(variable).unwrap_or_default());
+        found.at([place, set], what, fixes).severity = severity;
     }
 }
 
@@ -218,81 +216,56 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     is_needed.then_some(variable)
 }
 
-fn value<'a>(subject: &'a Subject, name: &str) -> Option<&'a str> {
-    subject.job.args.list(name)?.1.first()?.to_str()
+fn value<'a>(subject: &Subject<'a>, name: &str) -> Option<&'a str> {
+    subject.given(name)?.value
 }
 
 /// Every dataset is an entry of `dataset_info.json` in `dataset_dir`.
 fn listed_datasets(subject: &Subject, found: &mut Findings) {
-    let is_unread = subject.job.unread.iter().any(|name| name == "dataset_dir");
+    let cwd = &subject.host.cwd;
     let folder = value(subject, "dataset_dir").unwrap_or("data");
+    let lists = ["dataset", "eval_dataset"].map(|name| value(subject, name).unwrap_or_default());
+    let names = lists.iter().flat_map(|names| names.split(','));
+    let names = names.map(str::trim).filter(|name| !name.is_empty());
+    let names: Vec<&str> = names.collect();
     // Tokenized data are read instead.
-    let is_tokenized =
-        value(subject, "tokenized_path").is_some_and(|path| subject.host.cwd.join(path).exists());
-    if is_unread || folder == "ONLINE" || folder.starts_with("REMOTE:") || is_tokenized {
+    let is_tokenized = value(subject, "tokenized_path").is_some_and(|path| cwd.join(path).exists());
+    let is_remote = folder == "ONLINE" || folder.starts_with("REMOTE:");
+    let is_seen = subject.is_seen("dataset_dir") && !folder.contains('$');
+    if names.is_empty() || is_tokenized || is_remote || !is_seen || lists.concat().contains('$') {
         return;
     }
-    let lists = ["dataset", "eval_dataset"]
-        .into_iter()
-        .filter_map(|name| value(subject, name));
-    let names: Vec<&str> = lists
-        .flat_map(|names| names.split(','))
-        .map(str::trim)
-        .collect();
-    let folder = subject.host.cwd.join(folder);
-    if names.is_empty()
-        || folder.to_string_lossy().contains('$')
-        || names.iter().any(|name| name.contains('$'))
-    {
-        return;
-    }
+    let folder = cwd.join(folder);
     let file = folder.join(INFO);
+    let shown = file.display();
     let place = |name: &str| {
-        subject
-            .job
-            .place_in_run_file(name, subject.host)
-            .unwrap_or_else(|| Place::from(name))
+        let in_file = subject.job.place_in_run_file(name, subject.host);
+        [in_file.unwrap_or_else(|| Place::from(name))]
     };
-    let info =
-        reading::text_if_any(&file).and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    let Some(info) = info.as_ref().and_then(Value::as_object) else {
-        let what = format!(
-            "`{}` is missing or not JSON, so the trainer knows no datasets",
-            file.display()
-        );
-        found.at(
-            [place(names[0])],
-            what,
-            give("dataset_dir", "FOLDER").of(Owner::Trainer),
-        );
+    let info = reading::text_if_any(&file)
+        .and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok());
+    let Some(info) = info else {
+        let what = format!("`{shown}` is missing or not JSON, so the trainer knows no datasets");
+        let fix = give("dataset_dir", "FOLDER").of(Owner::Trainer);
+        found.at(place(names[0]), what, fix);
         return;
     };
     for name in names {
         let Some(entry) = info.get(name) else {
             let fix = match nearest(name, info.keys().map(String::as_str)) {
                 Some(near) => rename_option(name, near).of(Owner::Trainer),
-                None => say(format_args!("add it to {}", file.display())),
+                None => say(format_args!("add it to {shown}")),
             };
-            found.at(
-                [place(name)],
-                format!("{INFO} has no dataset `{name}`"),
-                fix,
-            );
+            let what = format!("{INFO} has no dataset `{name}`");
+            found.at(place(name), what, fix);
             continue;
         };
-        if let Some(data) = entry["file_name"].as_str().map(|local| folder.join(local))
-            && !DOWNLOADED.iter().any(|key| entry.get(key).is_some())
-            && is_missing(&data)
-        {
-            let what = format!(
-                "the dataset `{name}` is in `{}`, which does not exist",
-                data.display()
-            );
-            found.at(
-                [place(name)],
-                what,
-                format!("fix its file_name in {}", file.display()),
-            );
+        let is_here = !DOWNLOADED.iter().any(|key| entry.get(key).is_some());
+        let data = entry["file_name"].as_str().map(|local| folder.join(local));
+        if let Some(data) = data.filter(|data| is_here && is_missing(data)) {
+            let data = data.display();
+            let what = format!("the dataset `{name}` is in `{data}`, which does not exist");
+            found.at(place(name), what, format!("fix its file_name in {shown}"));
         }
     }
 }
@@ -302,26 +275,18 @@ fn dataset_folder(subject: &Subject, found: &mut Findings) {
     let Some(name) = value(subject, "dataset_name").filter(|name| !name.contains('$')) else {
         return;
     };
-    if subject
-        .job
-        .args
-        .list("datasets")
-        .is_some_and(|(_, values)| !values.is_empty())
-    {
+    if value(subject, "datasets").is_some() {
         return;
     }
     let path = subject.host.cwd.join(name);
     let place = Place::option("--dataset_name", name);
     if path.is_file() && !is_called(&path, &["py"]) {
-        let folder = path.parent().unwrap_or(&path).display();
         let what = format!(
             "`{name}` is a file, but TRL needs the folder with the data, or a dataset on the hub"
         );
-        found.at(
-            [place],
-            what,
-            give("--dataset_name", folder).of(Owner::Trainer),
-        );
+        let folder = path.parent().unwrap_or(&path).display();
+        let fix = give("--dataset_name", folder).of(Owner::Trainer);
+        found.at([place], what, fix);
     } else {
         report_missing(name, &path, place, found);
     }
@@ -329,15 +294,11 @@ fn dataset_folder(subject: &Subject, found: &mut Findings) {
 
 fn dataset_files(subject: &Subject, found: &mut Findings) {
     let args = &subject.job.args;
+    let registers = |name: &&str| args.list(name).is_some();
     let Some((option, values)) = args.list("dataset") else {
         return;
     };
-    let plugins = [
-        "external_plugins",
-        "custom_register_path",
-        "custom_dataset_info",
-    ];
-    if plugins.iter().any(|name| args.list(name).is_some()) {
+    if REGISTERED_BY.iter().any(registers) {
         return;
     }
     for value in values.iter().filter_map(|value| value.to_str()) {
@@ -348,14 +309,10 @@ fn dataset_files(subject: &Subject, found: &mut Findings) {
         }
         let path = subject.host.absolute(Path::new(name));
         let place = Place::option(&option, value);
-        if values.len() == 1
-            && std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0)
-        {
-            found.at(
-                [place],
-                format!("`{name}` is empty"),
-                "name a file with data",
-            );
+        let is_empty = std::fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() == 0);
+        if values.len() == 1 && is_empty {
+            let what = format!("`{name}` is empty");
+            found.at([place], what, "name a file with data");
         } else {
             report_missing(name, &path, place, found);
         }

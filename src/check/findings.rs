@@ -79,16 +79,19 @@ impl Findings<'_> {
         let subject = self.subject;
         let device = subject.zero().optimizer.to_string();
         let key = match &row.at[0] {
-            At::Key(name) | At::Variable(name) => (*name).to_string(),
+            At::Key(name) | At::Variable(name) | At::Word(name) => (*name).to_string(),
             argument => argument.place(subject).to_string(),
         };
         let value = match row.at[0] {
             At::Key(key) => subject.shown(key),
             At::Argument(name) => subject.argument(name).unwrap_or_default().to_string(),
-            At::Option(_) | At::Variable(_) => String::new(),
+            At::Option(_) | At::Variable(_) | At::Word(_) => String::new(),
         };
+        let torch = subject.package("torch").unwrap_or_default().to_string();
         let filled = |text: &str| {
             text.replace("{device}", &device)
+                .replace("{deepspeed}", &subject.deepspeed())
+                .replace("{torch}", &torch)
                 .replace("{key}", &key)
                 .replace("{value}", &value)
         };
@@ -114,7 +117,8 @@ impl Findings<'_> {
         what: impl Into<String>,
         fixes: impl Into<Fixes>,
     ) -> &mut Problem {
-        let places: Vec<Place> = keys.iter().map(|key| (self.subject.place)(key)).collect();
+        let subject = self.subject;
+        let places: Vec<Place> = keys.iter().map(|key| (subject.place)(key)).collect();
         let Fixes(mut fixes) = fixes.into();
         for (key, place) in keys.iter().zip(&places) {
             if place.is_setting() {
@@ -126,7 +130,7 @@ impl Findings<'_> {
             for fix in &mut fixes {
                 let changes = std::mem::take(&mut fix.changes).into_iter();
                 fix.changes = changes
-                    .flat_map(|change| self.change_the_option(change, key, place))
+                    .flat_map(|change| change_the_option(subject, change, key, place))
                     .collect();
             }
         }
@@ -161,73 +165,72 @@ impl Findings<'_> {
         let last = self.list.len() - 1;
         &mut self.list[last]
     }
+}
 
-    /// `--unset` is applied before `--set`, and an argument of the trainer decides what an "auto" becomes.
-    fn change_the_option(&self, change: Change, key: &str, place: &Place) -> Vec<Change> {
-        let is_setting = place.is_setting();
-        match (change, place) {
-            (Change::Unset(unset), _) if key.starts_with(&*unset) => self.removal(unset),
-            // `--torch_dtype float16` decides more than this key.
-            (Change::Set(set, _), Place::Option { option, value })
-                if set == key && !is_setting && !value.is_empty() =>
-            {
-                vec![Change::Say(format!("another {option}"))]
-            }
-            (Change::Set(set, value), Place::Option { option, .. })
-                if set == key && !is_setting =>
-            {
-                vec![Change::Give {
-                    owner: Owner::Trainer,
-                    option: option.clone(),
-                    value,
-                }]
-            }
-            (
-                Change::Rename(renamed, to, value),
-                Place::Option {
-                    option,
-                    value: given,
-                },
-            ) if renamed == key && is_setting => {
-                // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
-                let inside = given
-                    .strip_prefix(key)
-                    .and_then(|rest| rest.split_once('='))
-                    .filter(|(name, _)| !name.is_empty());
-                let set = inside.map_or_else(
-                    || format!("{to}={value}"),
-                    |(name, value)| format!("{to}{name}={value}"),
-                );
-                vec![Change::CorrectSetting(
-                    place.to_string(),
-                    shell::text(&[option.into(), set.into()]),
-                )]
-            }
-            (change, _) => vec![change],
+/// `--unset` is applied before `--set`, and an argument of the trainer decides what an "auto" becomes.
+fn change_the_option(subject: &Subject, change: Change, key: &str, place: &Place) -> Vec<Change> {
+    let is_setting = place.is_setting();
+    match (change, place) {
+        (Change::Unset(unset), _) if key.starts_with(&*unset) => removal(subject, unset),
+        // `--torch_dtype float16` decides more than this key.
+        (Change::Set(set, _), Place::Option { option, value })
+            if set == key && !is_setting && !value.is_empty() =>
+        {
+            vec![Change::Say(format!("another {option}"))]
         }
+        (Change::Set(set, value), Place::Option { option, .. }) if set == key && !is_setting => {
+            vec![Change::Give {
+                owner: Owner::Trainer,
+                option: option.clone(),
+                value,
+            }]
+        }
+        (
+            Change::Rename(renamed, to, value),
+            Place::Option {
+                option,
+                value: given,
+            },
+        ) if renamed == key && is_setting => {
+            // `--set zero_opt.stage=3` is about the section `zero_opt`, too.
+            let inside = given
+                .strip_prefix(key)
+                .and_then(|rest| rest.split_once('='))
+                .filter(|(name, _)| !name.is_empty());
+            let set = inside.map_or_else(
+                || format!("{to}={value}"),
+                |(name, value)| format!("{to}{name}={value}"),
+            );
+            vec![Change::CorrectSetting(
+                place.to_string(),
+                shell::text(&[option.into(), set.into()]),
+            )]
+        }
+        (change, _) => vec![change],
     }
+}
 
-    /// Removes a key or a section: the options that set something in it are dropped, and the rest is unset.
-    fn removal(&self, unset: String) -> Vec<Change> {
-        let inside = self
-            .subject
-            .get(&unset)
-            .map(|it| json::leaves(it, |_| true))
-            .unwrap_or_default();
-        let places = inside
-            .iter()
-            .map(|leaf| (self.subject.place)(format!("{unset}.{leaf}").trim_end_matches('.')));
-        let (options, others): (Vec<Place>, Vec<Place>) = places.partition(Place::is_setting);
-        let mut changes = Vec::new();
-        if !others.is_empty() || options.is_empty() {
-            changes.push(Change::Unset(unset));
-        }
-        changes.extend(options.iter().map(|option| Change::Drop {
-            owner: Owner::Zlaunch,
-            word: option.to_string(),
-        }));
-        changes
+/// Removes a key or a section: the options that set something in it are dropped, and the rest is unset.
+fn removal(subject: &Subject, unset: String) -> Vec<Change> {
+    let inside = subject.get(&unset).map(|it| json::leaves(it, |_| true));
+    let mut changes = Vec::new();
+    for leaf in inside.unwrap_or_default() {
+        let place = (subject.place)(format!("{unset}.{leaf}").trim_end_matches('.'));
+        changes.push(if place.is_setting() {
+            Change::Drop {
+                owner: Owner::Zlaunch,
+                word: place.to_string(),
+            }
+        } else {
+            Change::Unset(unset.clone())
+        });
     }
+    if changes.is_empty() {
+        changes.push(Change::Unset(unset));
+    }
+    changes.sort_by_key(|change| matches!(change, Change::Drop { .. }));
+    changes.dedup();
+    changes
 }
 
 impl At {
@@ -242,6 +245,7 @@ impl At {
     fn place(&self, subject: &Subject) -> Place {
         match self {
             At::Key(key) => (subject.place)(key),
+            At::Word(word) => Place::from(*word),
             At::Option(name) => Place::option(subject.spelled(name), ""),
             At::Argument(name) => {
                 let value = subject.given(name).and_then(|given| given.value);

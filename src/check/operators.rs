@@ -112,25 +112,14 @@ fn of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<Operator> {
     Some(Operator { name: name?, key })
 }
 
-/// The optimizer of the trainer in host memory.
+/// DeepSpeed's optimizer with which accelerate replaces that of transformers in host memory.
 fn own_optimizer(job: &Job) -> Option<&'static str> {
-    if job.trainer.is_hf() {
-        // accelerate replaces it by DeepSpeed's own.
-        let optim = job.args.text("optim");
-        return Some(match optim.as_ref().map(|sourced| sourced.value.as_str()) {
-            Some("adagrad") => "adagrad",
-            Some("lion_32bit" | "paged_lion_32bit") => "lion",
-            _ => "adam",
-        });
-    }
-    let script = &job.source.as_ref()?.text;
-    let classes = [
-        ("DeepSpeedCPUAdam(", "adam"),
-        ("DeepSpeedCPULion(", "lion"),
-        ("DeepSpeedCPUAdagrad(", "adagrad"),
-    ];
-    let called = classes.into_iter().find(|(call, _)| script.contains(call));
-    called.map(|(_, name)| name)
+    let optim = job.args.text("optim").map(|optim| optim.value);
+    job.trainer.is_hf().then_some(match optim.as_deref() {
+        Some("adagrad") => "adagrad",
+        Some("lion_32bit" | "paged_lion_32bit") => "lion",
+        _ => "adam",
+    })
 }
 
 /// The operators that are neither built nor installed, and the folder where torch builds them, if it is known.

@@ -16,7 +16,7 @@ use crate::command::argv::hf_bool;
 use crate::command::front_end::{ArgumentParser, UnknownOptions};
 use crate::command::parser::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
-use crate::report::fix::{Owner, drop_word, give, move_to_front, rename_option, say, set_variable};
+use crate::report::fix::{Owner, drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, nearest};
 
 pub(super) fn refused_arguments(subject: &Subject, found: &mut Findings) {
@@ -93,10 +93,6 @@ pub(super) fn texts_for_numbers(subject: &Subject, found: &mut Findings) {
             is_certain = ALWAYS_NUMBERS.contains(&name.as_str()) && job.version().is_some();
             let number = give(name, number_meant(text));
             ("a number and does not convert it", number)
-        } else if parser.takes(name, ArgType::is_mapping)
-            && parser.has(name, &parser.versions(job.python.as_ref()))
-        {
-            ("a mapping", drop_word(name))
         } else if hf_bool(text).is_none()
             && parser.takes(name, |it| matches!(it, ArgType::Bool { .. }))
         {
@@ -329,25 +325,21 @@ impl<'a> Reading<'a> {
 
     fn leftover(&self, option: &str, words: &[String]) -> Problem {
         let word = &words[1];
+        let whole = words.join(" ");
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
-        let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
-        let problem = Problem::error(Rule::Argument, what);
-        if self.parser.has(name, &self.versions) {
+        let (place, fix) = if self.parser.has(name, &self.versions) {
             let meant = format!("--{name} {value}");
-            problem
-                .at(word)
-                .fix(rename_option(word, meant.trim_end()).of(Owner::Trainer))
+            (Place::from(word), rename_option(word, meant.trim_end()))
         } else if value.is_empty() {
-            let whole = words.join(" ");
-            problem
-                .at(Place::option(option, &whole))
-                .fix(give(option, &whole).of(Owner::Trainer))
+            (Place::option(option, &whole), give(option, &whole))
         } else {
-            let fix = drop_word(word).of(Owner::Trainer);
-            problem
-                .at(word)
-                .fix(fix.remark("a variable goes before zlaunch"))
-        }
+            let fix = drop_word(word).remark("a variable goes before zlaunch");
+            (Place::from(word), fix)
+        };
+        let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
+        Problem::error(Rule::Argument, what)
+            .at(place)
+            .fix(fix.of(Owner::Trainer))
     }
 
     fn unknown_option(&self, shown: &str, name: &str) -> Option<Problem> {
@@ -378,19 +370,6 @@ impl<'a> Reading<'a> {
             problem.what += ", and ignores it";
         } else {
             problem.what = format!("{version} has no {kind} `{shown}`");
-        }
-        // `-e NAME=VALUE`, as docker and mpirun take variables.
-        let mut from_option = self.words.iter().skip_while(|word| *word != shown);
-        if ["-e", "-x"].contains(&shown)
-            && let Some((variable, value)) = from_option
-                .nth(1)
-                .and_then(|next| next.to_str()?.split_once('='))
-        {
-            let dropped = drop_word(format_args!("{shown} {variable}={value}"));
-            let fix = dropped
-                .of(Owner::Trainer)
-                .and(set_variable(variable, value));
-            return Some(problem.fix(fix));
         }
         if !parser.mapping
             && !once

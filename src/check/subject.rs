@@ -319,16 +319,10 @@ impl<'a> Subject<'a> {
 
     pub(super) fn trains_on_cpu(&self) -> bool {
         let on = |value: &str| hf_bool(value) == Some(true);
-        let mut switches = ["use_cpu", "no_cuda"]
-            .into_iter()
-            .filter_map(|name| self.job.args.list(name));
+        let is_on = |name: &&str| self.argument(name).is_some_and(on);
         self.host.var("DS_ACCELERATOR") == Some("cpu")
             || self.host.var("ACCELERATE_USE_CPU").is_some_and(on)
-            || switches.any(|(_, values)| {
-                values
-                    .first()
-                    .is_none_or(|value| value.to_str().is_some_and(on))
-            })
+            || ["use_cpu", "no_cuda"].iter().any(is_on)
     }
 
     /// The value that the ranks get, possibly from the template.

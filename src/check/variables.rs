@@ -53,22 +53,6 @@ pub(super) fn allocator_conf(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
-    let old = subject.variable(PYTORCH_CUDA_ALLOC_CONF);
-    let new = subject.variable(PYTORCH_ALLOC_CONF);
-    if let (Some(old), Some(new)) = (old, new)
-        && old != new
-    {
-        let places = [
-            Place::variable(PYTORCH_CUDA_ALLOC_CONF, old),
-            Place::variable(PYTORCH_ALLOC_CONF, new),
-        ];
-        let what =
-            format!("torch follows {PYTORCH_CUDA_ALLOC_CONF} and ignores {PYTORCH_ALLOC_CONF}");
-        found.at(places, what, unset_variable(PYTORCH_ALLOC_CONF));
-    }
-}
-
 pub(super) fn unread_env_file(subject: &Subject, found: &mut Findings) {
     let host = subject.host;
     let name = host
@@ -84,26 +68,6 @@ pub(super) fn unread_env_file(subject: &Subject, found: &mut Findings) {
         );
         let fix = set_variable("NAME", "VALUE").remark("for each line in it");
         found.at([Place::from(&path)], what, fix);
-    }
-}
-
-/// Since torch 2.10, zlaunch tells torchrun not to handle SIGHUP.
-pub(super) fn undone_nohup(subject: &Subject, found: &mut Findings) {
-    let by_torchrun = subject.job.trainer.launch.has_own_launcher
-        || matches!(
-            subject.launcher,
-            Some(Launcher::Torchrun | Launcher::Existing(_))
-        );
-    let torch = subject.package("torch");
-    if let Some(torch) = torch.filter(|torch| torch.is_before([2, 10, 0]))
-        && subject.host.ignores_hangup
-        && by_torchrun
-    {
-        let what = format!(
-            "SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and exits"
-        );
-        let fixes = give("--launcher", "local").or("use `setsid` instead of `nohup`");
-        found.at([Place::from("SIGHUP")], what, fixes);
     }
 }
 

@@ -11,47 +11,13 @@ use nix::sys::signal::Signal;
 use super::fix::{drop_word, give, give_as};
 use super::place::Place;
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
+use super::tables::outputs::OutputFile;
 use super::tables::rules::Rule;
 use crate::base::source::Sourced;
 
-/// A kind of file, and how to have it written elsewhere.
-#[derive(Clone, Copy)]
-pub(crate) struct OutputFile(&'static str, &'static str);
-
-impl OutputFile {
-    pub(crate) const CONFIG: Self = OutputFile(
-        "the resolved config",
-        "choose another place: --config-out PATH",
-    );
-    pub(crate) const RUN_FILE: Self = OutputFile(
-        "the run file that names the config",
-        "set XDG_CACHE_HOME to another folder",
-    );
-    pub(crate) const VARIABLES: Self = OutputFile(
-        "the file of variables for the other machines",
-        Self::RUN_FILE.1,
-    );
-    pub(crate) const GENERATED: Self =
-        OutputFile("the generated config", "choose another place: -o FILE");
-    pub(crate) const FIXED: Self = OutputFile("the config", "check its permissions, or drop --fix");
-    pub(crate) const RECORD: Self =
-        OutputFile("the launch record", "choose another folder: --record DIR");
-    pub(crate) const REHEARSAL: Self =
-        OutputFile("the files of the rehearsal", "set TMPDIR to another folder");
-    pub(crate) const PROGRAM: Self = OutputFile(
-        "the shim",
-        "choose another folder, or change its permissions",
-    );
-}
-
-pub(crate) fn cannot_write(
-    OutputFile(what, help): OutputFile,
-    path: &Path,
-    why: &io::Error,
-) -> Problem {
-    Problem::error(Rule::Write, format!("{what} cannot be written: {why}"))
-        .at(path)
-        .fix(help)
+pub(crate) fn cannot_write(output: OutputFile, path: &Path, why: &io::Error) -> Problem {
+    let what = format!("{} cannot be written: {why}", output.what);
+    Problem::error(Rule::Write, what).at(path).fix(output.help)
 }
 
 /// `kind`: the file system of the folder.

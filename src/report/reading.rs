@@ -65,13 +65,8 @@ pub(crate) fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
 }
 
 fn read_pipe(pipe: impl Read, name: &str, host: &Host) -> Result<Value, Problem> {
-    let mut text = String::new();
-    let size = pipe.take(LARGEST_FILE + 1).read_to_string(&mut text);
+    let text = read_all(pipe, Path::new(name))?;
     host.has_read(&text);
-    let size = size.map_err(|why| unreadable_file(Path::new(name), &why))? as u64;
-    if size > LARGEST_FILE {
-        return Err(too_large(Path::new(name), size));
-    }
     let config = parse(&text).map_err(|fault| fault.problem(name))?;
     if config.is_object() {
         Ok(config)
@@ -86,26 +81,25 @@ pub(crate) fn text_if_any(path: &Path) -> Option<String> {
 }
 
 pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
-    let unreadable = |why: io::Error| unreadable_file(path, &why);
-    let (file, size) = open(path)
-        .map_err(unreadable)?
-        .ok_or_else(|| not_a_file(path))?;
+    let opened = open(path).map_err(|why| unreadable_file(path, &why))?;
+    let (file, size) = opened.ok_or_else(|| not_a_file(path))?;
     if size > LARGEST_FILE {
         return Err(too_large(path, size));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    // One byte more: some files do not say how large they are, or grow.
-    file.take(LARGEST_FILE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST_FILE {
-        return Err(too_large(path, bytes.len() as u64));
+    read_all(file, path)
+}
+
+/// Also of something that does not say how large it is, or grows.
+fn read_all(from: impl Read, path: &Path) -> Result<String, Problem> {
+    let mut bytes = Vec::new();
+    let size = from.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
+    let size = size.map_err(|why| unreadable_file(path, &why))? as u64;
+    if size > LARGEST_FILE {
+        return Err(too_large(path, size));
     }
     String::from_utf8(bytes).map_err(|why| {
-        let fault = fault_at(
-            &why.as_bytes()[..why.utf8_error().valid_up_to()],
-            String::new(),
-        );
+        let valid = &why.as_bytes()[..why.utf8_error().valid_up_to()];
+        let fault = fault_at(valid, String::new());
         Problem::error(Rule::File, "this byte is not UTF-8 text")
             .at(Place::line(path, (fault.line, fault.column)))
             .fix("save it as UTF-8, or check that this is the right file")

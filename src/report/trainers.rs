@@ -94,12 +94,7 @@ impl<'a> Wanted<'a> {
                 if with_point.parse::<f64>().is_ok() {
                     return Some(with_point);
                 }
-                let percent = value
-                    .strip_suffix('%')
-                    .and_then(|percent| percent.parse::<f64>().ok());
-                percent
-                    .map(|percent| (percent / 100.0).to_string())
-                    .or_else(|| Wanted::Int.meant(name, value))
+                Wanted::Int.meant(name, value)
             }
             Wanted::OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
             Wanted::Text | Wanted::Mapping => None,

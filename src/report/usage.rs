@@ -56,20 +56,17 @@ pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
         count if count > 20 => format!("one of {} and {} more", known[..10].join(", "), count - 10),
         _ => format!("one of {}", known.join(", ")),
     };
-    // The word that is nearest, or has it as its beginning or end.
-    let is_part = |part: &str, whole: &str| {
-        part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part))
+    let value = given.value.as_str();
+    let mut words = known.iter().copied();
+    let near = nearest(value, words.clone())
+        .or_else(|| words.find(|word| value.len() >= 4 && word.starts_with(value)));
+    let fixes = match near {
+        Some(word) => give_as(&given.from, word).meaning(word).see(all),
+        None => Fixes::from(all),
     };
-    let (value, mut words) = (given.value.as_str(), known.iter().copied());
-    let near = nearest(value, words.clone());
-    let fixes =
-        match near.or_else(|| words.find(|word| is_part(value, word) || is_part(word, value))) {
-            Some(word) => give_as(&given.from, word).meaning(word).see(all),
-            None => Fixes::from(all),
-        };
     Problem::error(
         Rule::Usage,
-        format!("invalid value `{}` for {}", given.value, given.from),
+        format!("invalid value `{value}` for {}", given.from),
     )
     .at(given)
     .fix(fixes)
@@ -109,23 +106,18 @@ pub(crate) fn not_a_number(
 
 /// `8gpus`, `all`.
 pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
-    let digits = sourced
+    let number = sourced
         .value
-        .split(|c: char| !c.is_ascii_digit())
-        .filter(|digits| !digits.is_empty());
-    let mut numbers = digits.map(str::parse::<u32>);
-    let meant = match (numbers.next(), numbers.next()) {
-        // Of `H100x8` it is not known which is meant.
-        (Some(Ok(number)), None) if number > 0 && !sourced.value.starts_with('-') => {
-            number.to_string()
-        }
-        _ if sourced.value.eq_ignore_ascii_case("all") => "gpu".to_string(),
-        _ => "N".to_string(),
+        .trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let meant = match number.parse::<u32>() {
+        Ok(1..) => number,
+        _ if sourced.value.eq_ignore_ascii_case("all") => "gpu",
+        _ => "N",
     };
     is_not(
         "a number of ranks: a whole number of at least 1, `gpu` or `cpu`",
         sourced,
-        &meant,
+        meant,
     )
 }
 
@@ -136,22 +128,8 @@ pub(crate) fn not_an_assignment(
     next: Option<&str>,
 ) -> Problem {
     let (name, _) = form.split_once('=').unwrap_or((form, ""));
-    // `key: value`, also as JSON.
-    let inner = sourced.value.trim_matches(['{', '}', ' ']);
-    if let Some((key, value)) = inner.split_once([':', '=']) {
-        let is_pair = !key.is_empty() && !value.is_empty() && !value.contains('{');
-        let meant = [key, value]
-            .map(|text| text.trim().trim_matches('"'))
-            .join("=");
-        if is_pair && meant != sourced.value {
-            return is_not(form, sourced, &meant);
-        }
-    }
-    let key = if sourced.value.contains(['=', ' ', '{']) || sourced.value.is_empty() {
-        name
-    } else {
-        &sourced.value
-    };
+    let is_key = !sourced.value.is_empty() && !sourced.value.contains(['=', ':', ' ', '{']);
+    let key = if is_key { &sourced.value } else { name };
     is_not(form, sourced, &format!("{key}={}", next.unwrap_or("VALUE")))
 }
 

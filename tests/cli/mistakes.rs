@@ -173,10 +173,6 @@ const MISTAKES: &[(&str, &str)] = &[
         "name the script: python train.py",
     ),
     (
-        "--deepspeed zero2 --set zero_optimization.stage:3 -- swift sft",
-        "--set zero_optimization.stage=3",
-    ),
-    (
         "--deepspeed zero2 --set {\"zero_optimization.stage\":3} -- swift sft",
         "--set zero_optimization.stage=3",
     ),

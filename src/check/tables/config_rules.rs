@@ -1019,6 +1019,13 @@ const BUFFER_SIZE: &str = "zero_optimization.offload_param.buffer_size";
 const PINNED_OPTIMIZER: &str = "zero_optimization.offload_optimizer.pin_memory";
 const PINNED_PARAMETERS: &str = "zero_optimization.offload_param.pin_memory";
 
+const NOBODY_CLIPS: Condition = Not(&Any(&[
+    Not(&Key("gradient_clipping", Missing)),
+    Given("max_grad_norm"),
+    Sets("gradient_clipping"),
+    SetsWhatIsAbsent,
+]));
+
 const EFFECTS: &[Check] = &[
     Check {
         rule: Rule::NoEffect,
@@ -1181,8 +1188,49 @@ const EFFECTS: &[Check] = &[
         about: "without gradient_clipping, DeepSpeed clips at 1.0 from 0.19.3 on, and not at all before",
         severity: Severity::Note,
         noticed: When::Silent,
-        rows: &[],
-        code: Some(effects::default_clipping),
+        rows: &[
+            Row {
+                at: &[At::Key("gradient_clipping")],
+                when: &[
+                    NOBODY_CLIPS,
+                    Before("deepspeed", [0, 19, 3]),
+                    UsesTransformers,
+                ],
+                says: "without `{key}` {deepspeed} does not clip",
+                fixes: &[Set("gradient_clipping", "auto")],
+            },
+            Row {
+                at: &[At::Key("gradient_clipping")],
+                when: &[
+                    NOBODY_CLIPS,
+                    Before("deepspeed", [0, 19, 3]),
+                    Not(&UsesTransformers),
+                ],
+                says: "without `{key}` {deepspeed} does not clip",
+                fixes: &[Set("gradient_clipping", "1.0")],
+            },
+            Row {
+                at: &[At::Key("gradient_clipping")],
+                when: &[
+                    NOBODY_CLIPS,
+                    Not(&Before("deepspeed", [0, 19, 3])),
+                    UsesTransformers,
+                ],
+                says: "without `{key}` {deepspeed} clips at 1.0",
+                fixes: &[Set("gradient_clipping", "auto")],
+            },
+            Row {
+                at: &[At::Key("gradient_clipping")],
+                when: &[
+                    NOBODY_CLIPS,
+                    Not(&Before("deepspeed", [0, 19, 3])),
+                    Not(&UsesTransformers),
+                ],
+                says: "without `{key}` {deepspeed} clips at 1.0",
+                fixes: &[Set("gradient_clipping", "1.0")],
+            },
+        ],
+        code: None,
     },
     Check {
         rule: Rule::NoZero,

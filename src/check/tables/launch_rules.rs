@@ -74,8 +74,19 @@ pub(crate) const VARIABLES: &[Check] = &[
         about: "PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first",
         severity: Severity::Warning,
         noticed: When::Silent,
-        rows: &[],
-        code: Some(variables::two_allocator_confs),
+        rows: &[Row {
+            at: &[
+                At::Variable(vars::PYTORCH_CUDA_ALLOC_CONF),
+                At::Variable(vars::PYTORCH_ALLOC_CONF),
+            ],
+            when: &[VariablesDiffer(
+                vars::PYTORCH_CUDA_ALLOC_CONF,
+                vars::PYTORCH_ALLOC_CONF,
+            )],
+            says: "torch follows PYTORCH_CUDA_ALLOC_CONF and ignores PYTORCH_ALLOC_CONF",
+            fixes: &[UnsetVariable(vars::PYTORCH_ALLOC_CONF)],
+        }],
+        code: None,
     },
     Check {
         rule: Rule::MaxConnections,
@@ -232,8 +243,21 @@ pub(crate) const VARIABLES: &[Check] = &[
         about: "nohup with torchrun before torch 2.10, which handles SIGHUP anyway and exits",
         severity: Severity::Warning,
         noticed: When::Silent,
-        rows: &[],
-        code: Some(variables::undone_nohup),
+        rows: &[Row {
+            at: &[At::Word("SIGHUP")],
+            // Since then, zlaunch tells torchrun not to handle SIGHUP.
+            when: &[HangupIgnored, ByTorchrun, Before("torch", [2, 10, 0])],
+            says: "SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and exits",
+            fixes: &[
+                Give {
+                    owner: Zlaunch,
+                    option: "--launcher",
+                    value: "local",
+                },
+                Say("use `setsid` instead of `nohup`"),
+            ],
+        }],
+        code: None,
     },
     Check {
         rule: Rule::DeviceRange,

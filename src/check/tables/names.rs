@@ -373,6 +373,13 @@ pub(crate) const DOWNLOADED: &[&str] = &[
     "cloud_file_name",
 ];
 
+/// Arguments of ms-swift whose files may register any dataset.
+pub(crate) const REGISTERED_BY: &[&str] = &[
+    "external_plugins",
+    "custom_register_path",
+    "custom_dataset_info",
+];
+
 /// A text in one of these arguments was seen to end every run.
 pub(crate) const ALWAYS_NUMBERS: &[&str] = &[
     "learning_rate",

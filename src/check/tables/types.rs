@@ -10,7 +10,7 @@ pub struct Row {
     pub at: &'static [At],
     /// All of them must hold.
     pub when: &'static [Condition],
-    /// `{key}` is the first place, `{value}` what stands there, `{device}` where the optimizer is.
+    /// `{key}` is the first place, `{value}` what stands there, `{device}` where the optimizer is; `{deepspeed}` and `{torch}` are versions.
     pub says: &'static str,
     /// In order of preference.
     pub(crate) fixes: &'static [Remedy],
@@ -79,6 +79,8 @@ pub enum At {
     /// An argument of the trainer without its value.
     Option(&'static str),
     Variable(&'static str),
+    /// Something that is none of these.
+    Word(&'static str),
 }
 
 pub enum Condition {
@@ -150,7 +152,13 @@ pub enum Condition {
     VariableIs(&'static str, &'static str),
     /// The user sets the variable, and not to nothing.
     VariableGiven(&'static str),
+    /// Both are set, and not to the same.
+    VariablesDiffer(&'static str, &'static str),
     SeveralMachines,
+    /// torchrun starts the ranks, or whatever the command starts them with.
+    ByTorchrun,
+    /// SIGHUP is ignored, as `nohup` has it.
+    HangupIgnored,
     /// This process is a rank that something else started.
     RankExists,
 }
