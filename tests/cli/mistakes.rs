@@ -173,14 +173,9 @@ const MISTAKES: &[(&str, &str)] = &[
         "name the script: python train.py",
     ),
     (
-        "--deepspeed zero2 --set {\"zero_optimization.stage\":3} -- swift sft",
-        "--set zero_optimization.stage=3",
-    ),
-    (
         "--deepspeed zero2 --set {\"a\":{\"b\":3}} -- swift sft",
         "--set KEY=VALUE",
     ),
-    ("--env HF_HOME:/tmp -- swift sft", "--env HF_HOME=/tmp"),
     ("--template-dir nowhere -- swift sft", "check the path"),
     (
         "swift sft --max_grad_norm x --deepspeed zero2",
