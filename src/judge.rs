@@ -296,7 +296,6 @@ impl Judge<'_> {
             host,
             template_env: &template_env.collect::<Vec<_>>(),
             place,
-            in_full: true,
             derived: Derived::new(config, job),
         };
         let mut found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());

@@ -60,19 +60,9 @@ pub(crate) struct Findings<'a> {
 }
 
 impl Findings<'_> {
+    /// More than are printed, so that it is not worth while to look for what was meant.
     pub(super) fn are_many(&self) -> bool {
         self.list.len() - self.of_others > MOST
-    }
-
-    /// Counts a problem beyond those that are printed. False if it must be added instead.
-    pub(super) fn only_counted(&mut self, severity: Severity) -> bool {
-        if !self.are_many() || self.subject.in_full {
-            return false;
-        }
-        let last = self.list[self.of_others..]
-            .iter_mut()
-            .rfind(|problem| problem.severity == severity);
-        last.map(|last| last.more += 1).is_some()
     }
 
     fn row(&mut self, row: &Row) {

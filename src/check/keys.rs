@@ -8,12 +8,12 @@ use crate::command::argument_class::TRAINING_ARGUMENTS;
 use crate::config::places::as_typed;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
 use crate::report::fix::{Fix, Owner, give, rename, set, unset};
-use crate::report::{Severity, nearest};
+use crate::report::nearest;
 
 pub(super) fn unknown_keys(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
         let is_refused = key.policy != UnknownKeys::Ignored && key.reaches_schema();
-        if is_refused && is_unknown(key) && !found.only_counted(Severity::Error) {
+        if is_refused && is_unknown(key) {
             let what = why_unknown(key, subject) + ", so DeepSpeed refuses the config";
             let fix = advice(key, subject, found.are_many());
             found.key(&[&key.path], what, fix);
@@ -24,7 +24,7 @@ pub(super) fn unknown_keys(subject: &Subject, found: &mut Findings) {
 pub(super) fn ignored_keys(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
         let is_ignored = key.policy == UnknownKeys::Ignored && !is_comment(&key.path);
-        if is_ignored && is_unknown(key) && !found.only_counted(Severity::Warning) {
+        if is_ignored && is_unknown(key) {
             let what = why_unknown(key, subject) + ": it is silently ignored";
             let fix = advice(key, subject, found.are_many());
             let problem = found.key(&[&key.path], what, fix);

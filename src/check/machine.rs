@@ -172,31 +172,28 @@ fn missing_packages(job: &Job, python: &Python, host: &Host) -> Vec<Problem> {
 
 /// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.
 pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
-    let mut stale = locks.iter().filter(|lock| lock.age > STALE).peekable();
-    let torch = stale.peek().and_then(|_| python?.version("torch"));
-    if torch
-        .as_ref()
-        .is_some_and(|torch| !torch.is_before([2, 14, 0]))
-    {
+    let torch = python.and_then(|python| python.version("torch"));
+    if torch.is_some_and(|torch| !torch.is_before([2, 14, 0])) {
         return Vec::new();
     }
-    let torch = torch.map_or_else(
-        || "torch before 2.14".to_string(),
-        |torch| format!("torch {torch}"),
-    );
+    let torch = torch.map_or("torch before 2.14".to_string(), |it| format!("torch {it}"));
+    let stale = locks.iter().filter(|lock| lock.age > STALE);
     let problems = stale.map(|Lock { path, age }| {
         let folder = path.parent().unwrap_or(path);
-        let (count, unit) = match age.as_secs() / 60 {
-            minutes if minutes < 120 => (minutes, "minutes"),
-            minutes if minutes < 48 * 60 => (minutes / 60, "hours"),
-            minutes => (minutes / 60 / 24, "days"),
+        let minutes = age.as_secs() / 60;
+        let age = match minutes {
+            0..120 => format!("{minutes} minutes"),
+            120..2880 => format!("{} hours", minutes / 60),
+            _ => format!("{} days", minutes / 60 / 24),
         };
         let what = format!(
-            "this lock is {count} {unit} old: a rank of {torch} that needs {} waits until the file is removed",
+            "this lock is {age} old: a rank of {torch} that needs {} waits until the file is removed",
             folder.display()
         );
         let remove = run(shell::text(&["rm".into(), "-r".into(), folder.into()]));
-        Problem::warning(Rule::StaleLock, what).at(path).fix(remove.remark("if nothing is compiling there"))
+        Problem::warning(Rule::StaleLock, what)
+            .at(path)
+            .fix(remove.remark("if nothing is compiling there"))
     });
     problems.collect()
 }

@@ -11,8 +11,10 @@ use super::values::number_in;
 use crate::base::recorded::Version;
 use crate::config::schema::{self, KeySpec};
 use crate::report::fix::{Fix, rename, say, set, set_json, unset};
-use crate::report::{Severity, nearest, reading};
+use crate::report::{Severity, nearest};
 
+/// The first release whose classes are not in the tables.
+const NEXT_TORCH: [u32; 3] = [2, 16, 0];
 const CLIPPING: &str = "optimizer.params.max_grad_norm";
 
 pub(super) fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
@@ -43,7 +45,7 @@ pub(super) fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
     // torch may have a newer class of that name.
     let is_wrong = torch_class(&name).is_some()
         || nearest(&name, own.iter().copied()).is_some()
-        || torch_lacks(subject, "torch/optim/__init__.py", &name);
+        || subject.has_before("torch", NEXT_TORCH);
     found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
 }
 
@@ -115,7 +117,7 @@ pub(super) fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
         None => unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", "))),
     };
     let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
-    let is_certain = near.is_some() || torch_lacks(subject, "torch/optim/lr_scheduler.py", name);
+    let is_certain = near.is_some() || subject.has_before("torch", NEXT_TORCH);
     found.key(&[key], what, fixes).severity = Severity::error_if(is_certain);
 }
 
@@ -228,18 +230,6 @@ fn parameters(
             };
             found.key(&[&key], format!("{whose} takes no `{given}`"), fix);
         }
-    }
-}
-
-/// torch has no such class: its source says so, or it is one of the releases whose classes are listed here.
-fn torch_lacks(subject: &Subject, file: &str, class: &str) -> bool {
-    match subject
-        .job
-        .installed_file(file)
-        .and_then(|file| reading::text_if_any(&file))
-    {
-        Some(text) => !text.contains(class),
-        None => subject.has_before("torch", [2, 16, 0]),
     }
 }
 

@@ -35,8 +35,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) template_env: &'a [(String, String)],
     /// The place where a key of the config was written.
     pub(crate) place: &'a dyn Fn(&str) -> Place,
-    /// All problems are needed in full, not only the first fifty of each rule.
-    pub(crate) in_full: bool,
     pub(crate) derived: Derived<'a>,
 }
 

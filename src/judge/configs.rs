@@ -10,7 +10,7 @@ use crate::config::places::Places;
 use crate::config::{auto, layers, template};
 use crate::host::Host;
 use crate::report::Problem;
-use crate::request::{self, Format, Launch};
+use crate::request::{self, Launch};
 
 /// Batch sizes are not among it if a problem is about them.
 pub(crate) fn not_judged(problems: &[Problem]) -> String {
@@ -50,8 +50,6 @@ fn check_config(
     let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
     job.python = Python::on_path(host);
     let places = Places::new(&config, &template, &launch.layers, host);
-    // The severity of a finding depends on whether the key was `--set`.
-    let in_full = launch.output.dry_run == Some(Format::Json) || !launch.layers.set.is_empty();
     let subject = Subject {
         config: &config,
         job: &job,
@@ -60,7 +58,6 @@ fn check_config(
         host,
         template_env: &template.env,
         place: &|key| places.of(key),
-        in_full,
         derived: Derived::new(&config, &job),
     };
     let found = check::diagnose_config(&subject, &launch.allow);

@@ -98,8 +98,7 @@ pub fn write(
             let _ = write!(stderr, "  {bold}help{bold:#}: {}", help.trim_start());
         }
     }
-    let more = problems.len().saturating_sub(MOST)
-        + problems.iter().map(|problem| problem.more).sum::<usize>();
+    let more = problems.len().saturating_sub(MOST);
     if more > 0 {
         let _ = writeln!(
             stderr,

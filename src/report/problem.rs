@@ -64,8 +64,6 @@ pub struct Problem {
     pub(crate) fixes: Fixes,
     /// The config is a file, which is edited instead of adding options.
     pub(crate) is_about_file: bool,
-    /// More of the same rule and severity that were only counted, because nobody reads that many.
-    pub(crate) more: usize,
     pub status: u8,
     pub when: Option<When>,
     /// `--allow` silences it.
@@ -97,7 +95,6 @@ impl Problem {
             places: Vec::new(),
             fixes: Fixes::default(),
             is_about_file: false,
-            more: 0,
             status: REFUSED,
             when: None,
             allowable: false,

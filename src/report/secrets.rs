@@ -157,28 +157,35 @@ impl<'h> Secrets<'h> {
         value
     }
 
+    /// `kind`: the value, or something around it, has the name of a secret.
     fn hide_under(&self, kind: Option<Sensitivity>, value: &mut Value) {
         match value {
             Value::Array(items) if kind.is_none() && items.iter().all(Value::is_string) => {
-                let words =
-                    self.hide_in_words(items.iter().filter_map(Value::as_str).map(OsStr::new));
-                *items = words
-                    .iter()
-                    .map(|word| word.to_string_lossy().into())
-                    .collect();
+                let words = items.iter().filter_map(Value::as_str).map(OsStr::new);
+                let hidden = self.hide_in_words(words);
+                *value = hidden.iter().map(|word| word.to_string_lossy()).collect();
             }
-            Value::Array(items) => items
-                .iter_mut()
-                .for_each(|item| self.hide_under(kind, item)),
+            Value::Array(items) => {
+                for item in items {
+                    self.hide_under(kind, item);
+                }
+            }
             Value::Object(entries) => {
-                entries.iter_mut().for_each(|(key, it)| {
-                    self.hide_under(kind.or_else(|| Sensitivity::of(key)), it);
-                });
+                for (key, entry) in entries {
+                    self.hide_under(kind.or_else(|| Sensitivity::of(key)), entry);
+                }
             }
-            value if kind.is_some_and(|kind| kind.hides(&scalar(value))) => *value = HIDDEN.into(),
-            Value::String(text) => *text = self.hide_in_text(text),
-            value if self.hide_in_text(&value.to_string()) == HIDDEN => *value = HIDDEN.into(),
-            _ => {}
+            _ => {
+                let text = scalar(value);
+                let shown = if kind.is_some_and(|kind| kind.hides(&text)) {
+                    HIDDEN.to_string()
+                } else {
+                    self.hide_in_text(&text)
+                };
+                if shown != text {
+                    *value = shown.into();
+                }
+            }
         }
     }
 

@@ -253,7 +253,7 @@ pub(super) fn show_checked(
         let of_it = problems
             .iter()
             .filter(|problem| problem.severity == severity);
-        of_it.map(|problem| 1 + problem.more).sum()
+        of_it.count()
     };
     let counted = report::counted(
         count(Severity::Error),
