@@ -121,7 +121,7 @@ pub(super) fn old_keys(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Refused keys have a rule of their own.
+/// True if this version does not know the key. What it refuses as removed has a rule of its own.
 fn is_unknown(key: &Key) -> bool {
     !matches!(
         key.entry.map(|entry| entry.known()),

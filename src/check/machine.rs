@@ -236,7 +236,7 @@ pub fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> 
     Some(report::config_may_be_local(path, machines, kind))
 }
 
-/// A folder in which ranks take locks.
+/// `path` is a folder in which ranks take locks.
 pub fn cache_on_nfs(
     what: &str,
     path: &Path,
@@ -249,12 +249,10 @@ pub fn cache_on_nfs(
     Some(Problem::warning(Rule::CacheOnNfs, what).at(path).fix(fix))
 }
 
-/// `needed`: this launch compiles something.
+/// `needed` is true if this launch compiles something.
 pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
-    let (compile, build) = (
-        "apt install g++, or module load gcc",
-        "pip install ninja, and activate that environment",
-    );
+    let compile = "apt install g++, or module load gcc";
+    let build = "pip install ninja, and activate that environment";
     let (names, help) = match (compiler, ninja) {
         (true, true) => return None,
         (false, true) => ("c++", compile.to_string()),
@@ -322,9 +320,11 @@ pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
     } else {
         "this machine has"
     };
-    let (needed, have) = (size(needed), size(have));
-    let what =
-        format!("offloading this model keeps about {needed} in host memory, but {whose} {have}");
+    let what = format!(
+        "offloading this model keeps about {} in host memory, but {whose} {}",
+        size(needed),
+        size(have)
+    );
     Some(
         Problem::error(Rule::NotEnoughHostMemory, what)
             .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")

@@ -136,7 +136,7 @@ fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<Operator>, P
     Some((missing, folder))
 }
 
-/// True if that is unknown, too.
+/// True if this launch compiles an operator, or if that is unknown.
 pub(crate) fn compiles(config: &Value, job: &Job, host: &Host) -> bool {
     let missing = not_built(config, job, host).map(|(missing, _)| missing);
     !missing.unwrap_or_else(|| needed(config, job)).is_empty()

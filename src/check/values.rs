@@ -89,7 +89,7 @@ fn truth(value: &Value) -> Option<bool> {
         .or_else(|| value.as_str()?.to_lowercase().parse().ok())
 }
 
-/// `"16"`, `"200M"`.
+/// The number that a text such as `"16"` or `"200M"` means, if the key takes it.
 pub(super) fn number_in(text: &Value, entry: &KeySpec) -> Option<Value> {
     let takes = |number: &Value| number.is_number() && entry.fault(number).is_none();
     let unquoted = serde_json::from_str::<Value>(text.as_str()?.trim())

@@ -20,7 +20,7 @@ pub(crate) fn cannot_write(output: OutputFile, path: &Path, why: &io::Error) -> 
     Problem::error(Rule::Write, what).at(path).fix(output.help)
 }
 
-/// `kind`: the file system of the folder.
+/// `kind` is the file system of the folder.
 pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: &str) -> Problem {
     let what = format!(
         "{machines} machines must read the config at this path, and it is on {kind}: do they all see it?"

@@ -59,9 +59,9 @@ pub(crate) enum Change {
     MoveToFront(String),
     SetVariable(String, String),
     UnsetVariable(String),
-    /// A whole command line.
+    /// A whole command line to run.
     Run(String),
-    /// Nothing can be pasted.
+    /// A sentence, of which nothing can be pasted.
     Say(String),
     /// A list of names to choose from, or the command that prints it.
     See(String),
@@ -195,12 +195,12 @@ impl Fix {
         Fixes::from(self).or(other)
     }
 
-    /// With what helps to choose another one.
+    /// Adds a hint that helps to choose something else: a list, or the command that prints it.
     pub(crate) fn see(self, text: impl fmt::Display) -> Fixes {
         self.or(Fix::from(Change::See(text.to_string())))
     }
 
-    /// Nothing but a command line.
+    /// True for a single command line without anything said about it.
     pub(crate) fn is_command(&self) -> bool {
         matches!(self.changes[..], [Change::Run(_)])
             && self.lead.is_empty()
@@ -477,7 +477,7 @@ impl From<Fix> for Fixes {
     }
 }
 
-/// A sentence.
+/// A sentence that is only said.
 impl<T: fmt::Display> From<T> for Fixes {
     fn from(text: T) -> Self {
         say(text).into()

@@ -124,7 +124,7 @@ places! {
     &PathBuf, path => Place::File { file: path.clone() };
 }
 
-/// The source alone, without its value.
+/// The place of a source, without its value.
 impl From<&Source> for Place {
     fn from(source: &Source) -> Self {
         match source {

@@ -30,7 +30,7 @@ impl SyntaxError {
         problem.at(here).fix(self.help)
     }
 
-    /// In a file that only the trainer reads.
+    /// The same for a file that only the trainer reads.
     pub(crate) fn problem_in_run_file(&self, kind: &str, name: &str) -> Problem {
         Problem::error(Rule::RunFile, format!("not {kind}: {}", self.what))
             .at(Place::line(name, (self.line, self.column)))

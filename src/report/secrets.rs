@@ -79,10 +79,8 @@ impl<'h> Secrets<'h> {
             all.extend(in_words(&words).into_iter().rev().flatten());
             // Looking into every variable would be a tenth of a dry run.
             let variables = env.iter().filter(|(name, value)| {
-                let (name, has_sign) = (
-                    name.to_string_lossy(),
-                    memchr3(b'=', b'@', b'"', value.as_bytes()).is_some(),
-                );
+                let name = name.to_string_lossy();
+                let has_sign = memchr3(b'=', b'@', b'"', value.as_bytes()).is_some();
                 has_sign || name.starts_with("ZLAUNCH_") || Sensitivity::of(&name).is_some()
             });
             all.extend(variables.flat_map(|(name, value)| in_variable(name, value)));
@@ -140,7 +138,7 @@ impl<'h> Secrets<'h> {
             .collect()
     }
 
-    /// Returns `NAME=VALUE`.
+    /// `NAME=VALUE`, with the secrets in the value hidden.
     pub fn setting(&self, name: &str, value: impl AsRef<OsStr>) -> String {
         format!(
             "{name}={}",

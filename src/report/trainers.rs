@@ -10,7 +10,7 @@ use super::tables::rules::Rule;
 use crate::base::size::number_meant;
 use crate::base::source::Sourced;
 
-/// `known`: sub-commands of the program.
+/// `known` are the sub-commands of the program that take a config.
 pub(crate) fn no_way_to_hand_over(
     spec: &Sourced<String>,
     command: &str,
@@ -117,7 +117,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// In a run file the option has no dashes.
+/// `option` has no dashes if it stands in a run file.
 pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) -> Problem {
     let place = Place::option(option, value);
     let fix = match wanted.meant(option, value) {

@@ -25,7 +25,7 @@ pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
         )
 }
 
-/// Behind a `\` that should end a line.
+/// The last word is only a space, which stands behind a `\` that should end the line.
 pub(crate) fn only_a_space() -> Problem {
     let what = "the command ends with a space after a `\\`, so the next line is not part of it";
     Problem::error(Rule::Usage, what)
@@ -72,7 +72,7 @@ pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     .fix(fixes)
 }
 
-/// `wanted`: `a dotted key`.
+/// `wanted` completes the sentence: `a dotted key`.
 pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{}` is not {wanted}", sourced.value))
         .at(sourced)
@@ -104,7 +104,7 @@ pub(crate) fn not_a_number(
     }
 }
 
-/// `8gpus`, `all`.
+/// Suggests the number in `8gpus`, and `gpu` for `all`.
 pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
     let number = sourced
         .value
@@ -159,7 +159,7 @@ pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
         .fix(run(line))
 }
 
-/// `command`: `zlaunch shims`.
+/// `command` is what was typed: `zlaunch shims`.
 pub(crate) fn missing_argument(name: &str, command: &str, usage: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{command}` needs {name}"))
         .at(command)

@@ -30,11 +30,11 @@ pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
     for word in words.iter().map(AsRef::as_ref) {
         let mut found = Found::default();
         found.next_word(&mut asks, word);
-        if found.0.len() > MOST_IN_WORD {
+        if found.secrets.len() > MOST_IN_WORD {
             let whole = (Secret(word.to_string()), "SECRETS".to_string());
-            found.0 = Named::from([whole]);
+            found.secrets = Named::from([whole]);
         }
-        all.push(found.0);
+        all.push(found.secrets);
     }
     all
 }
@@ -45,7 +45,7 @@ pub(super) fn in_document(text: &str) -> Named {
     if may_show_secret(text) {
         found.document(text);
     }
-    found.0
+    found.secrets
 }
 
 pub(super) fn scalar(value: &Value) -> String {
@@ -86,14 +86,16 @@ impl<'a> Name<'a> {
 }
 
 #[derive(Default)]
-struct Found(Named);
+struct Found {
+    secrets: Named,
+}
 
 impl Found {
     /// Returns whether the value is secret.
     fn add(&mut self, name: Name, value: &str) -> bool {
         let is_secret = name.kind.hides(value);
         if is_secret {
-            self.0
+            self.secrets
                 .insert(Secret(value.to_string()), name.text.to_string());
         }
         is_secret
@@ -232,7 +234,7 @@ impl Found {
         let tokens = text.split(|c| !is_part(c)).filter_map(token_at);
         for token in tokens {
             let token = (Secret(token.to_string()), "TOKEN".to_string());
-            self.0.extend([token]);
+            self.secrets.extend([token]);
         }
     }
 
@@ -250,7 +252,7 @@ impl Found {
         };
         if is_secret {
             let secret = Secret(credentials.to_string());
-            self.0.insert(secret, "CREDENTIALS".to_string());
+            self.secrets.insert(secret, "CREDENTIALS".to_string());
         }
         rest
     }
