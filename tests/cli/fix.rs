@@ -297,3 +297,26 @@ fn every_mistake_of_json_has_a_help_of_its_own() {
     );
     assert_eq!(sandbox.run(["check", "ds.json"]).status, Some(0));
 }
+
+/// Only options of zlaunch stand beside each other, however those of the trainer are spelled.
+#[test]
+fn an_option_of_the_trainer_is_not_pasted_among_those_of_zlaunch() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "hf.py",
+        "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+         args, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n",
+    );
+    sandbox.file(
+        "ds.json",
+        r#"{"zero_optimization": {"stage": 2}, "tf32": true, "overlap_comm": true}"#,
+    );
+    let words = "check --nproc-per-node 2 --deepspeed ds.json -- python hf.py --output_dir out";
+    let run = sandbox.run(words.split(' '));
+    for help in [
+        "help: --tf32 true, and --unset tf32 (it is the trainer's argument)\n",
+        "help: it belongs in `zero_optimization.overlap_comm`: --unset overlap_comm --set zero_optimization.overlap_comm=true\n",
+    ] {
+        assert!(run.stdout.contains(help), "{run:?}");
+    }
+}

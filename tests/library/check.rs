@@ -61,6 +61,15 @@ fn every_rule_has_one_check_and_says_what_it_is() {
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
             "{rule}"
         );
+        for row in check.rows {
+            assert!(!row.at.is_empty() && !row.when.is_empty(), "{rule}");
+            let rest = ["key", "value", "device", "deepspeed", "torch"]
+                .iter()
+                .fold(row.says.to_string(), |says, name| {
+                    says.replace(&format!("{{{name}}}"), "")
+                });
+            assert!(!rest.contains(['{', '}']), "{rule}: {}", row.says);
+        }
         // What nobody notices is no reason to refuse.
         assert!(
             check.noticed != When::Silent || check.severity != Severity::Error,
