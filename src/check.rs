@@ -4,16 +4,13 @@
 mod batch;
 mod combinations;
 mod conditions;
-mod effects;
 mod files;
 mod findings;
 mod keys;
 pub mod machine;
-mod offload;
 pub(crate) mod operators;
 mod optimizer;
 mod precision;
-mod refusals;
 mod rejections;
 mod subject;
 pub(crate) mod tables;

@@ -1,22 +1,25 @@
 //! Arguments that the trainer's parser would refuse: unknown options, values of another type, choices that do not exist,
-//! texts in a run file where it converts nothing. `command::parser` has the recorded parsers.
+//! texts in a run file where it converts nothing. `command::parser` has the recorded parsers. And what a trainer refuses though its
+//! parser took it.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::conditions::listed;
 use super::findings::Findings;
-use super::refusals;
 use super::subject::Subject;
 use super::tables::names::ALWAYS_NUMBERS;
-use super::tables::types::Refuser;
+use super::tables::refusals::REFUSALS;
+use super::tables::types::{Condition, Refusal, Refuser};
 use crate::base::options::{flag, launch_option};
 use crate::command::argument_class::TRAINING_ARGUMENTS;
 use crate::command::argv::hf_bool;
 use crate::command::front_end::{ArgumentParser, UnknownOptions};
+use crate::command::job::Trainer;
 use crate::command::parser::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
-use crate::report::fix::{Owner, drop_word, give, move_to_front, rename_option, say};
+use crate::report::fix::{Fixes, Owner, drop_word, give, move_to_front, rename_option, say};
 use crate::report::{self, Place, Problem, Rule, Severity, Wanted, nearest};
 
 pub(super) fn refused_arguments(subject: &Subject, found: &mut Findings) {
@@ -49,7 +52,7 @@ pub(super) fn refused_arguments(subject: &Subject, found: &mut Findings) {
 }
 
 pub(super) fn missing_arguments(subject: &Subject, found: &mut Findings) {
-    let mut missing = refusals::all(subject.job.trainer)
+    let mut missing = refusals(subject.job.trainer)
         .filter_map(|refusal| Some((refusal.missing()?, refusal)))
         .filter(|(name, _)| subject.given(name).is_none())
         .peekable();
@@ -228,7 +231,7 @@ impl<'a> Reading<'a> {
             ..
         } = self;
         let knows_transformers = versions.all_within("transformers", [0; 3], [u32::MAX; 3]);
-        for refusal in refusals::all(subject.job.trainer) {
+        for refusal in refusals(subject.job.trainer) {
             let argument = refusal.when[0].argument();
             let Some(given) = argument.and_then(|name| subject.given(name)) else {
                 continue;
@@ -398,5 +401,51 @@ impl<'a> Reading<'a> {
             return Some(problem.fix(fix.of(Owner::Trainer)));
         }
         Some(problem)
+    }
+}
+
+fn refusals(trainer: &Trainer) -> impl Iterator<Item = &'static Refusal> {
+    REFUSALS
+        .iter()
+        .filter(|refusal| refusal.by.iter().any(|refuser| refuser.is(trainer)))
+}
+
+impl Refuser {
+    fn is(&self, trainer: &Trainer) -> bool {
+        match self {
+            Refuser::Transformers => true,
+            Refuser::Only(only) => only.name == trainer.name,
+        }
+    }
+}
+
+impl Refusal {
+    /// The argument that it is about, if that is missing.
+    fn missing(&self) -> Option<&'static str> {
+        match self.when[0] {
+            Condition::LeftOut(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, subject: &Subject, parser: &Parser) -> bool {
+        self.when
+            .iter()
+            .all(|condition| condition.holds(subject, Some(parser)))
+    }
+
+    /// The nearest of the listed values, or the fixes of the row.
+    fn fixes(&self, subject: &Subject, option: &str, value: &str) -> Fixes {
+        if let Condition::Unlisted { files, .. } = self.when[0]
+            && let Some(near) = nearest(value, listed(subject, files).iter().map(String::as_str))
+        {
+            return give(option, near).of(Owner::Trainer).into();
+        }
+        Fixes(
+            self.fixes
+                .iter()
+                .map(|remedy| remedy.fix(subject))
+                .collect(),
+        )
     }
 }

@@ -6,9 +6,7 @@ use super::types::KeyState::*;
 use super::types::Remedy::*;
 use super::types::{At, Condition, Remedy, Row};
 use crate::check::findings::Check;
-use crate::check::{
-    batch, combinations, effects, keys, offload, operators, optimizer, precision, values,
-};
+use crate::check::{batch, combinations, keys, operators, optimizer, precision, values};
 use crate::config::schema::SEQUENCE_JUDGED;
 use crate::config::zero::Device::{self, Cpu, Nvme};
 use crate::report::fix::Owner::{Trainer, Zlaunch};
@@ -443,7 +441,7 @@ const OFFLOADS: &[Check] = &[
         severity: Severity::Note,
         noticed: When::Silent,
         rows: &[],
-        code: Some(offload::shared_folders),
+        code: Some(combinations::shared_folders),
     },
     Check {
         rule: Rule::NvmeDefaults,
@@ -477,7 +475,7 @@ const OFFLOADS: &[Check] = &[
         severity: Severity::Warning,
         noticed: When::Step,
         rows: &[],
-        code: Some(offload::small_buffers),
+        code: Some(combinations::small_buffers),
     },
     Check {
         rule: Rule::PartialOffload,
@@ -1164,7 +1162,7 @@ const EFFECTS: &[Check] = &[
                 fixes: &[Unset("aio")],
             },
         ],
-        code: Some(effects::keys_of_stage_3),
+        code: Some(combinations::keys_of_stage_3),
     },
     Check {
         rule: Rule::ClippingIgnored,
@@ -1251,7 +1249,7 @@ const EFFECTS: &[Check] = &[
         severity: Severity::Warning,
         noticed: When::Step,
         rows: &[],
-        code: Some(effects::gathered_weights),
+        code: Some(combinations::gathered_weights),
     },
     Check {
         rule: Rule::LargeBucket,
@@ -1259,7 +1257,7 @@ const EFFECTS: &[Check] = &[
         severity: Severity::Note,
         noticed: When::Silent,
         rows: &[],
-        code: Some(effects::large_buckets),
+        code: Some(combinations::large_buckets),
     },
     Check {
         rule: Rule::PinnedMemory,

@@ -68,38 +68,38 @@ pub enum Rule {
     NotEnoughHostMemory,
     UnlikeOthers,
     NoAnswer,
-    // keys.rs
+    // Keys.
     UnknownKey,
     IgnoredKey,
     RemovedKey,
     BetweenVersions,
     TwoNames,
     OldKey,
-    // values.rs
+    // Values.
     WrongType,
     WrongValue,
     OddValue,
-    // batch.rs
+    // Batch sizes.
     BatchSize,
     BatchProduct,
     BatchSequence,
     BatchTensor,
     LightningAccumulation,
-    // precision.rs
+    // Precision.
     TwoPrecisions,
     LossScale,
     MasterWeights,
     MasterWeightsOffload,
     AccumulationDtype,
     PrecisionOfGpu,
-    // offload.rs
+    // Offload.
     OffloadAtStage0,
     NvmePath,
     NvmeShared,
     NvmeDefaults,
     NvmeBuffers,
     PartialOffload,
-    // combinations.rs
+    // Combinations.
     NoZeroSection,
     NoStage,
     GradientNorm,
@@ -112,7 +112,7 @@ pub enum Rule {
     ExpertsAtStage3,
     NoSync,
     MonitorPackage,
-    // optimizer.rs
+    // Optimizer and scheduler.
     OptimizerType,
     OptimizerParameter,
     UntestedOptimizer,
@@ -126,7 +126,7 @@ pub enum Rule {
     SchedulerParameter,
     LogarithmicWarmup,
     OptimizerWithoutType,
-    // effects.rs
+    // Effects.
     NoEffect,
     IdleKey,
     ClippingIgnored,
@@ -135,9 +135,9 @@ pub enum Rule {
     GatheredWeights,
     LargeBucket,
     PinnedMemory,
-    // operators.rs
+    // Operators.
     FirstCompile,
-    // variables.rs
+    // Variables.
     DeadVariable,
     AllocatorConf,
     TwoAllocatorConfs,
@@ -150,14 +150,14 @@ pub enum Rule {
     DeviceRange,
     VisibleDevices,
     RanksShareGpus,
-    // files.rs
+    // Files.
     ScriptMissing,
     ModuleMissing,
     PathMissing,
     ModelUnreadable,
     WeightsMissing,
     DatasetUnreadable,
-    // rejections.rs
+    // Arguments.
     Argument,
     ArgumentMissing,
     TextForNumber,
