@@ -67,35 +67,19 @@ impl Findings<'_> {
 
     fn row(&mut self, row: &Row) {
         let subject = self.subject;
-        let device = subject.zero().optimizer.to_string();
-        let key = match &row.at[0] {
-            At::Key(name) | At::Variable(name) | At::Word(name) => (*name).to_string(),
-            argument => argument.place(subject).to_string(),
-        };
-        let value = match row.at[0] {
-            At::Key(key) => subject.shown(key),
-            At::Argument(name) => subject.argument(name).unwrap_or_default().to_string(),
-            At::Option(_) | At::Variable(_) | At::Word(_) => String::new(),
-        };
-        let torch = subject.package("torch").unwrap_or_default().to_string();
-        let filled = |text: &str| {
-            text.replace("{device}", &device)
-                .replace("{deepspeed}", &subject.deepspeed())
-                .replace("{torch}", &torch)
-                .replace("{key}", &key)
-                .replace("{value}", &value)
-        };
+        let first = &row.at[0];
+        let what = filled(row.says, first, subject);
         let fixes = row.fixes.iter().map(|remedy| match remedy {
-            Remedy::Say(text) => say(filled(text)),
+            Remedy::Say(text) => say(filled(text, first, subject)),
             other => other.fix(subject),
         });
         let fixes = Fixes(fixes.collect());
         let keys: Option<Vec<&str>> = row.at.iter().map(At::key).collect();
         match keys {
-            Some(keys) => self.key(&keys, filled(row.says), fixes),
+            Some(keys) => self.key(&keys, what, fixes),
             None => {
                 let places: Vec<Place> = row.at.iter().map(|at| at.place(subject)).collect();
-                self.at(places, filled(row.says), fixes)
+                self.at(places, what, fixes)
             }
         };
     }
@@ -155,6 +139,31 @@ impl Findings<'_> {
         let last = self.list.len() - 1;
         &mut self.list[last]
     }
+}
+
+/// A text of a row, with the values in place of their names in braces.
+fn filled(text: &str, first: &At, subject: &Subject) -> String {
+    let value = |name: &str| match (name, first) {
+        ("key", At::Key(key) | At::Variable(key) | At::Word(key)) => (*key).to_string(),
+        ("key", argument) => argument.place(subject).to_string(),
+        ("value", At::Key(key)) => subject.shown(key),
+        ("value", At::Argument(name)) => subject.argument(name).unwrap_or_default().to_string(),
+        ("device", _) => subject.zero().optimizer.to_string(),
+        ("deepspeed", _) => subject.deepspeed(),
+        ("torch", _) => subject.package("torch").unwrap_or_default().to_string(),
+        _ => String::new(),
+    };
+    let mut filled = String::new();
+    let mut is_name = false;
+    for part in text.split(['{', '}']) {
+        filled += &if is_name {
+            value(part)
+        } else {
+            part.to_string()
+        };
+        is_name = !is_name;
+    }
+    filled
 }
 
 /// `--unset` is applied before `--set`, and an argument of the trainer decides what an "auto" becomes.
