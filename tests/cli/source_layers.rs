@@ -411,7 +411,8 @@ fn files_have_names_of_their_own() {
             .entry(path.file_name().unwrap().to_string_lossy().into_owned())
             .or_default() += 1;
     }
-    names.retain(|_, count| *count > 2);
+    // Every folder may have its tables.
+    names.retain(|name, count| *count > 2 && name != "tables.rs");
     assert!(
         names.is_empty(),
         "these file names occur more than twice: {names:?}"
