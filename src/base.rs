@@ -10,5 +10,6 @@ pub mod rows;
 pub mod shell;
 pub mod size;
 pub mod source;
+pub mod texts;
 pub mod vars;
 pub mod yaml;

@@ -24,13 +24,11 @@ use crate::host::Host;
 use crate::report::fix::run;
 use crate::report::{Problem, REFUSED, Rule};
 
-pub use commands::command;
 pub(crate) use commands::usage;
-#[cfg(feature = "testing")]
-pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, FIRST, shown_options};
+pub use commands::{command, help_of};
 use commands::{described, describes_launch};
 #[cfg(feature = "testing")]
-pub use help::{MORE, in_chinese};
+pub use commands::{page_of, shown_options};
 pub(crate) use reader::{Reader, Refused, Request, Requested, Subcommand, Tool, Tools};
 #[cfg(feature = "testing")]
 pub use refusal::foreign_options;

@@ -3,7 +3,8 @@
 
 pub use crate::base::source::Source;
 pub use crate::base::{
-    bytes, json, layout, options, python_value, recorded, rows, shell, size, source, vars, yaml,
+    bytes, json, layout, options, python_value, recorded, rows, shell, size, source, texts, vars,
+    yaml,
 };
 pub use crate::command::front_end::Ranks;
 pub use crate::command::job::Job;
@@ -42,10 +43,7 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{
-        ABOUT_VARIABLES, Asked, EXAMPLE, EXIT_STATUS, FIRST, MORE, foreign_options,
-    };
-    pub use crate::cli::{command, in_chinese, parse, shown_options};
+    pub use crate::cli::{Asked, command, foreign_options, help_of, page_of, parse, shown_options};
     pub use crate::tools::TOOLS;
     pub use crate::tools::launch::all_problems;
 }

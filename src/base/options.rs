@@ -1,13 +1,13 @@
 //! The options of a launch. clap derives the command line, its help, the completions, the man page and the tables in the
-//! documents from these structs, and `options.txt` has the help. The options that only a sub-command has are in its file
-//! in `tools`. A field under a heading is an option, any other one an operand.
+//! documents from these structs. The options that only a sub-command has are in its file in `tools`. A field under a heading
+//! is an option, any other one an operand.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::LazyLock;
 
 use clap::builder::{PossibleValue, TypedValueParser, ValueParserFactory};
-use clap::{Arg, Args, Command, ValueHint};
+use clap::{Arg, Args, Command};
 
 use super::source::{Source, Sourced};
 
@@ -181,46 +181,6 @@ pub(crate) fn spelled(command: Command) -> Command {
             arg
         }
     })
-}
-
-/// Adds the help, which a launch does not need.
-pub(crate) fn explained(command: Command) -> Command {
-    let place = command.get_name().to_string();
-    command.mut_args(|arg| {
-        let Some([value, about, chinese]) = help_of(&place, &arg) else {
-            return arg;
-        };
-        let hint = match value {
-            "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
-            "FILE" | "PATH" => ValueHint::FilePath,
-            _ => ValueHint::Unknown,
-        };
-        let arg = if takes_value(&arg) && !value.is_empty() {
-            arg.value_name(value).value_hint(hint)
-        } else {
-            arg
-        };
-        if arg.get_help().is_none() {
-            arg.help(about).long_help(chinese)
-        } else {
-            arg
-        }
-    })
-}
-
-/// The name of its value, what it does, and that in Chinese. An operand has the name of its field.
-pub(crate) fn help_of(place: &str, arg: &Arg) -> Option<[&'static str; 3]> {
-    let named = |name: &str| {
-        let mut blocks = include_str!("options.txt")
-            .split("\n\n")
-            .filter_map(|block| block.strip_prefix(name));
-        let mut lines = blocks.find(|block| block.starts_with([' ', '\n']))?.lines();
-        Some([lines.next()?.trim_start(), lines.next()?, lines.next()?])
-    };
-    let option = arg
-        .get_long()
-        .map_or_else(|| arg.get_id().to_string(), |_| flag(arg));
-    named(&format!("{place} {option}")).or_else(|| named(&option))
 }
 
 /// `--nproc-per-node`.

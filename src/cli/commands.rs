@@ -1,43 +1,26 @@
 //! The whole command line as clap knows it: a launch and the sub-commands. The help, the completions, the man page and the
-//! tables in the documents are made from it.
+//! tables in the documents are made from it. `pages.txt` and `options.txt` have the texts.
 
-use clap::builder::{PossibleValuesParser, StyledStr};
-use clap::{Arg, ArgAction, Command};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, Command, ValueHint};
 
 use super::reader::{Subcommand, Tools};
 use super::values::{COLORS, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS};
-use crate::base::options::{self, AnyValue, launch_options};
-use crate::base::rows;
+use crate::base::options::{AnyValue, flag, launch_options, spelled, takes_value};
+use crate::base::texts::{self, Entry};
 
-pub const FIRST: &str = env!("CARGO_PKG_DESCRIPTION");
-
-pub(super) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...";
-
-pub const ABOUT_VARIABLES: &str = "Each of these options has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. The option wins.";
-
-pub const EXIT_STATUS: &str =
-    "Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
-`check`: 1 if there is an error (with --strict: a warning), else 0. `rehearse`: 1 if refused, 3 if not sure. `fit`: 1 if it does not fit.";
-
-pub const EXAMPLE: &str =
-    "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl";
+const PAGES: &str = include_str!("pages.txt");
+const OPTIONS: &str = include_str!("options.txt");
 
 pub fn command(tools: &Tools) -> Command {
-    let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\nExamples:\n  {EXAMPLE}");
     let names = PossibleValuesParser::new(tools.names());
-    let mut zlaunch = options::explained(described(&tools.launch))
-        .mut_args(|arg| as_in(&tools.launch, arg))
-        .about(FIRST)
-        .override_usage(USAGE)
-        .after_help(after_help)
+    let launch = described(&tools.launch).mut_args(|arg| as_in(&tools.launch, arg));
+    let subcommands = tools.subcommands();
+    let mut zlaunch = explained(launch)
         // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
-        .subcommands(
-            tools
-                .subcommands()
-                .map(|subcommand| with_page(options::explained(described(subcommand)))),
-        )
+        .subcommands(subcommands.map(|subcommand| explained(described(subcommand))))
         .mut_subcommand("help", |help| {
             help.mut_arg("command", |arg| arg.value_parser(names))
         });
@@ -45,35 +28,54 @@ pub fn command(tools: &Tools) -> Command {
     zlaunch
 }
 
-fn page_of(name: &str) -> Option<std::str::Lines<'static>> {
-    let mut pages = rows::blocks(include_str!("pages.txt")).map(|page| page.trim_end().lines());
-    pages.find_map(|mut lines| (lines.next()? == name).then_some(lines))
+/// The texts of a page: a sub-command's, `zlaunch` for a launch, `overview`, or the title of a section.
+pub fn page_of(name: &str) -> Option<Entry> {
+    texts::find(PAGES, name)
 }
 
 pub(crate) fn usage(name: &str) -> &'static str {
     page_of(name)
-        .and_then(|mut lines| lines.next())
+        .and_then(|page| page.field("usage"))
         .unwrap_or_default()
 }
 
-fn with_page(command: Command) -> Command {
-    let Some(mut lines) = page_of(command.get_name()) else {
-        return command;
+/// The texts about an option, by its name, or about an operand, by that of its field. A sub-command may have its own.
+pub fn help_of(place: &str, arg: &Arg) -> Option<Entry> {
+    let name = match arg.get_long() {
+        Some(_) => flag(arg),
+        None => arg.get_id().to_string(),
     };
-    let [usage, about, chinese] = [(); 3].map(|()| lines.next().unwrap_or_default());
-    let (mut below, mut below_chinese) = (Vec::new(), Vec::new());
-    while let Some(line) = lines.next() {
-        below.push(line);
-        let is_sentence = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
-        below_chinese.extend(is_sentence.then(|| lines.next()).flatten());
-    }
-    let command = command
-        .override_usage(usage)
-        .about(about)
-        .long_about(chinese);
+    texts::find(OPTIONS, &format!("{place} {name}")).or_else(|| texts::find(OPTIONS, &name))
+}
+
+/// Adds the texts, which a launch does not need.
+fn explained(command: Command) -> Command {
+    let place = command.get_name().to_string();
+    let page = page_of(&place);
+    let about = page.and_then(|page| page.field("en"));
     command
-        .after_help(below.join("\n"))
-        .after_long_help(below_chinese.join("\n"))
+        .override_usage(usage(&place))
+        .about(about.unwrap_or_default())
+        .mut_args(|arg| {
+            let Some(help) = help_of(&place, &arg) else {
+                return arg;
+            };
+            let about = help.field("en").unwrap_or_default();
+            match help.field("value") {
+                Some(value) if takes_value(&arg) => {
+                    arg.value_name(value).value_hint(hint(value)).help(about)
+                }
+                _ => arg.help(about),
+            }
+        })
+}
+
+fn hint(value: &str) -> ValueHint {
+    match value {
+        "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
+        "FILE" | "PATH" => ValueHint::FilePath,
+        _ => ValueHint::Unknown,
+    }
 }
 
 pub(super) fn described(subcommand: &Subcommand) -> Command {
@@ -83,18 +85,14 @@ pub(super) fn described(subcommand: &Subcommand) -> Command {
         .long("help")
         .action(ArgAction::Help)
         .help_heading(None::<&str>);
-    if subcommand.name.is_empty() {
-        let zlaunch = options::spelled((subcommand.arguments)(Command::new("zlaunch")));
-        return zlaunch
-            .version(env!("CARGO_PKG_VERSION"))
-            .disable_help_flag(true)
-            .arg(help);
-    }
-    let command = (subcommand.arguments)(Command::new(subcommand.name))
-        .mut_args(|arg| as_in(subcommand, arg));
-    let command = options::spelled((subcommand.describe)(command))
-        .disable_help_flag(true)
-        .arg(help);
+    let is_launch = subcommand.name.is_empty();
+    let command = if is_launch {
+        (subcommand.arguments)(Command::new("zlaunch")).version(env!("CARGO_PKG_VERSION"))
+    } else {
+        let command = (subcommand.arguments)(Command::new(subcommand.name));
+        (subcommand.describe)(command.mut_args(|arg| as_in(subcommand, arg)))
+    };
+    let command = spelled(command).disable_help_flag(true).arg(help);
     if command.get_arguments().any(|arg| arg.get_id() == "color") {
         return command;
     }
@@ -110,7 +108,7 @@ pub(super) fn described(subcommand: &Subcommand) -> Command {
 /// others are accepted, so that a command can be pasted.
 fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
     let is_report = !subcommand.shown.is_empty();
-    let is_shown = subcommand.shown.split(' ').any(|name| arg.get_id() == name);
+    let is_shown = subcommand.shown.iter().any(|name| arg.get_id() == name);
     let is_hidden =
         is_report && !is_shown && launch_options().any(|option| option.get_id() == arg.get_id());
     let arg = if is_hidden { arg.hide(true) } else { arg };
@@ -118,9 +116,7 @@ fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
         "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
         "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
         "trainer" => arg.value_parser(AnyValue(TRAINERS)),
-        "format" if is_report => arg
-            .help("text or json")
-            .value_parser(AnyValue(REPORT_FORMATS)),
+        "format" if is_report => arg.value_parser(AnyValue(REPORT_FORMATS)),
         "format" => arg.value_parser(AnyValue(FORMATS)),
         "allow" => arg.value_parser(AnyValue(RULES)),
         "color" => arg.value_parser(AnyValue(COLORS)),
@@ -143,14 +139,6 @@ pub(super) fn takes_command(command: &Command) -> bool {
     command.get_positionals().any(Arg::is_trailing_var_arg_set)
 }
 
-pub(super) fn said(text: Option<&StyledStr>) -> String {
-    text.map(ToString::to_string).unwrap_or_default()
-}
-
-pub(super) fn usage_of(command: &Command) -> String {
-    said(command.get_overridden_usage())
-}
-
 /// The options in the help of a command, but for clap's own --help and --version, which have no heading.
 pub fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| {
@@ -160,14 +148,10 @@ pub fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
 
 /// `A B`; empty for a switch.
 pub(super) fn value_of(arg: &Arg) -> String {
-    let names = if options::takes_value(arg) {
+    let names = if takes_value(arg) {
         arg.get_value_names().unwrap_or_default()
     } else {
         &[]
     };
-    names
-        .iter()
-        .map(clap::builder::Str::as_str)
-        .collect::<Vec<_>>()
-        .join(" ")
+    names.join(" ")
 }

@@ -28,7 +28,7 @@ const NOT_OPTIONS: &[&str] = &[
 /// The arguments of a sub-command, which clap fills.
 pub(crate) trait Tool: Args {
     /// The options of a launch that its help shows, if it has them.
-    const SHOWN: &'static str = "";
+    const SHOWN: &'static [&'static str] = &[];
 
     /// Changes arguments that the struct has from another one.
     fn describe(command: Command) -> Command {
@@ -78,7 +78,7 @@ impl From<Vec<Problem>> for Refused {
 
 pub(crate) struct Subcommand {
     pub(super) name: &'static str,
-    pub(super) shown: &'static str,
+    pub(super) shown: &'static [&'static str],
     pub(super) arguments: fn(Command) -> Command,
     pub(super) describe: fn(Command) -> Command,
     pub(super) in_order: fn(&[OsString], &Host) -> Vec<OsString>,

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
-use super::commands::{command_of, describes_launch, said, takes_command, usage_of, value_of};
+use super::commands::{command_of, describes_launch, help_of, takes_command, usage, value_of};
 use super::reader::Tools;
 use crate::base::options::{flag, launch_option, option_named, takes_value};
 use crate::base::shell;
@@ -34,7 +34,7 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
     let place = tools.named(words.first()).name;
     let given = refused_argument(why).unwrap_or_default();
     let command = command_of(place, tools);
-    let usage = usage_of(&command);
+    let usage = usage(command.get_name());
     let name = format!("zlaunch {place}");
     let name = name.trim_end();
     match why.kind() {
@@ -50,18 +50,18 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
                 &format!("-o {given} writes it, --from {given} starts from it"),
             )
         }
-        ErrorKind::UnknownArgument => report::unexpected_argument(&given, name, &usage),
+        ErrorKind::UnknownArgument => report::unexpected_argument(&given, name, usage),
         ErrorKind::TooManyValues => {
             let value = context(why, ContextKind::InvalidValue).unwrap_or_default();
             if given.starts_with('-') {
                 takes_no_value(&given, &value)
             } else {
-                report::unexpected_argument(&value, name, &usage)
+                report::unexpected_argument(&value, name, usage)
             }
         }
         ErrorKind::InvalidValue | ErrorKind::TooFewValues => needs_value(&given, &command),
         ErrorKind::MissingRequiredArgument => {
-            report::missing_argument(given.trim_matches(['<', '>', '[', ']']), name, &usage)
+            report::missing_argument(given.trim_matches(['<', '>', '[', ']']), name, usage)
         }
         _ => {
             let text = why.to_string();
@@ -81,7 +81,13 @@ pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> P
 fn needs_value(given: &str, command: &Command) -> Problem {
     let name = given.split(' ').next().unwrap_or(given);
     let text = match command.get_arguments().find(|arg| flag(arg) == name) {
-        Some(arg) => format!("{}: {}", value_of(arg), said(arg.get_help())),
+        Some(arg) => format!(
+            "{}: {}",
+            value_of(arg),
+            help_of(command.get_name(), arg)
+                .and_then(|help| help.field("en"))
+                .unwrap_or_default()
+        ),
         None => "`zlaunch --help`".to_string(),
     };
     Problem::error(Rule::Usage, format!("`{name}` needs a value"))

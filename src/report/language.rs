@@ -3,14 +3,9 @@
 use super::problem::Problem;
 use super::usage::not_one_of;
 use crate::base::source::{Source, Sourced};
+pub(crate) use crate::base::texts::Language;
 use crate::base::vars;
 use crate::host::Host;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
-    English,
-    Chinese,
-}
 
 impl Language {
     /// ZLAUNCH_LANG, else the locale: the variables the C library reads, in its order.
@@ -39,14 +34,6 @@ impl Language {
             "zh" | "cn" | "chinese" | "中文" => Some(Language::Chinese),
             "en" | "english" | "c" | "posix" => Some(Language::English),
             _ => None,
-        }
-    }
-
-    pub(crate) fn word(self, english: &'static str, chinese: &'static str) -> &'static str {
-        if self == Language::Chinese {
-            chinese
-        } else {
-            english
         }
     }
 }

@@ -41,8 +41,24 @@ pub(crate) struct CheckArgs {
 }
 
 impl Tool for CheckArgs {
-    const SHOWN: &str = "deepspeed template_dir patch unset set no_fill nproc_per_node nnodes launcher trainer env \
-        format strict allow color quiet";
+    const SHOWN: &'static [&'static str] = &[
+        "deepspeed",
+        "template_dir",
+        "patch",
+        "unset",
+        "set",
+        "no_fill",
+        "nproc_per_node",
+        "nnodes",
+        "launcher",
+        "trainer",
+        "env",
+        "format",
+        "strict",
+        "allow",
+        "color",
+        "quiet",
+    ];
 
     /// Behind configs, options are still ours.
     fn in_order(words: &[OsString], host: &Host) -> Vec<OsString> {

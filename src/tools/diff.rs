@@ -40,7 +40,7 @@ pub(crate) struct DiffArgs {
 }
 
 impl Tool for DiffArgs {
-    const SHOWN: &str = "deepspeed template_dir set format";
+    const SHOWN: &'static [&'static str] = &["deepspeed", "template_dir", "set", "format"];
 
     fn read(self, mut reader: Reader) -> Requested {
         let DiffArgs {

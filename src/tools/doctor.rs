@@ -37,8 +37,20 @@ pub(crate) struct DoctorArgs {
 }
 
 impl Tool for DoctorArgs {
-    const SHOWN: &str = "deepspeed template_dir nproc_per_node nnodes node_rank master_addr master_port launcher trainer \
-        env unset_env format";
+    const SHOWN: &'static [&'static str] = &[
+        "deepspeed",
+        "template_dir",
+        "nproc_per_node",
+        "nnodes",
+        "node_rank",
+        "master_addr",
+        "master_port",
+        "launcher",
+        "trainer",
+        "env",
+        "unset_env",
+        "format",
+    ];
 
     fn read(self, mut reader: Reader) -> Requested {
         let timeout = reader.one(self.timeout, values::number(1, 86400, "30"));

@@ -4,7 +4,9 @@
 mod explanation;
 mod glossary;
 mod log;
+pub mod tables;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufReader};
 use std::os::unix::fs::FileTypeExt;
@@ -17,6 +19,7 @@ use crate::base::layout::{escape_controls, filled, wrapped};
 use crate::base::options::{
     AnyValue, Given, LaunchOptions, launch_option, launch_options, variable,
 };
+use crate::base::texts::Entry;
 use crate::base::vars;
 use crate::check;
 use crate::cli::values::{self, Words};
@@ -34,9 +37,11 @@ use crate::request::Launch;
 
 pub(crate) use explanation::fate;
 use explanation::{Explanation, Versions};
-use glossary::Topic;
-pub use glossary::{GlossaryEntry, entries};
+pub use glossary::entries;
+use glossary::{is_meant_by, topic};
 pub use log::Log;
+use tables::failures::{FAILURES, Role};
+use tables::topics::{TOPICS, Topic};
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
@@ -45,17 +50,21 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     launch: LaunchOptions,
     #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
-    command: Vec<std::ffi::OsString>,
+    command: Vec<OsString>,
 }
 
 /// What it takes as one word.
 pub(super) const WORDS: Words<()> = || {
     let names = entries()
-        .flat_map(|entry| entry.all_names())
-        .chain(rules().map(|(name, _)| name));
-    let names = names
+        .flat_map(|entry| entry.names())
+        .chain(
+            FAILURES
+                .iter()
+                .flat_map(|failure| failure.names().iter().copied()),
+        )
+        .chain(rules().map(|(rule, _)| rule.name()))
         .chain(BUILT_IN.iter().map(|(name, _)| *name))
-        .chain(Topic::LISTED.map(|topic| topic.names()[0]));
+        .chain(TOPICS.iter().map(|row| row.plural));
     names
         .filter(|name| !name.contains([' ', '<']))
         .map(|name| (name, ()))
@@ -63,7 +72,7 @@ pub(super) const WORDS: Words<()> = || {
 };
 
 impl Tool for ExplainArgs {
-    const SHOWN: &str = "template_dir";
+    const SHOWN: &'static [&'static str] = &["template_dir"];
 
     fn read(self, mut reader: Reader) -> Requested {
         reader.split_off(&self.command);
@@ -79,12 +88,8 @@ impl Tool for ExplainArgs {
 
 /// Exit status 1: there is no error in the log, or only one that zlaunch does not know.
 fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    let (word, search, language, secrets) = (
-        words.join(" "),
-        &launch.search,
-        Language::of(host)?,
-        Secrets::of(host),
-    );
+    let word = words.join(" ");
+    let search = &launch.search;
     let files: Vec<PathBuf> = words
         .iter()
         .map(|word| host.absolute(Path::new(word)))
@@ -106,27 +111,35 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
             let mut files = words.iter().zip(&files);
             files.try_for_each(|(name, file)| log.read(name, BufReader::new(fs::File::open(file)?)))
         }
-        Err(unknown) => match log.read("message", word.as_bytes()) {
-            Ok(())
-                if log
-                    .found
-                    .iter()
-                    .all(|found| found.entry.field("unlike").is_some()) =>
-            {
+        Err(unknown) => {
+            let read = log.read("message", word.as_bytes());
+            if log.found.iter().all(|found| found.failure.is_unknown()) {
                 return Err(unknown.into());
             }
-            read => read,
-        },
+            read
+        }
     };
     read.map_err(|why| reading::unreadable_file(&host.absolute(Path::new(&word)), &why))?;
+    let folders = files
+        .iter()
+        .filter_map(|file| file.parent())
+        .chain([&*host.cwd]);
+    show_log(&log, folders, launch, host)
+}
+
+/// The first failure in full, and the names of the others. `folders` may have the record of the launch.
+fn show_log<'a>(
+    log: &Log,
+    mut folders: impl Iterator<Item = &'a Path>,
+    launch: &Launch,
+    host: &Host,
+) -> Result<u8, Vec<Problem>> {
     let [first, others @ ..] = &log.found[..] else {
         err("there is no error that zlaunch knows\n");
         return Ok(1);
     };
-    let mut folders = files
-        .iter()
-        .filter_map(|file| file.parent())
-        .chain([&*host.cwd]);
+    let language = Language::of(host)?;
+    let secrets = Secrets::of(host);
     let plan = if launch.command.is_empty() {
         folders.find_map(|folder| Some(record::read(folder).ok()?["plan"].clone()))
     } else {
@@ -134,21 +147,21 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
         let judged = judged.map_err(|found| report::report(&found, &secrets));
         judged.ok().map(|(plan, problems)| plan.json(&problems))
     };
-    let mut meant = explanations(first.entry.name(), search, host, language).into_iter();
-    let page = meant.find(|it| matches!(it.topic, Topic::Rule | Topic::Failure));
-    let page = page.map(|it| it.found(first, &log, &plan.unwrap_or_default(), &secrets, language));
-    let told = others
+    let page = Explanation::of_found(first, log, &plan.unwrap_or_default(), &secrets, language);
+    let mut text = page.render(language, width());
+    let is_consequence = first.failure.role == Role::Consequence;
+    let also = others
         .iter()
-        .filter(|it| first.entry.field("follows").is_some() || it.entry.field("unlike").is_none());
-    let also = told.map(|it| format!("also in the log: {} ({})\n", it.entry.name(), it.place));
-    show(
-        &page
-            .iter()
-            .map(|page| page.render(language, width()))
-            .chain(also.take(MOST_IN_FULL))
-            .collect::<String>(),
-    )?;
-    Ok(u8::from(first.entry.field("unlike").is_some()))
+        .filter(|found| is_consequence || !found.failure.is_unknown());
+    for found in also.take(MOST_IN_FULL) {
+        text += &format!(
+            "also in the log: {} ({})\n",
+            found.failure.name(),
+            found.place
+        );
+    }
+    show(&text)?;
+    Ok(u8::from(first.failure.is_unknown()))
 }
 
 fn width() -> usize {
@@ -162,14 +175,11 @@ const MOST_IN_FULL: usize = 3;
 pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
     let language = Language::of(host)?;
     let mut found = explanations(word, search, host, language);
-    if let Some(topic) = Topic::LISTED
-        .into_iter()
-        .find(|topic| topic.names()[0] == word)
-    {
-        let all = names_of(topic, search)
+    if let Some(row) = TOPICS.iter().find(|row| row.plural == word) {
+        let all = names_of(row.topic, search)
             .into_iter()
             .flat_map(|name| explanations(&name, search, host, language));
-        found.extend(all.filter(|it| it.topic == topic));
+        found.extend(all.filter(|it| it.topic == row.topic));
     }
     if found.is_empty() {
         return Err(unknown(word, search));
@@ -193,28 +203,26 @@ pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Probl
 
 fn explanations(word: &str, search: &Search, host: &Host, language: Language) -> Vec<Explanation> {
     let term = stage_of(word).map_or_else(|| word.to_string(), |stage| format!("stage {stage}"));
-    let mut found: Vec<GlossaryEntry> = entries()
-        .filter(|entry| entry.all_names().any(|name| name == term))
-        .collect();
-    if found.is_empty() {
-        found = entries().filter(|entry| entry.is_meant_by(&term)).collect();
+    let mut found: Vec<Entry> = entries().filter(|entry| entry.is_called(&term)).collect();
+    let failures = FAILURES
+        .iter()
+        .filter(|failure| failure.names().contains(&word));
+    if found.is_empty() && failures.clone().next().is_none() {
+        found = entries()
+            .filter(|entry| is_meant_by(entry, &term))
+            .collect();
     }
     let versions = Versions::of(host);
     let mut all: Vec<_> = found
         .iter()
         .map(|entry| Explanation::of_entry(entry, language, &versions))
         .collect();
-    if !all
-        .iter()
-        .any(|explanation| explanation.topic == Topic::Variable)
-    {
-        all.extend(Explanation::of_our_variable(
-            &word.to_ascii_uppercase(),
-            language,
-        ));
+    all.extend(failures.map(|failure| Explanation::of_failure(failure, language)));
+    if all.iter().all(|it| it.topic != Topic::Variable) {
+        all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase()));
     }
     if let (true, Some(option)) = (all.is_empty(), launch_option(word)) {
-        all.extend(Explanation::of_our_variable(&variable(option), language));
+        all.extend(Explanation::of_our_variable(&variable(option)));
     }
     if all.is_empty() {
         all.extend(
@@ -223,25 +231,19 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
                 .and_then(|key| Explanation::of_recorded(&key, language, &versions)),
         );
     }
-    let rules = rules().filter(|(name, _)| *name == word);
-    all.extend(rules.map(|(name, doc)| Explanation::of_rule(name, doc, language)));
+    let rules = rules().filter(|(rule, _)| rule.name() == word);
+    all.extend(rules.map(|(rule, about)| Explanation::of_rule(rule, about, language)));
     all.extend(Explanation::of_template(word, search, host, language));
     all
 }
 
 pub(crate) fn about(key: &str, language: Language) -> Option<String> {
-    let entry = entries()
-        .find(|entry| entry.all_names().any(|name| name == key) && entry.topic() == Topic::Key)?;
+    let entry = entries().find(|entry| entry.is_called(key) && topic(entry) == Topic::Key)?;
     let text = |field: &str| entry.text(field, language).map(str::to_string);
     let auto =
         explanation::value_of_auto(&entry, language).map(|becomes| format!("\"auto\": {becomes}"));
-    Some(
-        [text("en"), auto, text("advice")]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("\n\n"),
-    )
+    let parts = [text("en"), auto, text("advice")];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
 }
 
 /// `stage 3`, `zero3`, `ZeRO-3`, `z3`.
@@ -260,7 +262,8 @@ fn stage_of(word: &str) -> Option<char> {
 }
 
 fn unknown(word: &str, search: &Search) -> Problem {
-    let (templates, variables) = (search.names(), all_variables());
+    let templates = search.names();
+    let variables = all_variables();
     let mut known: Vec<&str> = WORDS()
         .into_iter()
         .flat_map(|(name, ())| [name, schema::name_of(name)])
@@ -288,54 +291,52 @@ fn subjects(search: &Search) -> String {
         0,
         width(),
     );
-    for topic in Topic::LISTED {
-        let (names, plural) = (names_of(topic, search), topic.names()[0]);
-        let many = format!(
-            "{} {plural}: `zlaunch explain {plural}` lists them",
-            names.len()
-        );
-        text += &format!(
-            "\n{plural}\n{}",
-            filled(
-                &if names.len() > 20 {
-                    many
-                } else {
-                    names.join(", ")
-                },
-                2,
-                width()
+    for row in TOPICS {
+        let names = names_of(row.topic, search);
+        let plural = row.plural;
+        let list = if names.len() > 20 {
+            format!(
+                "{} {plural}: `zlaunch explain {plural}` lists them",
+                names.len()
             )
-        );
+        } else {
+            names.join(", ")
+        };
+        text += &format!("\n{plural}\n{}", filled(&list, 2, width()));
     }
     text
 }
 
-pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let of_launches = Rule::all().filter_map(|rule| Some((rule.name(), rule.about()?)));
-    of_launches.chain(check::rules().map(|check| (check.rule.name(), check.about)))
+/// Every rule with its sentence.
+pub fn rules() -> impl Iterator<Item = (Rule, &'static str)> {
+    let of_launches = Rule::all().filter_map(|rule| Some((rule, rule.about()?)));
+    of_launches.chain(check::rules().map(|check| (check.rule, check.about)))
 }
 
 fn names_of(topic: Topic, search: &Search) -> Vec<String> {
     let mut names: Vec<String> = match topic {
-        Topic::Template => search.names(),
-        Topic::Rule => rules().map(|(name, _)| name.to_string()).collect(),
+        Topic::Template => return search.names(),
+        Topic::Rule => rules().map(|(rule, _)| rule.to_string()).collect(),
+        Topic::Failure => FAILURES
+            .iter()
+            .filter_map(|failure| Some((*failure.names().first()?).to_string()))
+            .collect(),
         _ => entries()
-            .filter(|entry| entry.topic() == topic)
+            .filter(|entry| self::topic(entry) == topic)
             .map(|entry| entry.name().to_string())
             .collect(),
     };
     if topic == Topic::Variable {
+        let variables = all_variables();
         names.extend(
-            all_variables()
+            variables
                 .iter()
                 .flat_map(vars::Var::names)
                 .map(str::to_string),
         );
         names.extend(launch_options().map(variable));
     }
-    if topic != Topic::Template {
-        names.sort();
-    }
+    names.sort();
     names.dedup();
     names
 }

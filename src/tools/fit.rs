@@ -97,15 +97,22 @@ const ACCOUNTINGS: Words<Accounting> = || {
 };
 
 impl Tool for FitArgs {
-    const SHOWN: &str = "deepspeed template_dir gpu_memory host_memory seq_len nproc_per_node nnodes trainer format";
+    const SHOWN: &'static [&'static str] = &[
+        "deepspeed",
+        "template_dir",
+        "gpu_memory",
+        "host_memory",
+        "seq_len",
+        "nproc_per_node",
+        "nnodes",
+        "trainer",
+        "format",
+    ];
 
     fn describe(command: Command) -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {
             "nproc_per_node" => arg.long("gpus").alias("nproc-per-node"),
-            "format" => arg
-                .help("text, json or svg")
-                .long_help("text、json 或 svg")
-                .value_parser(AnyValue(FORMATS)),
+            "format" => arg.value_parser(AnyValue(FORMATS)),
             _ => arg,
         })
     }

@@ -46,7 +46,7 @@ pub(crate) struct RehearseArgs {
 }
 
 impl Tool for RehearseArgs {
-    const SHOWN: &str = check::CheckArgs::SHOWN;
+    const SHOWN: &[&str] = check::CheckArgs::SHOWN;
 
     fn read(self, mut reader: Reader) -> Requested {
         let timeout = reader

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use zlaunch::testing::all_variables;
 use zlaunch::testing::cli;
-use zlaunch::testing::explain::{GlossaryEntry, Log, entries, explain, rules};
+use zlaunch::testing::explain::tables::failures::{FAILURES, Meaning, Role};
+use zlaunch::testing::explain::{Log, entries, explain, rules};
 use zlaunch::testing::options::{launch_options, variable};
 use zlaunch::testing::template::Search;
 use zlaunch::testing::{Host, Problem, Rule, auto, vars};
@@ -42,7 +43,7 @@ fn every_key_of_deepspeed_has_an_entry() {
     let entries: Vec<_> = entries().collect();
     let names: Vec<&str> = entries
         .iter()
-        .flat_map(|it| it.all_names().collect::<Vec<_>>())
+        .flat_map(|it| it.names().collect::<Vec<_>>())
         .collect();
     for key in &keys {
         assert_eq!(names.iter().filter(|name| *name == key).count(), 1, "{key}");
@@ -84,7 +85,7 @@ fn every_variable_option_rule_and_template_is_explained() {
         .flat_map(vars::Var::names)
         .map(str::to_string)
         .chain(options);
-    let names = names.chain(rules().map(|(name, _)| name.to_string()));
+    let names = names.chain(rules().map(|(rule, _)| rule.to_string()));
     for name in names.chain(Search::default().names()) {
         assert!(
             asked(&name, &[]).is_ok_and(|text| text.len() > 40),
@@ -98,13 +99,14 @@ fn every_rule_that_can_be_silenced_says_how() {
     for rule in Rule::all() {
         assert_eq!(
             rules()
-                .filter(|(name, about)| *name == rule.name() && about.len() > 20)
+                .filter(|(known, about)| *known == rule && about.len() > 20)
                 .count(),
             1,
             "{rule}"
         );
     }
-    for (name, _) in rules() {
+    for (rule, _) in rules() {
+        let name = rule.name();
         let words = ["zlaunch", "--allow", name, "true"]
             .map(Into::into)
             .to_vec();
@@ -115,42 +117,22 @@ fn every_rule_that_can_be_silenced_says_how() {
     assert!(asked("large-bucket", &[]).is_ok_and(|text| text.contains("--allow large-bucket")));
 }
 
+/// An entry is translated as a whole or not at all.
 #[test]
-fn every_entry_is_well_formed() {
-    const FIELDS: &str = "type default since stages en zh auto.zh zlaunch.zh advice advice.zh careful careful.zh example \
-        find unlike traceback above below follows missing here log source";
-    let mut names = BTreeSet::new();
+fn every_entry_is_whole() {
     for entry in entries() {
-        let field = |line: &str| line.split_once(": ").map(|(field, _)| field.to_string());
-        let fields: Vec<_> = entry.body.lines().map(field).collect();
-        for (at, name) in fields.iter().enumerate() {
-            let name = name.as_deref().unwrap_or_default();
-            assert!(
-                FIELDS.split(' ').any(|field| field == name),
-                "{}: {name}",
-                entry.names
-            );
-            let may_repeat = ["find", "here"].contains(&name);
-            assert!(
-                may_repeat || !fields[at + 1..].contains(&fields[at]),
-                "{}: {name} twice",
-                entry.names
-            );
-        }
+        let name = entry.name();
         assert!(
             entry.field("en").is_some_and(|text| text.len() > 10),
-            "{}",
-            entry.names
+            "{name}"
         );
-        // An entry is translated as a whole or not at all.
         let chinese = entry.field("zh").is_some();
         for field in ["advice", "careful"] {
             let both = entry.field(&format!("{field}.zh")).is_some();
             assert_eq!(
                 chinese && entry.field(field).is_some(),
                 both,
-                "{}: {field}",
-                entry.names
+                "{name}: {field}"
             );
         }
         // That includes what the tables say about it, unless that has no words.
@@ -161,23 +143,18 @@ fn every_entry_is_well_formed() {
         };
         let auto = auto::RULES
             .iter()
-            .any(|rule| rule.key == entry.name() && sentence(rule.doc));
+            .any(|rule| rule.key == name && sentence(rule.doc));
         assert_eq!(
             chinese && auto,
             entry.field("auto.zh").is_some(),
-            "{}: auto.zh",
-            entry.names
+            "{name}: auto.zh"
         );
-        let ours = all_variables()
-            .iter()
-            .any(|var| var.is_called(entry.name()));
+        let ours = all_variables().iter().any(|var| var.is_called(name));
         assert_eq!(
             chinese && ours,
             entry.field("zlaunch.zh").is_some(),
-            "{}: zlaunch.zh",
-            entry.names
+            "{name}: zlaunch.zh"
         );
-        assert!(names.insert(entry.name()), "{} twice", entry.names);
     }
 }
 
@@ -278,17 +255,6 @@ fn stages_have_many_spellings() {
     }
 }
 
-/// The table of errors, with the fields that only it has.
-fn failures() -> impl Iterator<Item = GlossaryEntry> {
-    let text = include_str!("../../src/tools/explain/failures.txt")
-        .strip_prefix("# ")
-        .unwrap();
-    text.split("\n# ").map(|block| {
-        let (names, body) = block.split_once('\n').unwrap();
-        GlossaryEntry { names, body }
-    })
-}
-
 /// Eight ranks that print their steps, a progress bar and a warning, each before the `end`.
 fn eight_ranks(end: impl Fn(u32) -> String) -> String {
     let steps = |rank: u32| {
@@ -318,49 +284,33 @@ fn found(text: &str) -> Log {
 /// found where nothing is wrong.
 #[test]
 fn every_error_is_found_in_a_log_of_eight_ranks() {
-    const FIELDS: &str =
-        "find unlike traceback above below follows missing en advice here log source";
     assert!(found(&eight_ranks(|_| String::new())).found.is_empty());
-    let rules: BTreeSet<&str> = rules().map(|(name, _)| name).collect();
-    let (mut count, mut names) = (0, BTreeSet::new());
+    let mut names = BTreeSet::new();
     // The last one is for every other error.
-    for row in failures().filter(|row| row.field("unlike").is_none()) {
-        let name = row.name();
-        for line in row.body.lines() {
-            let field = line
-                .split_once(": ")
-                .unwrap_or_else(|| panic!("{name}: {line}"))
-                .0;
-            assert!(
-                FIELDS.split(' ').any(|known| known == field),
-                "{name}: {field}"
-            );
-        }
+    for failure in FAILURES
+        .iter()
+        .filter(|failure| failure.role != Role::Unknown)
+    {
+        let name = failure.name();
         assert!(names.insert(name), "{name} twice");
-        let is_rule = rules.contains(name);
-        assert_eq!(
-            row.field("en").is_some() && row.field("advice").is_some(),
-            !is_rule,
-            "{name}"
-        );
-        let (line, source) = (row.field("log").unwrap(), row.field("source").unwrap());
-        let recorded = source
-            .strip_prefix("recorded with ")
-            .map(|from| from.split_once(' ').unwrap().1);
-        let quoted = source
+        // `PACKAGE VERSION` or `OWNER/REPOSITORY#NUMBER`.
+        let recorded = failure
+            .seen_in
+            .split_once(' ')
+            .is_some_and(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()));
+        let quoted = failure
+            .seen_in
             .split_once('#')
-            .filter(|(place, _)| place.split('/').count() == 2);
-        let is_known = recorded
-            .is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
-            || quoted.is_some_and(|(_, number)| number.parse::<u32>().is_ok());
-        assert!(is_known, "{name}: {source}");
+            .is_some_and(|(place, number)| {
+                place.split('/').count() == 2 && number.parse::<u32>().is_ok()
+            });
+        assert!(recorded || quoted, "{name}: {}", failure.seen_in);
+        let line = failure.example;
         let said = line
             .split_once("]: ")
             .filter(|(label, _)| label.starts_with("[rank"))
             .map_or(line, |(_, said)| said);
-        let place = row
-            .field("traceback")
-            .map_or("train", |places| places.split(" | ").next().unwrap());
+        let place = failure.traceback.first().unwrap_or(&"train");
         let log = found(&eight_ranks(|rank| {
             let traceback = format!(
                 "Traceback (most recent call last):\n  File \"train.py\", line 7, in {place}\n{said}\n"
@@ -373,7 +323,7 @@ fn every_error_is_found_in_a_log_of_eight_ranks() {
         assert_eq!(
             log.found
                 .iter()
-                .map(|found| found.entry.name())
+                .map(|found| found.failure.name())
                 .collect::<Vec<_>>(),
             [name],
             "{line}"
@@ -388,9 +338,11 @@ fn every_error_is_found_in_a_log_of_eight_ranks() {
             log.found[0].lines
         );
         assert_eq!(log.found[0].place, "job.log:46", "{name}");
-        count += usize::from(!is_rule);
     }
-    assert!(count >= 60, "{count}");
+    let explained = FAILURES
+        .iter()
+        .filter(|failure| matches!(failure.meaning, Meaning::Explained { .. }));
+    assert!(explained.count() > 60);
 }
 
 /// What ended a rank comes before what the others say about it, wherever it stands.
@@ -405,7 +357,7 @@ fn a_cause_comes_before_what_follows_from_it() {
     let names: Vec<&str> = found(&log)
         .found
         .iter()
-        .map(|found| found.entry.name())
+        .map(|found| found.failure.name())
         .collect();
     assert_eq!(names, ["out of GPU memory", "NCCL timed out"]);
 }
@@ -432,7 +384,7 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
     let names = |log: &Log| {
         log.found
             .iter()
-            .map(|found| found.entry.name())
+            .map(|found| found.failure.name())
             .collect::<Vec<_>>()
     };
     let alone = found(&(eight_ranks(|rank| rank5(rank, "")) + by_launcher));
@@ -444,8 +396,7 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
         )
     );
     assert!(
-        alone.found[0].entry.field("unlike").is_some()
-            && alone.found[0].ranks == BTreeSet::from([5])
+        alone.found[0].failure.role == Role::Unknown && alone.found[0].ranks == BTreeSet::from([5])
     );
     let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)";
     assert_eq!(
@@ -489,7 +440,7 @@ fn the_last_error_of_nccl_is_shown() {
     );
     let route = log("socketStartConnect: Connect to 172.17.0.1<52822> failed : No route to host");
     assert_eq!(
-        route.found[0].entry.name(),
+        route.found[0].failure.name(),
         "a network that NCCL cannot use"
     );
 }
@@ -531,7 +482,7 @@ fn a_log_is_read_in_pieces() {
         );
         let log = found(&text);
         assert_eq!(
-            log.found[0].entry.name(),
+            log.found[0].failure.name(),
             "out of GPU memory in evaluation",
             "{more}"
         );

@@ -61,7 +61,11 @@ fn page() -> String {
             &command.get_about().unwrap().to_string(),
         );
     }
-    page += &format!(".SH OPTIONS\n{}\n", text(cli::ABOUT_VARIABLES));
+    let launch = cli::page_of("zlaunch").unwrap();
+    let [about_variables, exit_status @ ..] = &launch.fields("more")[..] else {
+        panic!("the page of a launch says more")
+    };
+    page += &format!(".SH OPTIONS\n{}\n", text(about_variables));
     page += &options(&zlaunch);
     for name in ["fit", "generate"] {
         page += &format!(".SH OPTIONS OF {}\n", name.to_uppercase());
@@ -91,9 +95,12 @@ fn page() -> String {
     page += &section("FILES", FILES.iter().copied());
     page += &format!(
         ".SH EXIT STATUS\n{}\n",
-        text(cli::EXIT_STATUS).replace('\n', "\n.br\n")
+        text(&exit_status.join("\n")).replace('\n', "\n.br\n")
     );
-    page += &format!(".SH EXAMPLE\n.nf\n{}\n.fi\n", text(cli::EXAMPLE));
+    page += &format!(
+        ".SH EXAMPLE\n.nf\n{}\n.fi\n",
+        text(launch.field("example").unwrap())
+    );
     page + ".SH SEE ALSO\n.BR srun (1),\n.BR sbatch (1)\n"
 }
 

@@ -1,77 +1,89 @@
 //! The options as clap knows them: every text of the help in Chinese, and what to give instead of the options of other programs.
 
-use clap::builder::StyledStr;
+use std::collections::BTreeSet;
 
-use zlaunch::testing::cli::{FIRST, MORE, TOOLS, command, foreign_options, in_chinese};
+use zlaunch::testing::cli::{TOOLS, command, foreign_options, help_of, page_of};
 use zlaunch::testing::options::{flag, takes_value};
+use zlaunch::testing::texts::Entry;
 
-/// Every text of every page but for names and examples, with its Chinese: beside it, or in the file.
-fn texts() -> Vec<(String, Option<String>)> {
+/// Texts of the help that are no page of a sub-command.
+const TITLES: &[&str] = &[
+    "zlaunch",
+    "overview",
+    "Usage",
+    "Examples",
+    "Commands",
+    "More commands",
+    "Arguments",
+    "Options",
+    "Print help",
+    "Print version",
+];
+
+/// The entries that every page of the help has texts from, by their names.
+fn used() -> Vec<(String, Entry)> {
     let zlaunch = command(&TOOLS);
-    let ours = |text: &str| (text.to_string(), in_chinese(text).map(str::to_string));
-    let translated = |english: Option<&StyledStr>, chinese: Option<&StyledStr>| {
-        let english = english?.to_string();
-        Some(chinese.map_or_else(
-            || ours(&english),
-            |chinese| (english.clone(), Some(chinese.to_string())),
-        ))
+    let page = |name: &str| {
+        let entry = page_of(name).unwrap_or_else(|| panic!("src/cli/pages.txt has no {name}"));
+        (name.to_string(), entry)
     };
-    let titles = "Usage,Examples,Commands,More commands,Arguments,Options,Print help,Print version"
-        .split(',');
-    let mut texts: Vec<_> = [FIRST, MORE].into_iter().chain(titles).map(ours).collect();
+    let mut used: Vec<_> = TITLES.iter().map(|name| page(name)).collect();
     for command in zlaunch.get_subcommands().chain([&zlaunch]) {
-        texts.extend(translated(command.get_about(), command.get_long_about()));
-        let [more, chinese] = [command.get_after_help(), command.get_after_long_help()]
-            .map(|text| text.map(ToString::to_string).unwrap_or_default());
-        let lines = more
-            .lines()
-            .filter(|line| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':'));
-        let mut chinese = chinese.lines();
-        texts.extend(lines.map(|line| {
-            chinese
-                .next()
-                .map_or_else(|| ours(line), |it| (line.into(), Some(it.into())))
-        }));
-        assert_eq!(
-            chinese.next(),
-            None,
-            "{}: a translation of nothing",
-            command.get_name()
-        );
-        for arg in command.get_arguments().filter(|arg| {
+        let place = command.get_name();
+        used.push(page(place));
+        let shown = command.get_arguments().filter(|arg| {
             !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str())
-        }) {
-            texts.extend(translated(arg.get_help(), arg.get_long_help()));
-            texts.extend(arg.get_help_heading().map(ours));
+        });
+        for arg in shown {
+            used.extend(arg.get_help_heading().map(page));
+            let help = help_of(place, arg);
+            used.extend(help.map(|help| (format!("{place} {}", arg.get_id()), help)));
+            // An operand may say everything by its name and its values.
+            let is_known = help.is_some() || arg.is_positional();
+            assert!(is_known, "{place} {}", arg.get_id());
         }
     }
-    texts
+    used
 }
 
 #[test]
 fn every_text_has_a_chinese_one_and_none_is_left_over() {
-    let texts = texts();
-    for (text, chinese) in &texts {
-        let chinese = chinese.as_deref().filter(|chinese| !chinese.is_ascii());
-        let chinese = chinese
-            .unwrap_or_else(|| panic!("neither beside it nor in src/cli/help.zh.txt: {text}"));
-        assert_eq!(
-            untranslated(text),
-            untranslated(chinese),
-            "{text}\n{chinese}"
-        );
+    let used = used();
+    for (name, entry) in &used {
+        for (english, chinese) in [("en", "zh"), ("more", "more.zh")] {
+            let mut english = entry.fields(english);
+            // The name of a title is its text.
+            if entry.field("more").is_none() && chinese == "zh" && english.is_empty() {
+                english.push(entry.name());
+            }
+            let chinese = entry.fields(chinese);
+            assert_eq!(english.len(), chinese.len(), "{name}");
+            for (english, chinese) in english.iter().zip(chinese) {
+                assert!(!chinese.is_ascii(), "{name}: {chinese}");
+                assert_eq!(
+                    untranslated(english),
+                    untranslated(chinese),
+                    "{english}\n{chinese}"
+                );
+            }
+        }
     }
-    let translated = include_str!("../../src/cli/help.zh.txt")
-        .lines()
-        .step_by(2)
-        .collect::<Vec<_>>();
-    let is_used = |line: &&&str| {
-        texts
-            .iter()
-            .any(|(text, chinese)| text == **line && chinese.as_deref() == in_chinese(line))
-    };
-    let unused: Vec<_> = translated.iter().filter(|line| !is_used(line)).collect();
-    assert!(unused.is_empty(), "{unused:#?}");
+    let used: BTreeSet<&str> = used.iter().map(|(_, entry)| entry.name()).collect();
+    for file in [
+        include_str!("../../src/cli/pages.txt"),
+        include_str!("../../src/cli/options.txt"),
+    ] {
+        for entry in zlaunch::testing::texts::entries(file) {
+            assert!(used.contains(entry.name()), "{} is not used", entry.name());
+        }
+    }
+}
+
+/// The first sentence is also what package indexes show.
+#[test]
+fn the_description_is_that_of_the_package() {
+    let zlaunch = page_of("zlaunch").unwrap();
+    assert_eq!(zlaunch.field("en"), Some(env!("CARGO_PKG_DESCRIPTION")));
 }
 
 /// What is typed, and numbers.

@@ -1,5 +1,6 @@
-//! Sizes, times, shell words and base64, as they are read and written.
+//! Sizes, times, shell words and base64, as they are read and written; and the files of texts, which have one format.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
@@ -161,5 +162,81 @@ fn base64_of_either_alphabet() {
         "/ds/zero",
     ] {
         assert_eq!(object_in_base64(other), None, "{other}");
+    }
+}
+
+/// Each file with the fields that it may have. `x.zh` is `x` in Chinese, and `zh` is `en`.
+const TEXTS: &[(&str, &str, &[&str])] = &[
+    (
+        "pages.txt",
+        include_str!("../../src/cli/pages.txt"),
+        &["usage", "en", "more", "example"],
+    ),
+    (
+        "options.txt",
+        include_str!("../../src/cli/options.txt"),
+        &["value", "en"],
+    ),
+    (
+        "entries.txt",
+        include_str!("../../src/tools/explain/entries.txt"),
+        &[
+            "type", "default", "since", "stages", "en", "auto", "zlaunch", "advice", "careful",
+            "example",
+        ],
+    ),
+    (
+        "rules.txt",
+        include_str!("../../src/tools/explain/rules.txt"),
+        &["en", "why", "wrong", "right", "error"],
+    ),
+];
+
+/// Fields that an entry may have several times.
+const REPEATED: &[&str] = &["more", "more.zh", "example"];
+
+/// What is wrong with the first line that is not written as `base/texts.rs` says.
+fn malformed(file: &str, fields: &[&str]) -> Option<String> {
+    let mut names = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    for line in file.lines().filter(|line| !line.is_empty()) {
+        if let Some(head) = line.strip_prefix("# ") {
+            seen.clear();
+            for name in head.split(" | ") {
+                if name.trim() != name || name.is_empty() || !names.insert(name) {
+                    return Some(format!("{line}: this name is taken, or no name"));
+                }
+            }
+            continue;
+        }
+        let field = line.split_once(": ").map_or("", |(field, _)| field);
+        let english = match field {
+            "zh" => "en",
+            field => field.trim_end_matches(".zh"),
+        };
+        let is_repeated = !seen.insert(field.to_string()) && !REPEATED.contains(&field);
+        let is_empty = line.trim_end().len() == field.len() + 1;
+        if names.is_empty() || is_repeated || is_empty || !fields.contains(&english) {
+            return Some(line.to_string());
+        }
+    }
+    None
+}
+
+#[test]
+fn every_file_of_texts_has_the_one_format() {
+    for (name, file, fields) in TEXTS {
+        assert_eq!(malformed(file, fields), None, "{name}");
+        assert!(file.starts_with("# ") && file.ends_with('\n'), "{name}");
+    }
+    for (wrong, line) in [
+        ("# a\nen: x\nen: y\n", "en: y"),
+        ("# a\nother: x\n", "other: x"),
+        ("# a\nno field\n", "no field"),
+        ("# a\nen:\n", "en:"),
+        ("en: x\n", "en: x"),
+        ("# a\n# b | a\n", "# b | a: this name is taken, or no name"),
+    ] {
+        assert_eq!(malformed(wrong, &["en"]).as_deref(), Some(line), "{wrong}");
     }
 }

@@ -5,14 +5,18 @@ use std::collections::BTreeSet;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-use super::glossary::{GlossaryEntry, Topic, keys_below, of_rules};
+use super::glossary::{keys_below, of_rule, topic};
 use super::log::{Found, Log};
-use crate::base::json;
+use super::tables::failures::{Failure, Meaning};
+use super::tables::phrases;
+use super::tables::topics::Topic;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
-use crate::base::options::{flag, help_of, launch_options, variable};
+use crate::base::options::{flag, launch_options, variable};
 use crate::base::recorded::VersionMatch;
-use crate::base::rows::plain;
 use crate::base::source::{Source, Sourced};
+use crate::base::texts::{Entry, Phrase};
+use crate::check;
+use crate::cli::help_of;
 use crate::command::python::Python;
 use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known};
@@ -27,14 +31,37 @@ pub(super) struct Explanation {
     pub(super) name: String,
     pub(super) topic: Topic,
     pub(super) text: String,
-    rows: Vec<(&'static str, String)>,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    label: Phrase,
+    text: String,
 }
 
 impl Explanation {
+    fn new(name: impl Into<String>, topic: Topic, text: impl Into<String>) -> Self {
+        Explanation {
+            name: name.into(),
+            topic,
+            text: text.into(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row, if there is a text for it.
+    fn row<T: Into<String>>(mut self, label: Phrase, text: Option<T>) -> Self {
+        self.rows.extend(text.map(|text| Row {
+            label,
+            text: text.into(),
+        }));
+        self
+    }
+
     pub(super) fn render(&self, language: Language, width: usize) -> String {
         let bold = Style::new().bold();
-        let [_, english, chinese] = self.topic.names();
-        let (name, title) = (escape_controls(&self.name), language.word(english, chinese));
+        let name = escape_controls(&self.name);
+        let title = self.topic.row().map_or("", |row| row.one.text(language));
         let between = if columns(&name) + columns(title) + 4 > width {
             "\n  "
         } else {
@@ -46,88 +73,64 @@ impl Explanation {
             return page;
         }
         let mut table = TextTable::new(2);
-        for (label, text) in &self.rows {
+        for row in &self.rows {
+            let cells = vec![row.label.text(language).to_string(), row.text.clone()];
             // An example stays on one line, so that it can be pasted.
-            let limit = if *label == language.word("example", "示例") {
-                usize::MAX
-            } else {
-                width
-            };
-            table.lines.push(Line::Wrapped(
-                vec![(*label).to_string(), text.clone()],
-                limit,
-            ));
+            let is_example = row.label == phrases::EXAMPLE;
+            let limit = if is_example { usize::MAX } else { width };
+            table.lines.push(Line::Wrapped(cells, limit));
         }
         let coloured = painted(&table.to_string(), |line| {
             let label = line
                 .get(2..)
                 .and_then(|row| row.split("  ").next())
                 .unwrap_or_default();
-            let is_label = self.rows.iter().any(|(known, _)| *known == label);
+            let is_label = self
+                .rows
+                .iter()
+                .any(|row| row.label.text(language) == label);
             let style = Style::new().fg_color(is_label.then_some(AnsiColor::Cyan.into()));
             (line.len().min(2)..line.len().min(2) + label.len(), style)
         });
         format!("{page}\n{coloured}")
     }
 
-    pub(super) fn of_entry(entry: &GlossaryEntry, language: Language, versions: &Versions) -> Self {
+    pub(super) fn of_entry(entry: &Entry, language: Language, versions: &Versions) -> Self {
         let name = entry.name();
-        let mut rows = Vec::new();
-        let mut row = |english, chinese, text: Option<String>| {
-            rows.extend(text.map(|text| (language.word(english, chinese), text)));
-        };
-        let field = |field: &str| entry.field(field).map(str::to_string);
-        let text = |field: &str| entry.text(field, language).map(str::to_string);
-        let others: Vec<_> = entry.all_names().skip(1).collect();
-        row(
-            "also",
-            "别名",
-            (!others.is_empty()).then(|| others.join(", ")),
-        );
-        row("type", "类型", field("type"));
-        row("default", "默认值", field("default"));
-        row("\"auto\"", "\"auto\"", value_of_auto(entry, language));
-        row("stages", "适用阶段", field("stages"));
         let key = versions.find(name);
         let since = key.and_then(|key| key.since).map(|since| since.to_string());
-        row("since", "起始版本", since.or_else(|| field("since")));
-        row("status", "状态", key.and_then(|key| fate(&key, language)));
-        row(
-            "here",
-            "本机",
-            key.and_then(|key| versions.here(&key, language)),
-        );
-        row("keys", "子键", keys_below(name));
-        let var = all_variables().into_iter().find(|var| var.is_called(name));
-        let ours = var
-            .map(|var| text("zlaunch").unwrap_or_else(|| format!("{}: {}", var.does, var.about)));
-        row("zlaunch", "zlaunch", ours);
-        row("advice", "建议", text("advice"));
-        row("careful", "注意", text("careful"));
-        row(
-            "seen in",
-            "出处",
-            field("source").map(|source| source.trim_start_matches("recorded with ").to_string()),
-        );
+        let here = key.and_then(|key| versions.here(&key, language));
+        let ours = all_variables()
+            .into_iter()
+            .find(|var| var.is_called(name))
+            .map(|var| format!("{}: {}", var.does, var.about));
+        let translated = entry.text("zlaunch", language).map(str::to_string);
         // `=VALUE` stands for the option that sets the key.
-        let example = field("example");
-        row(
-            "example",
-            "示例",
-            example.map(|it| {
-                if it.starts_with('=') {
-                    format!("--set {name}{it}")
-                } else {
-                    it
-                }
-            }),
-        );
-        Explanation {
-            name: name.to_string(),
-            topic: entry.topic(),
-            text: text("en").unwrap_or_default(),
-            rows,
-        }
+        let example = entry.field("example").map(|it| match it.strip_prefix('=') {
+            Some(value) => format!("--set {name}={value}"),
+            None => it.to_string(),
+        });
+        let text = entry.text("en", language).unwrap_or_default();
+        Explanation::new(name, topic(entry), text)
+            .row(phrases::ALSO, listed(entry.names().skip(1)))
+            .row(phrases::TYPE, entry.field("type"))
+            .row(phrases::DEFAULT, entry.field("default"))
+            .row(phrases::AUTO, value_of_auto(entry, language))
+            .row(phrases::STAGES, entry.field("stages"))
+            .row(
+                phrases::SINCE,
+                since.or_else(|| entry.field("since").map(str::to_string)),
+            )
+            .row(phrases::STATUS, key.and_then(|key| fate(&key, language)))
+            .row(phrases::HERE, here)
+            .row(phrases::KEYS, keys_below(name))
+            .row(
+                phrases::ZLAUNCH,
+                ours.map(|ours| translated.unwrap_or(ours)),
+            )
+            .row(phrases::ADVICE, entry.text("advice", language))
+            .row(phrases::CAREFUL, entry.text("careful", language))
+            .row(phrases::EXAMPLE, example)
     }
 
     /// A key that is not in the glossary, because it is gone.
@@ -136,135 +139,101 @@ impl Explanation {
         language: Language,
         versions: &Versions,
     ) -> Option<Self> {
-        let here = versions
-            .here(key, language)
-            .map(|here| (language.word("here", "本机"), here));
-        let rows = here.into_iter().collect();
-        Some(Explanation {
-            name: key.key.to_string(),
-            topic: Topic::Key,
-            text: fate(key, language)?,
-            rows,
-        })
+        let page = Explanation::new(key.key, Topic::Key, fate(key, language)?);
+        Some(page.row(phrases::HERE, versions.here(key, language)))
     }
 
     /// A variable that is not in the glossary but in zlaunch's own tables.
-    pub(super) fn of_our_variable(name: &str, language: Language) -> Option<Self> {
-        let (text, rows) =
-            if let Some(option) = launch_options().find(|option| variable(option) == name) {
-                let [value, help, _] = help_of("", option)?;
-                (
-                    help.to_string(),
-                    vec![(
-                        language.word("same as", "等同于"),
-                        format!("{} {value}", flag(option)),
-                    )],
-                )
-            } else {
-                let var = all_variables()
-                    .into_iter()
-                    .find(|var| var.is_called(name))?;
-                (format!("zlaunch {}: {}.", var.does, var.about), Vec::new())
-            };
-        Some(Explanation {
-            name: name.to_string(),
-            topic: Topic::Variable,
-            text,
-            rows,
-        })
+    pub(super) fn of_our_variable(name: &str) -> Option<Self> {
+        let page = |text: String| Explanation::new(name, Topic::Variable, text);
+        if let Some(option) = launch_options().find(|option| variable(option) == name) {
+            let help = help_of("", option)?;
+            let same = format!(
+                "{} {}",
+                flag(option),
+                help.field("value").unwrap_or_default()
+            );
+            return Some(page(help.field("en")?.to_string()).row(phrases::SAME_AS, Some(same)));
+        }
+        let all = all_variables();
+        let var = all.iter().find(|var| var.is_called(name))?;
+        Some(page(format!("zlaunch {}: {}.", var.does, var.about)))
     }
 
-    pub(super) fn of_rule(name: &str, doc: &str, language: Language) -> Self {
-        let entry = of_rules().find(|entry| entry.name() == name);
-        let labels = [
-            ("why", "原因"),
-            ("wrong", "错误"),
-            ("right", "正确"),
-            ("error", "报错"),
-        ]
-        .into_iter();
-        let rows = labels.filter_map(|(en, zh)| {
-            Some((
-                language.word(en, zh),
-                entry?.text(en, language)?.to_string(),
-            ))
-        });
-        let mut rows: Vec<_> = rows.collect();
-        if Rule::allowable().iter().any(|rule| rule.name() == name) {
-            rows.push((language.word("silence", "忽略"), format!("--allow {name}")));
-        }
-        let text = entry
-            .and_then(|entry| entry.text("en", language))
-            .unwrap_or(doc)
-            .to_string();
-        Explanation {
-            name: name.to_string(),
-            topic: Topic::Rule,
-            text,
-            rows,
+    /// `about`: the sentence of the rule, if its texts have none.
+    pub(super) fn of_rule(rule: Rule, about: &str, language: Language) -> Self {
+        let name = rule.name();
+        let entry = of_rule(name);
+        let text = |field: &str| entry?.text(field, language);
+        let silence = check::allowable()
+            .contains(&rule)
+            .then(|| format!("--allow {name}"));
+        Explanation::new(name, Topic::Rule, text("en").unwrap_or(about))
+            .row(phrases::WHY, text("why"))
+            .row(phrases::WRONG, text("wrong"))
+            .row(phrases::RIGHT, text("right"))
+            .row(phrases::ERROR, text("error"))
+            .row(phrases::SILENCE, silence)
+    }
+
+    pub(super) fn of_failure(failure: &Failure, language: Language) -> Self {
+        match failure.meaning {
+            Meaning::Rule(rule) => {
+                let mut known = super::rules();
+                let about = known.find(|(known, _)| *known == rule).map(|it| it.1);
+                Explanation::of_rule(rule, about.unwrap_or_default(), language)
+            }
+            Meaning::Explained {
+                names,
+                about,
+                advice,
+            } => Explanation::new(names[0], Topic::Failure, about)
+                .row(phrases::ALSO, listed(names[1..].iter().copied()))
+                .row(phrases::ADVICE, Some(advice))
+                .row(
+                    phrases::SEEN_IN,
+                    Some(failure.seen_in).filter(|seen_in| !seen_in.is_empty()),
+                ),
         }
     }
 
-    /// Where it is in a log, which ranks did not come so far, and what to change in this launch.
-    pub(super) fn found(
-        self,
+    /// Where a failure is in a log, which ranks did not come so far, and what to change in this launch.
+    pub(super) fn of_found(
         found: &Found,
         log: &Log,
         plan: &Value,
         secrets: &Secrets,
         language: Language,
     ) -> Self {
-        let numbers = |ranks: &BTreeSet<u32>| {
-            ranks
-                .iter()
-                .map(u32::to_string)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let list = |all: &BTreeSet<u32>| {
-            format!(
-                "rank{} {}",
-                if all.len() == 1 { "" } else { "s" },
-                numbers(all)
-            )
-        };
-        let missing: BTreeSet<u32> = (0..log.ranks)
-            .filter(|rank| !found.ranks.contains(rank))
-            .collect();
-        let told = if (1..found.ranks.len()).contains(&missing.len()) {
-            found.entry.field("missing")
-        } else {
-            None
-        };
+        let failure = found.failure;
+        let mut page = Explanation::of_failure(failure, language);
+        let general = std::mem::take(&mut page.rows);
+        for line in &found.lines {
+            page = page.row(phrases::LINE, Some(secrets.hide_in_text(line)));
+        }
         let on = if found.ranks.is_empty() {
             String::new()
         } else {
-            format!(", {}", list(&found.ranks))
+            format!(", {}", listed_ranks(&found.ranks))
         };
-        let lines = found
-            .lines
-            .iter()
-            .map(|line| (language.word("line", "报错行"), secrets.hide_in_text(line)));
-        let mut rows: Vec<_> = lines
-            .chain([(language.word("where", "位置"), found.place.clone() + &on)])
+        page = page.row(phrases::WHERE, Some(format!("{}{on}", found.place)));
+        let missing: BTreeSet<u32> = (0..log.ranks)
+            .filter(|rank| !found.ranks.contains(rank))
             .collect();
-        rows.extend(told.map(|it| {
-            (
-                language.word("missing", "缺少"),
-                format!("{}: {it}", list(&missing)),
-            )
-        }));
-        rows.extend(
-            self.rows
-                .into_iter()
-                .filter(|(label, _)| *label != language.word("silence", "忽略")),
-        );
-        let here = found
-            .entry
-            .fields("here")
-            .filter_map(|here| advice(here, plan));
-        rows.extend(here.map(|advice| (language.word("this launch", "本次启动"), advice)));
-        Explanation { rows, ..self }
+        if !missing.is_empty() && missing.len() < found.ranks.len() {
+            let said = failure
+                .of_missing_ranks
+                .map(|it| format!("{}: {it}", listed_ranks(&missing)));
+            page = page.row(phrases::MISSING, said);
+        }
+        let general = general
+            .into_iter()
+            .filter(|row| row.label != phrases::SILENCE);
+        page.rows.extend(general);
+        for advice in failure.here {
+            page = page.row(phrases::THIS_LAUNCH, advice.for_plan(plan));
+        }
+        page
     }
 
     pub(super) fn of_template(
@@ -279,65 +248,47 @@ impl Explanation {
         let spec = Sourced::new(word.to_string(), Source::Argument("explain".to_string()));
         let template = template::resolve(&spec, search, host).ok()?;
         let origin = match &template.origin {
-            Origin::BuiltIn => language.word("built in", "内置").to_string(),
+            Origin::BuiltIn => phrases::BUILT_IN.text(language).to_string(),
             origin => origin.to_string(),
         };
-        let mut rows = vec![(language.word("from", "来源"), origin)];
-        if template.chain.len() > 1 {
-            rows.push((
-                language.word("extends", "继承"),
-                template.chain[1..].join(" → "),
-            ));
-        }
-        for (name, value) in &template.env {
-            rows.push((
-                language.word("sets", "设置"),
-                Secrets::of(host).setting(name, value),
-            ));
-        }
-        rows.push((
-            language.word("print it", "查看内容"),
-            format!("zlaunch templates {}", template.name),
-        ));
-        let chinese = if language == Language::Chinese {
-            template.about_zh
-        } else {
-            None
-        };
+        let chain = &template.chain[1..];
+        let chinese = template.about_zh.filter(|_| language == Language::Chinese);
         let text = chinese.or(template.about).unwrap_or_default();
-        Some(Explanation {
-            name: template.name,
-            topic: Topic::Template,
-            text,
-            rows,
-        })
+        let mut page = Explanation::new(&*template.name, Topic::Template, text)
+            .row(phrases::FROM, Some(origin))
+            .row(
+                phrases::EXTENDS,
+                (!chain.is_empty()).then(|| chain.join(" → ")),
+            );
+        for (name, value) in &template.env {
+            page = page.row(phrases::SETS, Some(Secrets::of(host).setting(name, value)));
+        }
+        let print = format!("zlaunch templates {}", template.name);
+        Some(page.row(phrases::PRINT_IT, Some(print)))
     }
 }
 
-/// `KEY: advice with {}`, `KEY=VALUE: advice`, `KEY!=VALUE: advice`, if that is so in the plan.
-fn advice(here: &str, plan: &Value) -> Option<String> {
-    let (condition, advice) = here.split_once(": ")?;
-    let (key, wanted) = condition
-        .split_once('=')
-        .map_or((condition, None), |(key, value)| (key, Some(value)));
-    let value = json::get(plan, key.trim_end_matches('!'))
-        .filter(|value| !value.is_null())?
-        .to_string();
-    let holds = wanted.is_none_or(|wanted| (value == wanted) != key.ends_with('!'));
-    holds.then(|| advice.replace("{}", &value))
+fn listed(names: impl Iterator<Item = &'static str>) -> Option<String> {
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
-pub(super) fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option<String> {
+/// `ranks 0, 3`.
+fn listed_ranks(ranks: &BTreeSet<u32>) -> String {
+    let numbers: Vec<String> = ranks.iter().map(u32::to_string).collect();
+    let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", numbers.join(", "))
+}
+
+pub(super) fn value_of_auto(entry: &Entry, language: Language) -> Option<String> {
     let rule = auto::RULES.iter().find(|rule| rule.key == entry.name())?;
-    let compared = language.word(
-        "; a value of your own must equal it",
-        "；自己写的值必须与之相等",
-    );
     let becomes = entry.text("auto", language).unwrap_or(rule.doc);
-    Some(format!(
-        "{becomes}{}",
-        if rule.compared { compared } else { "" }
-    ))
+    let compared = if rule.compared {
+        phrases::COMPARED.text(language)
+    } else {
+        ""
+    };
+    Some(format!("{becomes}{compared}"))
 }
 
 /// The DeepSpeed that is found here, if any, and the recorded one that speaks for it.
@@ -363,45 +314,41 @@ impl Versions {
     }
 
     /// The fate of a key that the installed version does not read.
-    pub(super) fn here(&self, key: &KeySpec, language: Language) -> Option<String> {
+    fn here(&self, key: &KeySpec, language: Language) -> Option<String> {
         let installed = self.installed.as_ref()?;
-        let says = match key.known() {
+        let does = match key.known() {
             Known::Yes => return None,
-            Known::Later(_) => "Later",
-            Known::Dropped(_) => "Dropped",
-            Known::Refused(_) => "Refused",
-            Known::Paused => "Paused",
+            Known::Later(_) => phrases::NOT_YET_HERE,
+            Known::Dropped(_) => phrases::DROPPED_HERE,
+            Known::Refused(_) => phrases::REFUSED_HERE,
+            Known::Paused => phrases::PAUSED_HERE,
         };
-        let says = format!("DeepSpeed {installed} {}", phrase(says, language));
-        if matches!(self.judge, VersionMatch::Exact(_)) {
-            return Some(says);
-        }
-        let stands_in =
-            phrase("stands in", language).replace("{version}", &self.judge.version().to_string());
-        Some(says + language.word(" ", "") + &stands_in)
+        let stands_in = match self.judge {
+            VersionMatch::Exact(_) => String::new(),
+            other => phrases::STANDS_IN
+                .text(language)
+                .replace("{version}", &other.version().to_string()),
+        };
+        Some(format!(
+            "DeepSpeed {installed} {}{stands_in}",
+            does.text(language)
+        ))
     }
 }
 
-fn phrase(name: &str, language: Language) -> &'static str {
-    let row = plain(include_str!("phrases.txt")).find(|[known, _, _]| *known == name);
-    row.map_or("", |[_, english, chinese]| language.word(english, chinese))
-}
-
 pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
-    let name = match key.removed {
-        Some(removed) if removed.refused => "refused",
-        Some(_) => "dropped",
-        None if key.replaced_by.is_some() => "old name",
-        None if key.known() == Known::Paused => "paused",
+    let phrase = match key.removed {
+        Some(removed) if removed.refused => phrases::REFUSED,
+        Some(_) => phrases::DROPPED,
+        None if key.replaced_by.is_some() => phrases::OLD_NAME,
+        None if key.known() == Known::Paused => phrases::PAUSED,
         None => return None,
     };
-    let since = key
-        .removed
-        .map(|removed| removed.version.to_string())
-        .unwrap_or_default();
-    let now = key.replaced_by.map_or("", |_| phrase("now", language));
-    let text = phrase(name, language)
-        .replace("{since}", &since)
-        .replace("{now}", now);
+    let since = key.removed.map(|removed| removed.version.to_string());
+    let now = key.replaced_by.map(|_| phrases::NOW.text(language));
+    let text = phrase
+        .text(language)
+        .replace("{since}", &since.unwrap_or_default())
+        .replace("{now}", now.unwrap_or_default());
     Some(text.replace("{name}", key.replaced_by.unwrap_or_default()))
 }

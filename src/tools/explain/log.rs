@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read};
+use std::ptr;
 
 use memchr::memmem;
+use serde_json::Value;
 
-use super::glossary::{GlossaryEntry, of_failures};
+use super::tables::failures::{Advice, Context, FAILURES, Failure, Known, Meaning, Role, When};
+use crate::base::json;
 
 /// Read at a time, because a log may have hundreds of megabytes.
 const CHUNK: u64 = 1 << 20;
@@ -22,25 +25,78 @@ pub struct Log {
     pub ranks: u32,
 }
 
-/// A row of `failures.txt`, and where it is first found.
+/// A failure, and where it is first found.
 pub struct Found {
-    pub entry: GlossaryEntry,
+    pub failure: &'static Failure,
     pub place: String,
     pub lines: Vec<String>,
     pub ranks: BTreeSet<u32>,
 }
 
+impl Failure {
+    pub fn name(&self) -> &'static str {
+        match self.meaning {
+            Meaning::Rule(rule) => rule.name(),
+            Meaning::Explained { names, .. } => names[0],
+        }
+    }
+
+    /// The names of one that is no rule.
+    pub(super) fn names(&self) -> &'static [&'static str] {
+        match self.meaning {
+            Meaning::Rule(_) => &[],
+            Meaning::Explained { names, .. } => names,
+        }
+    }
+
+    pub(crate) fn advice(&self) -> Option<&'static str> {
+        match self.meaning {
+            Meaning::Rule(_) => None,
+            Meaning::Explained { advice, .. } => Some(advice),
+        }
+    }
+
+    pub(super) fn is_unknown(&self) -> bool {
+        self.role == Role::Unknown
+    }
+
+    fn has_traceback<'a>(&self, mut lines: impl Iterator<Item = &'a [u8]>) -> bool {
+        self.traceback.is_empty() || lines.any(|line| contains_any(line, self.traceback))
+    }
+}
+
+impl Advice {
+    pub(super) fn for_plan(&self, plan: &Value) -> Option<String> {
+        let value = json::get(plan, self.key).filter(|value| !value.is_null())?;
+        let holds = match &self.when {
+            When::Given => true,
+            When::Is(known) => known.is(value),
+            When::IsNot(known) => !known.is(value),
+        };
+        holds.then(|| self.text.replace("{}", &value.to_string()))
+    }
+}
+
+impl Known {
+    fn is(&self, value: &Value) -> bool {
+        match self {
+            Known::Number(number) => value == number,
+            Known::Text(text) => value == text,
+            Known::True => *value == true,
+        }
+    }
+}
+
 impl Log {
     pub fn read(&mut self, name: &str, mut log: impl BufRead) -> io::Result<()> {
-        let (mut text, mut number) = (Vec::new(), 1);
+        let mut text = Vec::new();
+        let mut number = 1;
         loop {
             let start = text.len();
             log.by_ref().take(CHUNK).read_to_end(&mut text)?;
             log.by_ref().take(CHUNK).read_until(b'\n', &mut text)?;
             if text.len() == start {
-                self.found.sort_by_key(|found| {
-                    ["unlike", "follows"].map(|field| found.entry.field(field).is_some())
-                });
+                self.found.sort_by_key(|found| found.failure.role);
                 return Ok(());
             }
             self.search(&text, start, name, &mut number);
@@ -48,89 +104,89 @@ impl Log {
         }
     }
 
+    /// Looks at the lines from `start` on, of which the first has this number.
     fn search(&mut self, text: &[u8], start: usize, name: &str, number: &mut u64) {
-        let rows = of_failures().flat_map(|row| row.fields("find").map(move |find| (row, find)));
-        // Most rows are not in a text, and that is quickly known.
-        let rows: Vec<_> = rows
-            .filter(|(_, it)| contains(&text[start..], it.split(" … ").next().unwrap_or(it)))
+        let all = FAILURES
+            .iter()
+            .flat_map(|failure| failure.lines.iter().map(move |pieces| (failure, *pieces)));
+        // Most failures are not in a text, and that is quickly known.
+        let possible: Vec<_> = all
+            .filter(|(_, pieces)| contains_any(&text[start..], &pieces[..1]))
             .collect();
         let mut at = start;
         for line in lines(&text[start..]) {
-            let (above, below, rank) = (
-                &text[at.saturating_sub(KEPT)..at],
-                &text[at + line.len()..],
-                rank(line),
-            );
-            (at, *number) = (
-                at + line.len() + 1,
-                *number + u64::from(below.starts_with(b"\n")),
-            );
-            self.ranks = self.ranks.max(rank.map_or(0, |rank| rank + 1));
+            let end = at + line.len();
+            let rank = rank(line);
             let of_rank = |line: &&[u8]| self::rank(line) == rank;
-            let above = || lines(above).rev().skip(1).filter(of_rank);
-            // `find: A … B`: these parts of the line, in this order. `traceback: A | B`: the same rank's has one of these.
-            // `unlike: A | B`: the line has none of these.
+            let before = &text[at.saturating_sub(KEPT)..at];
+            let above = || lines(before).rev().skip(1).filter(of_rank);
+            let below = lines(&text[end..]).skip(1).filter(of_rank);
+            let place = || format!("{name}:{number}");
             let traceback = || {
                 above()
-                    .take_while(|line| !contains(line, "Traceback (most recent"))
+                    .take_while(|line| !contains_any(line, &["Traceback (most recent"]))
                     .chain([line])
             };
-            let row = rows.iter().find(|(row, find)| {
-                let mut parts = find.split(" … ");
-                let end = parts.try_fold(line, |rest, it| {
-                    rest.get(memmem::find(rest, it.as_bytes())? + it.len()..)
-                });
-                end.is_some()
-                    && row
-                        .field("traceback")
-                        .is_none_or(|places| traceback().any(|line| contains(line, places)))
-                    && !row
-                        .field("unlike")
-                        .is_some_and(|parts| contains(line, parts))
+            let found = possible.iter().find(|(failure, pieces)| {
+                contains_in_order(line, pieces)
+                    && failure.has_traceback(traceback())
+                    && !contains_any(line, failure.unlike)
             });
-            let Some((entry, _)) = row.copied() else {
-                continue;
-            };
-            let key = entry.field("above").and_then(|_| above().next());
-            let (start, most) = entry.field("below").map_or(("- ", 8), |_| ("", 2));
-            let list = lines(below)
-                .skip(1)
-                .filter(of_rank)
-                .take_while(|line| said(line).starts_with(start));
-            let lines: Vec<_> = key
-                .into_iter()
-                .chain([line])
-                .chain(list.take(most))
-                .map(said)
-                .collect();
-            let place = format!("{name}:{}", *number - u64::from(below.starts_with(b"\n")));
-            let new = Found {
-                entry,
-                place,
-                lines,
-                ranks: rank.into_iter().collect(),
-            };
-            match self
-                .found
-                .iter_mut()
-                .find(|found| found.entry.names == entry.names)
-            {
-                // Of several exceptions, the last one ended the run.
-                Some(found) if entry.field("unlike").is_some() && found.lines != new.lines => {
-                    *found = new;
-                }
-                Some(found) => found.ranks.extend(rank),
-                None => self.found.push(new),
+            if let Some((failure, _)) = found {
+                let key = (failure.context == Context::KeyAbove).then(|| above().next());
+                let below: Vec<&[u8]> = match failure.context {
+                    Context::TwoBelow => below.take(2).collect(),
+                    _ => below
+                        .take_while(|line| said(line).starts_with("- "))
+                        .take(8)
+                        .collect(),
+                };
+                let shown = key.flatten().into_iter().chain([line]).chain(below);
+                let new = Found {
+                    failure,
+                    place: place(),
+                    lines: shown.map(said).collect(),
+                    ranks: rank.into_iter().collect(),
+                };
+                self.add(new);
             }
+            self.ranks = self.ranks.max(rank.map_or(0, |rank| rank + 1));
+            if text[end..].starts_with(b"\n") {
+                *number += 1;
+            }
+            at = end + 1;
+        }
+    }
+
+    fn add(&mut self, new: Found) {
+        let known = self
+            .found
+            .iter_mut()
+            .find(|found| ptr::eq(found.failure, new.failure));
+        match known {
+            // Of several exceptions, the last one ended the run.
+            Some(found) if new.failure.is_unknown() && found.lines != new.lines => *found = new,
+            Some(found) => found.ranks.extend(new.ranks),
+            None => self.found.push(new),
         }
     }
 }
 
-/// One of `A | B`.
-fn contains(text: &[u8], parts: &str) -> bool {
+fn contains_any(text: &[u8], parts: &[&str]) -> bool {
     parts
-        .split(" | ")
+        .iter()
         .any(|part| memmem::find(text, part.as_bytes()).is_some())
+}
+
+fn contains_in_order(line: &[u8], pieces: &[&str]) -> bool {
+    let mut rest = line;
+    for piece in pieces {
+        let Some(at) = memmem::find(rest, piece.as_bytes()) else {
+            return false;
+        };
+        rest = &rest[at + piece.len()..];
+    }
+    true
 }
 
 /// Progress bars end with a carriage return.
@@ -145,14 +201,12 @@ fn rank(line: &[u8]) -> Option<u32> {
     let start = marks
         .filter_map(|mark| Some(memmem::find(line, mark.as_bytes())? + mark.len()))
         .min();
+    let end = if start.is_some() { b']' } else { b':' };
     let digits = line[start.unwrap_or(0)..]
-        .split(|byte| *byte == if start.is_some() { b']' } else { b':' })
+        .split(|byte| *byte == end)
         .next()?;
-    std::str::from_utf8(digits)
-        .ok()?
-        .parse()
-        .ok()
-        .filter(|rank| *rank < 1 << 16)
+    let number: u32 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    (number < 1 << 16).then_some(number)
 }
 
 /// A line without the label of its rank, of a bearable length.

@@ -373,18 +373,12 @@ impl Answer {
                 let words =
                     message.split(|c: char| !c.is_ascii_alphanumeric() && !"_.".contains(c));
                 let mut words = words.filter(|word| word.contains('_'));
-                let key = words.find(|word| {
-                    explain::entries().any(|it| it.all_names().any(|name| name == *word))
-                });
+                let key = words.find(|word| explain::entries().any(|it| it.is_called(word)));
                 // Better, what is known about the message.
                 let mut log = explain::Log::default();
                 let _ = log.read("", message.as_bytes());
-                match (
-                    log.found
-                        .first()
-                        .and_then(|found| found.entry.field("advice")),
-                    key,
-                ) {
+                let found = log.found.first();
+                match (found.and_then(|found| found.failure.advice()), key) {
                     (Some(advice), _) => problem.fix(advice),
                     (None, Some(key)) => problem.fix(run(format!("zlaunch explain {key}"))),
                     (None, None) => problem,

@@ -1,0 +1,5 @@
+//! What `explain` knows besides its texts.
+
+pub mod failures;
+pub(super) mod phrases;
+pub(super) mod topics;

@@ -1,0 +1,1662 @@
+//! Errors in logs: how the line is recognized, what it means, and where such a line was really seen. The first row that
+//! recognizes a line counts, so that a row stands below those that are more special.
+
+use crate::report::Rule;
+
+pub struct Failure {
+    pub meaning: Meaning,
+    /// The line has all pieces of one of these, in this order.
+    pub lines: &'static [&'static [&'static str]],
+    /// One of these is in the traceback of the same rank, if any is listed.
+    pub traceback: &'static [&'static str],
+    /// The line has none of these.
+    pub unlike: &'static [&'static str],
+    pub role: Role,
+    pub context: Context,
+    /// What is said of a few ranks that did not come so far, if they are worth a look.
+    pub of_missing_ranks: Option<&'static str>,
+    /// What to change in a launch that has these values.
+    pub here: &'static [Advice],
+    /// A line that was seen. The row for every other error has none.
+    #[cfg_attr(
+        not(feature = "testing"),
+        expect(dead_code, reason = "the tests read it")
+    )]
+    pub example: &'static str,
+    /// The program that printed the example here, with its version, or the public issue that quotes it.
+    pub seen_in: &'static str,
+}
+
+#[derive(Clone, Copy)]
+pub enum Meaning {
+    /// A rule of `check`, which has the explanation and the fixes.
+    Rule(Rule),
+    Explained {
+        /// The first one is shown.
+        names: &'static [&'static str],
+        about: &'static str,
+        advice: &'static str,
+    },
+}
+
+/// In the order in which they are told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    Cause,
+    /// It follows from something else: what happened on another rank, what NCCL printed before, whoever killed a rank.
+    Consequence,
+    /// Any other exception.
+    Unknown,
+}
+
+/// The lines that are shown with the one that is recognized.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// A list below it.
+    List,
+    /// The key above it, and a list below it.
+    KeyAbove,
+    /// The two lines below it: NCCL's last error.
+    TwoBelow,
+}
+
+pub struct Advice {
+    /// A dotted key of the plan as JSON.
+    pub key: &'static str,
+    pub when: When,
+    /// `{}` stands for the value.
+    pub text: &'static str,
+}
+
+pub enum When {
+    Given,
+    Is(Known),
+    IsNot(Known),
+}
+
+pub enum Known {
+    Number(u64),
+    Text(&'static str),
+    True,
+}
+
+use Context::{KeyAbove, TwoBelow};
+use Known::{Number, Text, True};
+use Meaning::Explained;
+use Role::{Consequence, Unknown};
+use When::{Given, Is, IsNot};
+
+const STAGE: &str = "config.zero_optimization.stage";
+const MICRO_BATCH: &str = "config.train_micro_batch_size_per_gpu";
+const OPTIMIZER_DEVICE: &str = "config.zero_optimization.offload_optimizer.device";
+const RANKS: &str = "topology.nproc_per_node";
+
+/// What most rows have in common.
+const FAILURE: Failure = Failure {
+    meaning: Meaning::Rule(Rule::Usage),
+    lines: &[],
+    traceback: &[],
+    unlike: &[],
+    role: Role::Cause,
+    context: Context::List,
+    of_missing_ranks: None,
+    here: &[],
+    example: "",
+    seen_in: "",
+};
+
+pub const FAILURES: &[Failure] = &[
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory in evaluation"],
+            about: "The evaluation has a batch size of its own, 8 by default with Hugging Face. With metrics it also keeps the logits of all its batches on the GPU until it ends.",
+            advice: "--per_device_eval_batch_size 1 --eval_accumulation_steps 1, or --prediction_loss_only true where only the loss is wanted",
+        },
+        lines: &[&["CUDA out of memory"]],
+        traceback: &["evaluation_loop", "prediction_step", "prediction_loop"],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "ZeRO-3 gathers the weights for evaluation too: the batch is what to make smaller",
+        }],
+        example: "[rank6]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 270.00 MiB. GPU 6 has a total capacity of 23.65 GiB of which 208.06 MiB is free.",
+        seen_in: "hiyouga/LlamaFactory#7781",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory while saving"],
+            about: "Saving gathers weights that are sharded during training, on top of what the step has left on the GPU.",
+            advice: "--set zero_optimization.stage3_gather_16bit_weights_on_model_save=false, and run zero_to_fp32.py on the checkpoint afterwards; or a smaller micro batch",
+        },
+        lines: &[&["CUDA out of memory"]],
+        traceback: &[
+            "save_checkpoint",
+            "save_model",
+            "save_16bit_model",
+            "save_pretrained",
+            "Error saving model",
+        ],
+        here: &[Advice {
+            key: "config.zero_optimization.stage3_gather_16bit_weights_on_model_save",
+            when: Is(True),
+            text: "this config gathers the weights: --set zero_optimization.stage3_gather_16bit_weights_on_model_save=false",
+        }],
+        example: "2023-04-18 20:39:29.054 | INFO     | __main__:savemodel:34 - Error saving model: CUDA out of memory. Tried to allocate 16.00 MiB (GPU 0; 10.00 GiB total capacity; 9.03 GiB already allocated; 0 bytes free; 9.27 GiB reserved in total by PyTorch)",
+        seen_in: "huggingface/peft#335",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory in a step"],
+            about: "Weights, gradients, optimizer states and the activations of the micro batch do not fit on the GPU together.",
+            advice: "`zlaunch fit -- COMMAND` says what fits. Halve --per_device_train_batch_size and double --gradient_accumulation_steps, add --gradient_checkpointing true, or shard more with --deepspeed zero3",
+        },
+        lines: &[&["CUDA out of memory"]],
+        traceback: &["training_step", "compute_loss", "backward", "loss_function"],
+        here: &[
+            Advice {
+                key: STAGE,
+                when: Is(Number(0)),
+                text: "--deepspeed zero2, which shards optimizer states and gradients over the ranks",
+            },
+            Advice {
+                key: STAGE,
+                when: Is(Number(1)),
+                text: "--deepspeed zero2, which also shards the gradients",
+            },
+            Advice {
+                key: STAGE,
+                when: Is(Number(2)),
+                text: "--deepspeed zero3, which also shards the weights",
+            },
+            Advice {
+                key: STAGE,
+                when: Is(Number(3)),
+                text: "the weights are sharded already: --deepspeed zero3_offload, or shorter sequences",
+            },
+            Advice {
+                key: MICRO_BATCH,
+                when: IsNot(Number(1)),
+                text: "the micro batch is {}: halve it, and double the accumulation",
+            },
+        ],
+        example: "[rank15]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.63 GiB. GPU 7 has a total capacity of 79.11 GiB of which 2.61 GiB is free.",
+        seen_in: "modelscope/ms-swift#5943",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory", "OOM", "OutOfMemoryError"],
+            about: "The GPU had less free memory than was asked for. The numbers in the line tell whether this process or another one holds it.",
+            advice: "`nvidia-smi` shows other processes, `zlaunch fit -- COMMAND` says what fits; a smaller micro batch, --gradient_checkpointing true, or --deepspeed zero3",
+        },
+        lines: &[&["CUDA out of memory"], &["CUDA error: out of memory"]],
+        here: &[
+            Advice {
+                key: STAGE,
+                when: Is(Number(2)),
+                text: "--deepspeed zero3, which also shards the weights",
+            },
+            Advice {
+                key: MICRO_BATCH,
+                when: IsNot(Number(1)),
+                text: "the micro batch is {}: halve it, and double the accumulation",
+            },
+        ],
+        example: "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 978.00 MiB (GPU 0; 4.00 GiB total capacity; 1.68 GiB already allocated; 0 bytes free; 2.72 GiB reserved in total by PyTorch)",
+        seen_in: "deepspeedai/DeepSpeed#3869",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory in NCCL"],
+            about: "NCCL allocates its buffers outside of torch's cache, when a communication happens for the first time. By then torch had taken everything; often the first checkpoint or evaluation shows it.",
+            advice: "leave a gigabyte free: a smaller micro batch, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        },
+        lines: &[&["NCCL WARN Cuda failure", "out of memory"]],
+        example: "batch-block7-00788:791989:835177 [6] include/alloc.h:103 NCCL WARN Cuda failure 2 'out of memory'",
+        seen_in: "SpatialVLA/SpatialVLA#12",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory in cuBLAS"],
+            about: "cuBLAS found no memory for its workspace, because the GPU is full. A wrong index into an embedding can say the same.",
+            advice: "a smaller micro batch; if that does not help, run once with CUDA_LAUNCH_BLOCKING=1, which names the operation",
+        },
+        lines: &[&["CUBLAS_STATUS_ALLOC_FAILED"]],
+        example: "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        seen_in: "QwenLM/Qwen3#873",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["killed by Slurm: out of host memory"],
+            about: "The job used more host memory than it was given, and the kernel killed one of its processes. A rank that offloads, or that loads a whole checkpoint, needs a lot of it.",
+            advice: "#SBATCH --mem=0 (all of the machine), or a larger --mem; fewer --dataloader_num_workers; a --deepspeed template without offload",
+        },
+        lines: &[
+            &["slurmstepd: error: Detected", "oom_kill event"],
+            &["slurmstepd: error: Detected", "oom-kill event"],
+        ],
+        here: &[Advice {
+            key: OPTIMIZER_DEVICE,
+            when: Is(Text("cpu")),
+            text: "this launch offloads the optimizer to host memory: `zlaunch fit` says how much that needs",
+        }],
+        example: "slurmstepd: error: Detected 1 oom_kill event in StepId=440575.0. Some of the step tasks have been OOM Killed.",
+        seen_in: "chrisknewman/tusas#149",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["killed by the kernel: out of host memory"],
+            about: "The machine, or the container, ran out of host memory, and the kernel killed the largest process. `anon-rss` is what it held.",
+            advice: "more memory for the job or container, fewer --dataloader_num_workers, or a --deepspeed template that offloads less",
+        },
+        lines: &[
+            &["Out of memory: Killed process"],
+            &["Memory cgroup out of memory: Killed process"],
+        ],
+        here: &[Advice {
+            key: OPTIMIZER_DEVICE,
+            when: Is(Text("cpu")),
+            text: "this launch offloads the optimizer to host memory: `zlaunch fit` says how much that needs",
+        }],
+        example: "[2059991.491542] Out of memory: Killed process 25315 (python3) total-vm:53312244kB, anon-rss:31451456kB, file-rss:74816kB, shmem-rss:12296kB, UID:0 pgtables:69068kB oom_score_adj:0",
+        seen_in: "pcyin/tranX#41",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no host memory for a tensor"],
+            about: "Host memory, or the limit of `ulimit -v`, is used up. Each rank on a machine loads its own copy of the model unless ZeRO-3 splits it while loading.",
+            advice: "fewer ranks on the machine, more memory for the job, or --deepspeed zero3, which loads the weights in pieces",
+        },
+        lines: &[&["DefaultCPUAllocator: can't allocate memory"]],
+        here: &[Advice {
+            key: OPTIMIZER_DEVICE,
+            when: Is(Text("cpu")),
+            text: "this launch offloads the optimizer to host memory: `zlaunch fit` says how much that needs",
+        }],
+        example: "RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 34359738368 bytes. Error code 12 (Cannot allocate memory)",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a data worker killed"],
+            about: "The kernel killed a process that loads data, because host memory ran out. Every worker holds its own samples.",
+            advice: "--dataloader_num_workers 2, or more memory for the job",
+        },
+        lines: &[&["DataLoader worker", "is killed by signal: Killed"]],
+        example: "RuntimeError: DataLoader worker (pid 12890) is killed by signal: Killed.",
+        seen_in: "open-mmlab/mmdetection#3495",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["shared memory too small for data workers"],
+            about: "Workers hand batches over through /dev/shm, and a container has 64 MB of it unless it is told otherwise.",
+            advice: "docker run --shm-size=64g (or --ipc=host), an emptyDir of medium Memory at /dev/shm in Kubernetes, or --dataloader_num_workers 0",
+        },
+        lines: &[
+            &["insufficient shared memory (shm)"],
+            &["out of shared memory. Please try to raise your shared memory limit"],
+            &["unable to allocate shared memory(shm)"],
+        ],
+        example: "RuntimeError: unable to allocate shared memory(shm) for file </torch_18149_4273654857_0>: No space left on device (28)",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["shared memory too small for NCCL"],
+            about: "The ranks of a machine talk through /dev/shm, and a container has 64 MB of it unless it is told otherwise. Files of killed jobs may fill it too.",
+            advice: "docker run --shm-size=64g (or --ipc=host), an emptyDir of medium Memory at /dev/shm in Kubernetes; `rm /dev/shm/nccl-*` if no job runs",
+        },
+        lines: &[
+            &["NCCL WARN", "/dev/shm/nccl-", "No space left on device"],
+            &["NCCL WARN Error while creating shared memory segment"],
+            &["NCCL WARN Error: failed to extend /dev/shm/nccl-"],
+            &["NCCL WARN Call to posix_fallocate failed : No space left on device"],
+        ],
+        example: "[2026-04-22 21:34:20] mt-l-x86iavx512-45-172-t4-4-csmpw-runner-g4sfw-workflow:202016:202235 [0] misc/shmutils.cc:88 NCCL WARN Error: failed to extend /dev/shm/nccl-WU88OE to 9637892 bytes, error: No space left on device (28)",
+        seen_in: "pytorch/ci-infra#490",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no space on the disk for a checkpoint"],
+            about: "The file system of --output_dir, or the quota on it, is full. A checkpoint of full-parameter training takes about 14 bytes per parameter, and several are kept.",
+            advice: "--save_total_limit 1, --save_only_model true (it cannot be resumed), or an --output_dir with room",
+        },
+        lines: &[
+            &["Error while serializing", "No space left on device"],
+            &["PytorchStreamWriter failed writing file"],
+            &["inline_container.cc", "unexpected pos"],
+        ],
+        example: "safetensors._safetensors_rust.SafetensorError: Error while serializing: I/O error: No space left on device (os error 28)",
+        seen_in: "safetensors 0.8.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no space left on a device"],
+            about: "A file system is full. It need not be the one of --output_dir: caches are in HF_HOME and TORCH_EXTENSIONS_DIR, temporary files in TMPDIR.",
+            advice: "`df -h` on those folders; put HF_HOME or TMPDIR on another file system",
+        },
+        lines: &[&["[Errno 28] No space left on device"]],
+        example: "OSError: [Errno 28] No space left on device",
+        seen_in: "databrickslabs/dolly#139",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["disk quota exceeded"],
+            about: "The disk has room, but this user's quota on it is used up.",
+            advice: "`quota -s` shows it; --save_total_limit 1, or put --output_dir, HF_HOME and TMPDIR on a file system for data",
+        },
+        lines: &[&["[Errno 122] Disk quota exceeded"]],
+        example: "OSError: [Errno 122] Disk quota exceeded",
+        seen_in: "BinItAI/visdet#95",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["too many open files"],
+            about: "Every tensor that a data worker hands over is an open file, and by default a process may have 1024.",
+            advice: "ulimit -n 65536 before the launch, or fewer --dataloader_num_workers",
+        },
+        lines: &[
+            &["Too many open files. Communication with the workers"],
+            &["OSError: [Errno 24] Too many open files"],
+        ],
+        example: "RuntimeError: Too many open files. Communication with the workers is no longer possible",
+        seen_in: "facebookresearch/detectron2#3953",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["the time limit of Slurm"],
+            about: "The job reached its time limit, and Slurm ended it.",
+            advice: "a longer #SBATCH --time, and --save_steps small enough to resume with --resume_from_checkpoint",
+        },
+        lines: &[&["CANCELLED AT", "DUE TO TIME LIMIT"]],
+        example: "slurmstepd: error: *** JOB 494583 ON ... CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***",
+        seen_in: "ZettaAI/zetta_utils#671",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["more processors than the Slurm job has"],
+            about: "The step asks for more tasks or CPUs than the job was given.",
+            advice: "give srun the --ntasks-per-node and --cpus-per-task of #SBATCH, or start zlaunch without srun: in the batch script it starts one task on each machine itself",
+        },
+        lines: &[&[
+            "srun: error: Unable to create step for job",
+            "More processors requested than permitted",
+        ]],
+        example: "srun: error: Unable to create step for job ...: More processors requested than permitted",
+        seen_in: "E3SM-Project/scream#2112",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no such GPUs in the Slurm job"],
+            about: "The step asks for GPUs that the job was not given, or by a name that this cluster does not have.",
+            advice: "`sinfo -o \"%P %G\"` lists the names; ask for the same --gres in #SBATCH and srun",
+        },
+        lines: &[
+            &[
+                "Unable to create step for job",
+                "Invalid generic resource (gres) specification",
+            ],
+            &["sbatch: error: Invalid generic resource (gres) specification"],
+        ],
+        example: "srun: error: Unable to create step for job 16413634: Invalid generic resource (gres) specification",
+        seen_in: "mehta-lab/waveorder#201",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["two ranks on one GPU"],
+            about: "More ranks than GPUs were started on a machine, or every rank sees the same one, so NCCL refuses.",
+            advice: "--nproc-per-node GPUS, and no code that picks a GPU by itself",
+        },
+        lines: &[&["Duplicate GPU detected"]],
+        here: &[Advice {
+            key: RANKS,
+            when: Given,
+            text: "this launch has {} ranks on a machine: `nvidia-smi -L` says how many GPUs there are",
+        }],
+        example: "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 10",
+        seen_in: "verl-project/verl#161",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a GPU that is not there"],
+            about: "A rank asks for a GPU whose number is higher than any that CUDA sees on this machine.",
+            advice: "--nproc-per-node GPUS; CUDA_VISIBLE_DEVICES may hide some of them",
+        },
+        lines: &[&["CUDA error: invalid device ordinal"]],
+        here: &[Advice {
+            key: RANKS,
+            when: Given,
+            text: "this launch has {} ranks on a machine: `nvidia-smi -L` says how many GPUs there are",
+        }],
+        example: "RuntimeError: CUDA error: invalid device ordinal",
+        seen_in: "tatsu-lab/stanford_alpaca#67",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no GPU driver"],
+            about: "torch was built for CUDA and finds no driver: this is a login machine, or a container that was started without GPUs.",
+            advice: "run it where the GPUs are; docker run --gpus all; `zlaunch doctor` says what is seen",
+        },
+        lines: &[&["Found no NVIDIA driver on your system"]],
+        example: "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a GPU driver that is too old"],
+            about: "torch was built for a newer CUDA than this driver supports. 12080 means that it supports CUDA up to 12.8.",
+            advice: "install a torch built for an older CUDA (https://pytorch.org/get-started/previous-versions), or have the driver updated",
+        },
+        lines: &[&["The NVIDIA driver on your system is too old"]],
+        example: "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver by downloading and installing a new version",
+        seen_in: "lllyasviel/Fooocus#1313",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a GPU that this torch does not know"],
+            about: "torch, or an extension such as flash-attn, was compiled without support for this kind of GPU.",
+            advice: "install a torch built for a newer CUDA, and recompile extensions with TORCH_CUDA_ARCH_LIST set for the GPU",
+        },
+        lines: &[
+            &["no kernel image is available for execution on the device"],
+            &["is not compatible with the current PyTorch installation"],
+        ],
+        example: "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+        seen_in: "QData/C-Tran#30",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["GPUs that are not ready"],
+            about: "GPUs connected by NVSwitch need the fabric manager, which is not running or has a different version from the driver's.",
+            advice: "have nvidia-fabricmanager installed, in the driver's version, and started",
+        },
+        lines: &[&["Error 802: system not yet initialized"]],
+        example: "UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 802: system not yet initialized",
+        seen_in: "microsoft/lisa#2823",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["broken GPU memory"],
+            about: "The GPU's memory has a fault. The hardware is at fault, not the training run.",
+            advice: "leave this machine out (#SBATCH --exclude=MACHINE), and report it: `nvidia-smi -q -d ECC` shows the count",
+        },
+        lines: &[&["uncorrectable ECC error encountered"]],
+        example: "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+        seen_in: "jade-hpc-gpu/jade-hpc-gpu.github.io#194",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a wrong index on the GPU"],
+            about: "A token ID is outside the embedding. Tokens were added to the tokenizer but not to the model, or the tokenizer belongs to another model.",
+            advice: "resize the embedding (LLaMA-Factory: resize_vocab: true), or use the model's own tokenizer; CUDA_LAUNCH_BLOCKING=1 names the operation",
+        },
+        lines: &[
+            &["`srcIndex < srcSelectDimSize` failed"],
+            &["CUDA error: device-side assert triggered"],
+        ],
+        example: "../aten/src/ATen/native/cuda/Indexing.cu:1308: indexSelectLargeIndex: block: [58,0,0], thread: [99,0,0] Assertion `srcIndex < srcSelectDimSize` failed.",
+        seen_in: "huggingface/trl#2996",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an illegal memory access on the GPU"],
+            about: "A kernel read or wrote outside its memory. The error is reported by a later operation than the one that caused it.",
+            advice: "run once with CUDA_LAUNCH_BLOCKING=1, which names the operation; update torch, DeepSpeed and flash-attn, or do without the kernel that is named",
+        },
+        lines: &[&["an illegal memory access was encountered"]],
+        example: "what():  CUDA error: an illegal memory access was encountered",
+        seen_in: "deepspeedai/DeepSpeedExamples#592",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["GPUs that cannot talk directly"],
+            about: "NCCL tries to copy between these GPUs directly, which this machine does not support.",
+            advice: "--env NCCL_P2P_DISABLE=1",
+        },
+        lines: &[&["peer access is not supported between these two devices"]],
+        example: "Cuda failure 217 'peer access is not supported between these two devices'",
+        seen_in: "Agent-One-Lab/AgentFly#11",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no network interface for NCCL"],
+            about: "NCCL_SOCKET_IFNAME names an interface that this machine does not have, or the machine has only the loopback interface.",
+            advice: "`ip -br addr` lists them; unset NCCL_SOCKET_IFNAME, or list the names of all machines: NCCL_SOCKET_IFNAME=eno1,eth0",
+        },
+        lines: &[
+            &["Bootstrap : no socket interface found"],
+            &["ncclSocketInit: connecting to address"],
+        ],
+        example: "[trainer0|0]:ncclSocketInit: connecting to address  with family 59936 is neither AF_INET(2) nor AF_INET6(10)",
+        seen_in: "NVIDIA/nccl#1837",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["locked memory is limited"],
+            about: "InfiniBand pins memory, and `ulimit -l` allows too little of it.",
+            advice: "ulimit -l unlimited before the launch (docker run --ulimit memlock=-1; Slurm takes the limits of the shell that submits)",
+        },
+        lines: &[
+            &["Call to ibv_", "failed with error Cannot allocate memory"],
+            &["ibv_create_cq() failed: Cannot allocate memory"],
+            &["WARN Call to ibv_create_"],
+        ],
+        example: "misc/ibvwrap.cc:278 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
+        seen_in: "NVIDIA/nccl-tests#206",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["InfiniBand lost the other machine"],
+            about: "The card on the other side did not answer: its process died, the cable or port is down, or the RoCE settings differ.",
+            advice: "look at what the other machine's ranks said before; `ibstat` there; NCCL_IB_GID_INDEX and NCCL_IB_HCA must suit all machines",
+        },
+        lines: &[&["NET/IB : Got completion from peer", "with error"]],
+        example: "kolyoz2:25146:25854 [0] ib_plugin.c:1105 NCCL WARN NET/IB : Got completion from peer 10.0.35.1<49189> with error 4, opcode 5327, len 5327, vendor err 81 (Send)",
+        seen_in: "NVIDIA/nccl-tests#252",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a machine did not join"],
+            about: "Rank 0 waited for ranks that never started, or that cannot reach it.",
+            advice: "start it on every machine with the same --nnodes, --master-addr and --master-port; `zlaunch doctor` inside the job compares the machines",
+        },
+        lines: &[&["waiting for clients.", "clients joined"]],
+        here: &[Advice {
+            key: "topology.nnodes",
+            when: IsNot(Number(1)),
+            text: "this launch is for {} machines",
+        }],
+        example: "torch.distributed.DistStoreError: Timed out after 4 seconds waiting for clients. 1/2 clients joined.",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["the first machine is not reachable"],
+            about: "Nothing listens at MASTER_ADDR and MASTER_PORT: rank 0 is not up yet or has died, the name resolves to another machine, or a firewall is in the way.",
+            advice: "look at what rank 0 said; --master-addr must be an address of the first machine that the others can reach",
+        },
+        lines: &[
+            &[
+                "The client socket has timed out after",
+                "while trying to connect to",
+            ],
+            &["The client socket has failed to connect to any network address"],
+        ],
+        here: &[Advice {
+            key: "topology.master_addr",
+            when: Given,
+            text: "this launch uses {} as the address",
+        }],
+        example: "torch.distributed.DistNetworkError: The client socket has timed out after 3000ms while trying to connect to (127.0.0.1, 29778).",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["ranks that never joined"],
+            about: "Some ranks reached the start of training and waited there for others. `world_size` is how many were expected, and `worker_count` how many came: more than expected means that an earlier run left its processes, or that two runs share a port.",
+            advice: "look at what the other ranks said; end processes of an earlier run; one --master-port per run",
+        },
+        lines: &[&["Timed out initializing process group in store based barrier on rank"]],
+        example: "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:10:00)",
+        seen_in: "NVIDIA/Megatron-LM#782",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a network that NCCL cannot use"],
+            about: "NCCL chose an interface whose address the other machines cannot reach, such as Docker's 172.17.0.1, or a firewall is in the way.",
+            advice: "`ip -br addr` lists the interfaces: --env NCCL_SOCKET_IFNAME=NAME, with the one that connects the machines",
+        },
+        lines: &[
+            &[
+                "socketStartConnect: Connect to",
+                "failed : No route to host",
+            ],
+            &["socketPollConnect: Connect to", "No route to host"],
+            &[
+                "socketStartConnect: Connect to",
+                "failed : Network is unreachable",
+            ],
+            &["socketPollConnect: Connect to", "Connection timed out"],
+        ],
+        example: "socketStartConnect: Connect to 192.168.19.14<52822> failed : No route to host",
+        seen_in: "hkproj/pytorch-transformer-distributed#1",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no ranks in the environment"],
+            about: "The program expects a launcher that starts it once per GPU, and was started without one.",
+            advice: "zlaunch --nproc-per-node GPUS -- python train.py",
+        },
+        lines: &[
+            &["environment variable RANK expected, but not set"],
+            &["environment variable MASTER_ADDR expected, but not set"],
+            &["environment variable WORLD_SIZE expected, but not set"],
+        ],
+        example: "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["CPUAdam does not link"],
+            about: "DeepSpeed compiles its CPU optimizer when it is first used, and the linker cannot find the CUDA libraries.",
+            advice: "CUDA_HOME=/usr/local/cuda and LIBRARY_PATH=$CUDA_HOME/lib64; or a template without offload",
+        },
+        lines: &[&["cannot find -lcurand"], &["cannot find -lcudart"]],
+        here: &[Advice {
+            key: OPTIMIZER_DEVICE,
+            when: Is(Text("cpu")),
+            text: "without offload it is not needed: --deepspeed zero3",
+        }],
+        example: "/usr/bin/ld: cannot find -lcurand: No such file or directory",
+        seen_in: "dhcode-cpp/X-R1#68",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["the C++ library is too old for an operator"],
+            about: "The operator was compiled with a newer compiler than the libstdc++ that Python loads, which is often conda's.",
+            advice: "conda install -c conda-forge libstdcxx-ng, or rm -r ~/.cache/torch_extensions and compile with the environment's own compiler",
+        },
+        lines: &[
+            &[
+                "libstdc++.so.6: version",
+                "not found (required by",
+                "torch_extensions",
+            ],
+            &["version `GLIBCXX_", "not found"],
+            &["version GLIBCXX_", "not found"],
+        ],
+        example: "ImportError: /root/anaconda3/lib/python3.9/site-packages/snappy/../../.././libstdc++.so.6: version GLIBCXX_3.4.29' not found (required by /root/.cache/torch_extensions/py39_cu117/cpu_adam/cpu_adam.so)",
+        seen_in: "deepspeedai/DeepSpeed#4257",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["CUDA and torch of different versions"],
+            about: "DeepSpeed compiles operators with this machine's CUDA, whose major version must be the same as torch's.",
+            advice: "load the CUDA that torch was built for (module load cuda/12, CUDA_HOME), or install a torch built for this CUDA; DS_SKIP_CUDA_CHECK=1 tries anyway",
+        },
+        lines: &[
+            &[
+                "Installed CUDA version",
+                "does not match the version torch was compiled with",
+                "unable to compile",
+            ],
+            &["CUDAMismatchException"],
+        ],
+        example: "deepspeed.ops.op_builder.builder.CUDAMismatchException: >- DeepSpeed Op Builder: Installed CUDA version 12.2 does not match the version torch was compiled with 11.7, unable to compile cuda/cpp extensions without a matching cuda version.",
+        seen_in: "JIA-Lab-research/MGM#91",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no CUDA to compile with"],
+            about: "DeepSpeed compiles operators when they are first used, and finds no nvcc.",
+            advice: "module load cuda, or export CUDA_HOME=/usr/local/cuda; conda install -c nvidia cuda-nvcc",
+        },
+        lines: &[&["CUDA_HOME does not exist, unable to compile CUDA op(s)"]],
+        example: "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)",
+        seen_in: "whittle-org/whittle#153",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no ninja"],
+            about: "Operators are compiled with ninja, and it is not on the PATH of the ranks.",
+            advice: "pip install ninja, on every machine; the environment's bin folder must be on PATH",
+        },
+        lines: &[&["Ninja is required to load C++ extensions"]],
+        example: "RuntimeError: Ninja is required to load C++ extensions",
+        seen_in: "deepspeedai/DeepSpeed#1687",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["Python's headers are missing"],
+            about: "Operators and triton kernels are compiled against Python's headers, which are not installed.",
+            advice: "apt install python3-dev (of the same version), or a Python from uv or conda, which includes them",
+        },
+        lines: &[&["fatal error: Python.h: No such file or directory"]],
+        example: "/home/ubuntuai/axolotl/.venv/lib/python3.10/site-packages/torch/include/torch/csrc/python_headers.h:12:10: fatal error: Python.h: No such file or directory",
+        seen_in: "deepspeedai/DeepSpeed#3223",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["CPUAdam does not compile"],
+            about: "Offloading the optimizer needs DeepSpeed's CPU optimizer, which is compiled when it is first used. The compiler's own message is above this line, on one of the ranks.",
+            advice: "python -c 'import deepspeed; deepspeed.ops.op_builder.CPUAdamBuilder().load()' shows it alone; rm -r ~/.cache/torch_extensions after an update; or a template without offload",
+        },
+        lines: &[
+            &["Error building extension 'cpu_adam'"],
+            &["DeepSpeedCPUAdam requires the cpu_adam op, which failed to build/load"],
+            &["'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'"],
+            &["cpu_adam.so: cannot open shared object file"],
+        ],
+        here: &[Advice {
+            key: OPTIMIZER_DEVICE,
+            when: Is(Text("cpu")),
+            text: "without offload it is not needed: --deepspeed zero3",
+        }],
+        example: "RuntimeError: DeepSpeedCPUAdam requires the cpu_adam op, which failed to build/load.",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an operator does not compile"],
+            about: "DeepSpeed compiles operators when they are first used. The compiler's own message is above this line, on one of the ranks.",
+            advice: "ds_report names what is missing; rm -r ~/.cache/torch_extensions after an update of torch or the compiler",
+        },
+        lines: &[&["Error building extension '"]],
+        example: "Error building extension 'fused_adam' with DeepSpeed==0.3.13",
+        seen_in: "deepspeedai/DeepSpeed#885",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no libaio"],
+            about: "Offloading to NVMe needs libaio and its headers.",
+            advice: "apt install libaio-dev, or conda install -c conda-forge libaio with CFLAGS and LDFLAGS set to its folders",
+        },
+        lines: &[
+            &["Unable to JIT load the async_io op"],
+            &["async_io requires the dev libaio .so object and headers but these were not found"],
+        ],
+        here: &[Advice {
+            key: OPTIMIZER_DEVICE,
+            when: Is(Text("nvme")),
+            text: "with enough host memory: --deepspeed zero3_offload",
+        }],
+        example: "RuntimeError: Unable to JIT load the async_io op due to it not being compatible due to hardware/software issue.",
+        seen_in: "deepspeedai/DeepSpeed#1037",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["DeepSpeed is older than torch"],
+            about: "This DeepSpeed was written for torch before 2.4.",
+            advice: "pip install --upgrade deepspeed",
+        },
+        lines: &[&["cannot import name 'log' from 'torch.distributed.elastic.agent.server.api'"]],
+        example: "ImportError: cannot import name 'log' from 'torch.distributed.elastic.agent.server.api' (/root/miniconda3/lib/python3.11/site-packages/torch/distributed/elastic/agent/server/api.py)",
+        seen_in: "deepspeedai/DeepSpeed#5337",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["CUDA libraries for another torch"],
+            about: "LD_LIBRARY_PATH, or a CUDA module, puts other CUDA libraries before those that came with torch.",
+            advice: "unset LD_LIBRARY_PATH, or do not load the CUDA module: torch brings its own libraries",
+        },
+        lines: &[
+            &["undefined symbol: __nvJitLink"],
+            &["libcudart.so.12: cannot open shared object file"],
+        ],
+        example: "ImportError: /home/dp/anaconda3/envs/ComfyUI/lib/python3.11/site-packages/torch/lib/../../nvidia/cusparse/lib/libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
+        seen_in: "pytorch/pytorch#131312",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["flash-attn built for another torch"],
+            about: "The package was compiled for another version of torch.",
+            advice: "pip install --force-reinstall --no-build-isolation --no-cache-dir flash-attn, or --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
+        },
+        lines: &[
+            &["flash_attn_2_cuda", "undefined symbol"],
+            &["flash_attn_2_cuda", "cannot open shared object file"],
+        ],
+        example: "ImportError: /opt/lib/python3.12/site-packages/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        seen_in: "Dao-AILab/flash-attention#1832",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no flash-attn"],
+            about: "The arguments ask for FlashAttention, whose package is not installed.",
+            advice: "pip install --no-build-isolation flash-attn, or --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
+        },
+        lines: &[&["FlashAttention2 has been toggled on, but it cannot be used"]],
+        example: "ImportError: FlashAttention2 has been toggled on, but it cannot be used due to the following error: the package flash_attn seems to be not installed.",
+        seen_in: "hiyouga/EasyR1#384",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a model or tokenizer that is not here, offline"],
+            about: "The name is not a folder here, so the trainer looks in the cache and then on the hub, which this machine cannot reach.",
+            advice: "hf download MODEL on a machine with network and the same HF_HOME, then HF_HUB_OFFLINE=1 here; or the path of a folder as --model",
+        },
+        lines: &[
+            &["We couldn't connect to 'https://huggingface.co' to load"],
+            &[
+                "Cannot find the requested files in the disk cache and outgoing traffic has been disabled",
+            ],
+            &["we cannot find the requested files in the local cache"],
+        ],
+        example: "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a model that ModelScope cannot fetch"],
+            about: "ms-swift downloads from modelscope.cn unless the name is a folder here, and this machine cannot reach it.",
+            advice: "modelscope download --model MODEL on a machine with network and the same MODELSCOPE_CACHE, or the path of a folder as --model; --use_hf true where only Hugging Face can be reached",
+        },
+        lines: &[
+            &["NetworkError:", "modelscope.cn", "Failed to resolve"],
+            &[
+                "HTTPSConnectionPool(host='www.modelscope.cn'",
+                "Failed to resolve",
+            ],
+        ],
+        example: "modelscope_hub.errors.NetworkError: [E1020] Connection failed: _DownloadHTTPSConnectionPool(host='modelscope.cn', port=443): Max retries exceeded with url: /api/v1/models/Qwen/Qwen3-0.6B/repo/files?Revision=master&Recursive=True (Caused by NameResolutionError(\"_DownloadHTTPSConnection(host='modelscope.cn', port=443): Failed to resolve 'modelscope.cn' ([Errno -2] Name or service not known)\"))",
+        seen_in: "ms-swift 4.6.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a dataset that is not here, offline"],
+            about: "The name is not a file here, so the trainer looks on the hub, which this machine cannot reach. What was cached with other arguments does not count.",
+            advice: "load it once on a machine with network and the same HF_HOME, then HF_HUB_OFFLINE=1 here; or the path of a file as --dataset",
+        },
+        lines: &[
+            &["Couldn't reach", "on the Hub"],
+            &["Couldn't find cache for"],
+        ],
+        example: "ConnectionError: Couldn't reach 'tatsu-lab/alpaca' on the Hub (OfflineModeIsEnabled)",
+        seen_in: "datasets 4.8.4",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a gated model"],
+            about: "The model's owner must grant your account access, and the ranks need that account's token.",
+            advice: "ask for access on the model's page, then hf auth login, or HF_TOKEN in the environment of the job",
+        },
+        lines: &[
+            &["Cannot access gated repo for url"],
+            &["You are trying to access a gated repo"],
+        ],
+        example: "OSError: You are trying to access a gated repo.",
+        seen_in: "data-prep-kit/data-prep-kit#1504",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a model that transformers does not know"],
+            about: "The model is newer than the installed transformers.",
+            advice: "pip install --upgrade transformers, as far as the trainer allows",
+        },
+        lines: &[&["but Transformers does not recognize this architecture"]],
+        example: "ERROR: The checkpoint you are trying to load has model type `qwen3_vl` but Transformers does not recognize this architecture.",
+        seen_in: "1038lab/ComfyUI-QwenVL#30",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a broken weight file"],
+            about: "The file is not a safetensors file: the download was cut off, or it is an error page, or a git-lfs pointer.",
+            advice: "`ls -l` shows its size; download it again: hf download MODEL --force-download",
+        },
+        lines: &[&["Error while deserializing header"]],
+        example: "safetensors._safetensors_rust.SafetensorError: Error while deserializing header: header too large",
+        seen_in: "safetensors 0.8.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a pointer instead of weights"],
+            about: "The repository was cloned without git-lfs, which leaves a file of three lines for each file of weights.",
+            advice: "git lfs install && git lfs pull, in the folder of the model; or hf download MODEL --local-dir FOLDER",
+        },
+        lines: &[
+            &["is a pointer of git-lfs"],
+            &["You seem to have cloned a repository without having git-lfs installed"],
+        ],
+        example: "OSError: You seem to have cloned a repository without having git-lfs installed. Please install git-lfs and run `git lfs install` followed by `git lfs pull` in the folder you cloned.",
+        seen_in: "transformers 4.55.4",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a file of weights that is not there"],
+            about: "model.safetensors.index.json lists the files of the weights, and one of them is not in the folder: the download was interrupted.",
+            advice: "hf download MODEL --local-dir FOLDER, which fetches what is missing",
+        },
+        lines: &[&["and the index of the weights names it"]],
+        example: "model-00002-of-00002.safetensors is not there, and the index of the weights names it",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["weights of another config"],
+            about: "The shapes in the files of the weights are not those of config.json, which has been changed, or belongs to another model.",
+            advice: "take config.json and the weights from the same download: hf download MODEL --local-dir FOLDER",
+        },
+        lines: &[
+            &["do not fit its config.json"],
+            &["You set `ignore_mismatched_sizes` to `False`, thus raising an error"],
+        ],
+        example: "RuntimeError: You set `ignore_mismatched_sizes` to `False`, thus raising an error. For details look at the above report!",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["weights that ZeRO-3 saved in pieces"],
+            about: "The checkpoint was saved under ZeRO-3 without gathering the weights, so each of them is empty.",
+            advice: "python zero_to_fp32.py CHECKPOINT OUTPUT, in the folder of the checkpoint; next time --set zero_optimization.stage3_gather_16bit_weights_on_model_save=true",
+        },
+        lines: &[
+            &["copying a param with shape torch.Size([0]) from checkpoint"],
+            &["copying a param with shape torch.Size([1]) from checkpoint"],
+        ],
+        example: "size mismatch for model.decoder.layers.25.self_attn.q_proj.weight: copying a param with shape torch.Size([0]) from checkpoint, the shape in current model is torch.Size([2560, 2560]).",
+        seen_in: "huggingface/transformers#20082",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["weights loaded into a model that ZeRO-3 has split"],
+            about: "The model was created under ZeRO-3, so its weights are sharded and empty, and this code loads a checkpoint into them without gathering them.",
+            advice: "--deepspeed zero2; in your own code, load inside deepspeed.zero.GatheredParameters, or before ZeRO-3 splits the model",
+        },
+        lines: &[&["from checkpoint, the shape in current model is torch.Size([0])"]],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "size mismatch for vision_model.vision_tower_high.vision_tower.neck_hd.0.weight: copying a param with shape torch.Size([256, 768, 1, 1]) from checkpoint, the shape in current model is torch.Size([0]).",
+        seen_in: "modelscope/ms-swift#1058",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a checkpoint of other parameters"],
+            about: "The checkpoint was saved by a launch with another model, LoRA rank or choice of modules, and its parameters do not fit those of this one.",
+            advice: "resume with the arguments that it was saved with (model, LoRA rank, target modules); or give it as the model or adapter, and start the optimizer anew",
+        },
+        lines: &[
+            &["the checkpoint has the optimizer's states for"],
+            &["from checkpoint, the shape in current model is torch.Size(["],
+        ],
+        example: "size mismatch for model.embed_tokens.weight: copying a param with shape torch.Size([128, 64]) from checkpoint, the shape in current model is torch.Size([100, 64]).",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a checkpoint of another ZeRO stage"],
+            about: "ZeRO-3 names the files of a checkpoint otherwise than the stages below it, and finds none of its own.",
+            advice: "resume with the stage that it was saved with (--deepspeed zero2 or zero3)",
+        },
+        lines: &[&["AssertionError"]],
+        traceback: &["check_ckpt_list"],
+        example: "AssertionError",
+        seen_in: "deepspeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["data files with different columns"],
+            about: "The lines or files of a dataset do not have the same columns, or one of them is not valid JSON. The message above names the column.",
+            advice: "give every line the same keys, with values of the same type",
+        },
+        lines: &[
+            &["All the data files must have the same columns"],
+            &["DatasetGenerationError: An error occurred while generating the dataset"],
+        ],
+        example: "datasets.builder.DatasetGenerationError: An error occurred while generating the dataset",
+        seen_in: "hiyouga/LlamaFactory#1784",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no sample fits the format"],
+            about: "LLaMA-Factory dropped every sample: the columns in dataset_info.json do not match the data, or the texts do not fill one block of cutoff_len.",
+            advice: "compare dataset_info.json with the keys of the file; for pre-training, packing: false or a smaller cutoff_len",
+        },
+        lines: &[
+            &["Cannot find valid samples, check `data/README.md`"],
+            &["Cannot find sufficient samples, consider increasing dataset size"],
+        ],
+        example: "RuntimeError: Cannot find valid samples, check `data/README.md` for the data format.",
+        seen_in: "hiyouga/LlamaFactory#2577",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no padding token"],
+            about: "The samples of a batch are padded to the same length, and this tokenizer has no token for that.",
+            advice: "in the script: tokenizer.pad_token = tokenizer.eos_token; or \"pad_token\" in tokenizer_config.json",
+        },
+        lines: &[&["Asking to pad but the tokenizer does not have a padding token"]],
+        example: "ValueError: Asking to pad but the tokenizer does not have a padding token. Please select a token to use as `pad_token` `(tokenizer.pad_token = tokenizer.eos_token e.g.)`",
+        seen_in: "DachengLi1/LongChat#31",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a checkpoint from a different number of ranks"],
+            about: "ZeRO splits the optimizer states by rank, and loads them only on as many ranks as saved them.",
+            advice: "resume on the same number of GPUs; or convert it with ds_to_universal.py and --set checkpoint.load_universal=true; or --resume_only_model true (ms-swift), which starts with a new optimizer",
+        },
+        lines: &[&["The checkpoint being loaded used a DP world size of"]],
+        here: &[Advice {
+            key: RANKS,
+            when: Given,
+            text: "this launch has {} ranks on a machine",
+        }],
+        example: "[rank5]: deepspeed.runtime.zero.utils.ZeRORuntimeException: The checkpoint being loaded used a DP world size of 8 but the current world size is 16.",
+        seen_in: "deepspeedai/DeepSpeed#6441",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a checkpoint without DeepSpeed's part"],
+            about: "The folder has weights only. It was saved with --save_only_model, or without DeepSpeed, or saving was interrupted.",
+            advice: "name a checkpoint that has a global_step folder; or give it as --model, with a new optimizer",
+        },
+        lines: &[&["Can't find a valid checkpoint at"]],
+        example: "ValueError: Can't find a valid checkpoint at ./checkpoints/Video-LLaVA-Pretrain-7B/checkpoint-1500",
+        seen_in: "PKU-YuanGroup/Video-LLaVA#42",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a checkpoint that torch.load refuses"],
+            about: "Since torch 2.6, torch.load accepts only tensors by default; the states of the optimizer and the random number generators hold more.",
+            advice: "upgrade transformers and DeepSpeed; for a checkpoint of your own, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
+        },
+        lines: &[&["Weights only load failed"]],
+        example: "[rank4]: _pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the source of the checkpoint.",
+        seen_in: "modelscope/ms-swift#5808",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["weights that are not gathered"],
+            about: "A part of the model, such as a reference model or an embedding, is used outside ZeRO-3's engine, so its weights are still sharded and empty.",
+            advice: "--deepspeed zero2, or hand that model to deepspeed.initialize too",
+        },
+        lines: &[&["RuntimeError: 'weight' must be 2-D"]],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "RuntimeError: 'weight' must be 2-D",
+        seen_in: "arcee-ai/DistillKit#3",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a parameter that ZeRO-3 has lost track of"],
+            about: "The order of the modules changed between steps, or a module was replaced after ZeRO-3 had split it.",
+            advice: "update DeepSpeed; --set zero_optimization.stage3_prefetch_bucket_size=0 stops the prefetching that guesses the order; or --deepspeed zero2",
+        },
+        lines: &[
+            &["AssertionError: {'id':", "'status': 'NOT_AVAILABLE'"],
+            &["AssertionError: {'id':", "'status': 'INFLIGHT'"],
+        ],
+        example: "AssertionError: {'id': 419, 'status': 'INFLIGHT', 'numel': 16777216, 'ds_numel': 16777216, 'shape': (8192, 2048), 'ds_shape': (8192, 2048), 'requires_grad': True, 'grad_shape': None, 'persist': False, 'active_sub_modules': {425}, 'ds_tensor.shape': torch.Size([4194304]}",
+        seen_in: "deepspeedai/DeepSpeed#3647",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["device_map with ZeRO-3"],
+            about: "device_map spreads a model over the GPUs of one process, and ZeRO-3 over the ranks. A library may pass low_cpu_mem_usage by itself.",
+            advice: "drop device_map and low_cpu_mem_usage, or --deepspeed zero2",
+        },
+        lines: &[&["DeepSpeed Zero-3 is not compatible with"]],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "ValueError: DeepSpeed Zero-3 is not compatible with `low_cpu_mem_usage=True` or with passing a `device_map`.",
+        seen_in: "huggingface/accelerate#2543",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["tensors on two devices"],
+            about: "A part of the model, or of the optimizer's states, stayed on another GPU or in host memory.",
+            advice: "no device_map and no .cuda() without a number; upgrade DeepSpeed, if this is a step or a resumed run",
+        },
+        lines: &[&["Expected all tensors to be on the same device"]],
+        example: "[rank0]: RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+        seen_in: "FreedomIntelligence/HuatuoGPT-o1#9",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["nothing to train"],
+            about: "The loss depends on no trained parameter. With LoRA and gradient checkpointing, the inputs must require gradients.",
+            advice: "model.enable_input_require_grads() in the script, or --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'",
+        },
+        lines: &[
+            &["element 0 of tensors does not require grad and does not have a grad_fn"],
+            &["none of output has requires_grad=True"],
+        ],
+        example: "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+        seen_in: "datawhalechina/self-llm#229",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["gradient checkpointing with DDP"],
+            about: "Reentrant gradient checkpointing sends parameters through the backward pass twice, which DDP does not allow.",
+            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', or --deepspeed zero2",
+        },
+        lines: &[&["Expected to mark a variable ready only once"]],
+        example: "[rank3]: RuntimeError: Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module parameter outside the `forward` function.",
+        seen_in: "modelscope/ms-swift#3171",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["gradient checkpointing that recomputes something else"],
+            about: "The backward pass runs the forward pass again, and its tensors have other shapes. Under ZeRO-3 with LoRA, the frozen weights are sharded again by then, so their shape is [0].",
+            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": true}', --deepspeed zero2, or a newer DeepSpeed",
+        },
+        lines: &[
+            &[
+                "CheckpointError:",
+                "Recomputed values for the following tensors have different metadata",
+            ],
+            &[
+                "CheckpointError:",
+                "A different number of tensors was saved",
+            ],
+        ],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "[rank0]: torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.",
+        seen_in: "huggingface/trl#2514",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["parameters that the loss does not use"],
+            about: "DDP waits for a gradient of every trained parameter, and some of them took no part in the loss.",
+            advice: "--ddp_find_unused_parameters true, or freeze those parameters; --deepspeed zero2 does not need it",
+        },
+        lines: &[&[
+            "Expected to have finished reduction in the prior iteration before starting a new one",
+        ]],
+        example: "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one.",
+        seen_in: "pytorch/pytorch#43259",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["fp16 weights with fp16 training"],
+            about: "Mixed precision needs the trained weights in fp32, and the model was loaded in fp16.",
+            advice: "--bf16 true --fp16 false on Ampere or newer; otherwise load the model in float32 (ms-swift: --torch_dtype float32 --fp16 true), or train it with --deepspeed zero2, which keeps fp32 weights of its own",
+        },
+        lines: &[&["Attempting to unscale FP16 gradients"]],
+        example: "ValueError: Attempting to unscale FP16 gradients.",
+        seen_in: "haotian-liu/LLaVA#363",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["LoRA modules that the model does not have"],
+            about: "No layer of this model has one of these names: each architecture has its own.",
+            advice: "--target_modules all-linear (ms-swift), --lora_target_modules all-linear (TRL), lora_target: all (LLaMA-Factory)",
+        },
+        lines: &[&["ValueError: Target modules", "not found in the base model"]],
+        example: "ValueError: Target modules {'q_proj', 'v_proj'} not found in the base model. Please check the target modules and try again.",
+        seen_in: "hiyouga/LlamaFactory#1785",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["fp16 that overflows"],
+            about: "Every step overflowed in fp16, so the loss scale was halved until nothing was left. Models trained in bf16 often do that.",
+            advice: "--bf16 true --fp16 false on Ampere or newer; otherwise a smaller learning rate",
+        },
+        lines: &[&["Current loss scale already at minimum - cannot decrease scale anymore"]],
+        here: &[Advice {
+            key: "config.fp16.enabled",
+            when: Is(True),
+            text: "this launch trains in fp16: --bf16 true --fp16 false",
+        }],
+        example: "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.",
+        seen_in: "hiyouga/LlamaFactory#315",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no bf16 on this GPU"],
+            about: "GPUs before Ampere do not support bf16. Where torch sees no GPU, it says the same.",
+            advice: "--fp16 true --bf16 false",
+        },
+        lines: &[&["Your setup doesn't support bf16/gpu"]],
+        here: &[Advice {
+            key: "config.bf16.enabled",
+            when: Is(True),
+            text: "this launch trains in bf16: --fp16 true --bf16 false",
+        }],
+        example: "ValueError: Your setup doesn't support bf16/gpu. You need torch>=1.10, using Ampere GPU with cuda>=11.0",
+        seen_in: "lm-sys/FastChat#399",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an argument that the trainer does not have"],
+            about: "The argument has another name in this version, or belongs to another trainer.",
+            advice: "zlaunch check -- COMMAND names it, and the nearest one that exists",
+        },
+        lines: &[&["Some specified arguments are not used by the HfArgumentParser"]],
+        example: "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--neft_alpha', '0']",
+        seen_in: "hiyouga/LlamaFactory#1906",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no key for Weights & Biases"],
+            about: "wandb is installed, so the trainer reports to it, and a job has no terminal on which to ask for the key.",
+            advice: "--report_to none, or WANDB_API_KEY in the environment, or WANDB_MODE=offline",
+        },
+        lines: &[&["api_key not configured (no-tty)"]],
+        example: "wandb: ERROR api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
+        seen_in: "unslothai/unsloth#1914",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["NCCL timed out"],
+            about: "These ranks waited in a communication that not all of them reached. One is slow (data, saving, evaluation), has died, or does something else.",
+            advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200",
+        },
+        lines: &[&["Watchdog caught collective operation timeout"]],
+        // A rank that did not come.
+        role: Consequence,
+        of_missing_ranks: Some("the others waited for it, so look at what happened there"),
+        example: "[rank0]:[E1206 18:44:12.715298746 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7753, OpType=_REDUCE_SCATTER_BASE, NumelIn=544997376, NumelOut=68124672, Timeout(ms)=600000) ran for 600061 milliseconds before timing out.",
+        seen_in: "hiyouga/LlamaFactory#6269",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["NCCL hangs"],
+            about: "A call into NCCL or CUDA did not return, often because a rank is gone or the machines started far apart.",
+            advice: "look for the first error of another rank; TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=1800 where machines start late",
+        },
+        lines: &[
+            &["Heartbeat monitor timed out! Process will be terminated"],
+            &["watchdog got stuck for"],
+        ],
+        // A call that does not return.
+        role: Consequence,
+        of_missing_ranks: Some("look at what happened there"),
+        example: "[rank144]:[E ProcessGroupNCCL.cpp:1316] [PG 0 Rank 144] Heartbeat monitor timed out! Process will be terminated after dumping debug info. workMetaList_.size()=1",
+        seen_in: "hiyouga/LlamaFactory#6953",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["another rank is gone"],
+            about: "The connection to a rank broke, as it does when that rank ends. The network itself is the rarer reason.",
+            advice: "look for the first error of another rank, on the machine that the line names",
+        },
+        lines: &[
+            &[
+                "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely",
+            ],
+            &["remote process exited or there was a network error"],
+            &["Connection closed by remote peer"],
+        ],
+        // A rank that ended.
+        role: Consequence,
+        of_missing_ranks: Some("look at what happened there"),
+        example: "torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/NCCLUtils.hpp:268, remote process exited or there was a network error, NCCL version 2.21.5",
+        seen_in: "NVIDIA/nccl#2076",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["rank 0 is gone"],
+            about: "The ranks ask rank 0 for the address of NCCL, and it did not answer: it ended before, or it is still loading.",
+            advice: "look at what rank 0 said before; the network, if it said nothing",
+        },
+        lines: &[&[
+            "is setting up NCCL communicator and",
+            "ncclUniqueId from [0] via c10d key-value store",
+        ]],
+        // Rank 0 that ended.
+        role: Consequence,
+        example: "gpu004: RuntimeError: [14] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: Connection reset by peer.",
+        seen_in: "hiyouga/LlamaFactory#2470",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["NCCL failed in a system call"],
+            about: "NCCL could not use a socket, shared memory or a network card. NCCL_DEBUG=WARN makes NCCL say which.",
+            advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
+        },
+        lines: &[&["ncclSystemError: System call"]],
+        // What NCCL printed before.
+        role: Consequence,
+        context: TwoBelow,
+        example: "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
+        seen_in: "NVIDIA/nccl#1240",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["NCCL failed in a CUDA call"],
+            about: "NCCL could not use a GPU. The line after `Last error:` says why; otherwise NCCL_DEBUG=WARN makes NCCL say it.",
+            advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
+        },
+        lines: &[&["ncclUnhandledCudaError: Call to CUDA function failed"]],
+        // What NCCL printed before.
+        role: Consequence,
+        context: TwoBelow,
+        example: "(Runner pid=16018) ncclUnhandledCudaError: Call to CUDA function failed.",
+        seen_in: "hiyouga/EasyR1#579",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a rank was killed (SIGKILL)"],
+            about: "Something outside the run killed a rank. Nearly always it is the kernel, because host memory ran out; a scheduler does it too.",
+            advice: "`dmesg -T | grep -i killed` on that machine, or `sacct -j JOB -o MaxRSS,State`; then less host memory: fewer --dataloader_num_workers, less offload",
+        },
+        lines: &[
+            &["failed (exitcode: -9) local_rank"],
+            &["exits with return code = -9"],
+            &["Signal 9 (SIGKILL) received by PID"],
+            &["exitcode  : 137"],
+        ],
+        // Whoever killed it.
+        role: Consequence,
+        here: &[Advice {
+            key: OPTIMIZER_DEVICE,
+            when: Is(Text("cpu")),
+            text: "this launch offloads the optimizer to host memory: `zlaunch fit` says how much that needs",
+        }],
+        example: "E1117 14:23:08.672000 17402 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -9) local_rank: 1 (pid: 17473) of binary: /opt/env/bin/python",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a rank crashed (SIGSEGV)"],
+            about: "Compiled code crashed: an extension built for another version, a driver, or broken files in the cache of compiled operators.",
+            advice: "rm -r ~/.cache/torch_extensions ~/.triton; PYTHONFAULTHANDLER=1 shows where it crashed",
+        },
+        lines: &[
+            &["failed (exitcode: -11) local_rank"],
+            &["Segmentation fault"],
+            &["exits with return code = -11"],
+            &["Signal 11 (SIGSEGV) received by PID"],
+        ],
+        // A crash in compiled code.
+        role: Consequence,
+        example: "E1223 05:18:02.971000 3304089 site-packages/torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: -11) local_rank: 0 (pid: 3304209) of binary: /root/miniconda3/envs/qat-env/bin/python3.12",
+        seen_in: "NVIDIA/Megatron-LM#1880",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a rank failed with a bus error (SIGBUS)"],
+            about: "A rank touched memory that the system could not provide. Nearly always /dev/shm is too small.",
+            advice: "docker run --shm-size=64g (or --ipc=host); `df -h /dev/shm`",
+        },
+        lines: &[
+            &["failed (exitcode: -7) local_rank"],
+            &["exits with return code = -7"],
+            &["Signal 7 (SIGBUS) received by PID"],
+        ],
+        // Memory that is not there.
+        role: Consequence,
+        example: "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -7) local_rank: 0 (pid: 3311)",
+        seen_in: "OreoChocolate/MUREN#15",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::BatchProduct),
+        lines: &[&["Check batch related parameters. train_batch_size is not equal"]],
+        example: "AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size 60 != 3 * 4 * 8",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::BatchSize),
+        lines: &[&["unsupported operand type(s) for //: 'str' and 'int'"]],
+        example: "TypeError: unsupported operand type(s) for //: 'str' and 'int'",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::Mismatch),
+        lines: &[&["DeepSpeed config values that mismatch TrainingArguments values"]],
+        example: "ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments values",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::Auto),
+        lines: &[&["not found in kwargs. Please specify", "without `auto`"]],
+        example: "ValueError: `train_micro_batch_size_per_gpu` not found in kwargs. Please specify `train_micro_batch_size_per_gpu` without `auto` (set to correct value) in the DeepSpeed config file or pass it in kwargs.",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::Argument),
+        lines: &[&["remaining_argv: ["]],
+        example: "ValueError: remaining_argv: ['--batch_size', '4']",
+        seen_in: "ms-swift 4.6.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::Port),
+        lines: &[
+            &["The server socket has failed to listen on any local network address"],
+            &["errno: 98 - Address already in use"],
+        ],
+        example: "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. EADDRINUSE",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::SwiftOptimizer),
+        lines: &[&["'DummyOptim' object has no attribute 'param_groups'"]],
+        example: "AttributeError: 'DummyOptim' object has no attribute 'param_groups'",
+        seen_in: "ms-swift 4.6.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::UnknownKey),
+        lines: &[&["Extra inputs are not permitted"]],
+        traceback: &["for DeepSpeed"],
+        context: KeyAbove,
+        example: "ValidationError: 1 validation error for DeepSpeedZeroConfig overlapp_comm Extra inputs are not permitted",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::RemovedKey),
+        lines: &[&["NVIDIA Apex AMP integration has been removed"]],
+        example: "DeepSpeedConfigError: NVIDIA Apex AMP integration has been removed. Use DeepSpeed 'fp16', 'bf16', or 'torch_autocast' instead.",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::WrongType),
+        lines: &[&["Input should be a valid"]],
+        traceback: &["for DeepSpeed"],
+        context: KeyAbove,
+        example: "ValidationError: reduce_bucket_size Input should be a valid integer, got a number with a fractional part",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::WrongValue),
+        lines: &[&["Input should be "]],
+        traceback: &["for DeepSpeed"],
+        context: KeyAbove,
+        example: "ValidationError: 1 validation error for DeepSpeedZeroConfig stage Input should be 0, 1, 2, 3 or 3",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::TwoPrecisions),
+        lines: &[&["bfloat16 and fp16 modes cannot be simultaneously enabled"]],
+        example: "AssertionError: bfloat16 and fp16 modes cannot be simultaneously enabled",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::PartialOffload),
+        lines: &[&["Partial offloading only supported for ZeRO Stage 3"]],
+        example: "ValidationError: Assertion failed, Partial offloading only supported for ZeRO Stage 3.",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::MasterWeights),
+        lines: &[&["master_weights_and_grads is only supported with ZeRO Stage"]],
+        example: "AssertionError: Fp16_master_weights_and_grads is only supported with ZeRO Stage 1, 2, or 3.",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::GradientNorm),
+        lines: &[&["compute_grad_norm=false is supported only with ZeRO Stage"]],
+        example: "ValidationError: Value error, compute_grad_norm=false is supported only with ZeRO Stage 1 or 2",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::LossScale),
+        lines: &[&["must be > 0 when dynamic loss scaling is enabled"]],
+        example: "ValidationError: Value error, fp16.loss_scale_window must be > 0 when dynamic loss scaling is enabled (loss_scale=0)",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::SumOfGradients),
+        lines: &[&["gradient_allreduce_op='sum' is not supported with ZeRO stage"]],
+        example: "ValueError: gradient_allreduce_op='sum' is not supported with ZeRO stage 3",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::NvmePath),
+        lines: &[&["\"nvme_path\" in DeepSpeed Config cannot be None"]],
+        example: "AssertionError: \"nvme_path\" in DeepSpeed Config cannot be None if remote device is nvme",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::UntestedOptimizer),
+        lines: &[&["You are using an untested ZeRO Optimizer"]],
+        example: "AssertionError: You are using an untested ZeRO Optimizer. Please add <\"zero_allow_untested_optimizer\": true> in the configuration file to use it.",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::OddBucket),
+        lines: &[&["must be a multiple of nccl_start_alignment_factor"]],
+        example: "AssertionError: allgather_bucket_size must be a multiple of nccl_start_alignment_factor, 2",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::OptimizerParameter),
+        lines: &[&["is not supported as an optimizer parameter"]],
+        example: "ValueError: 'max_grad_norm' is not supported as an optimizer parameter, please switch to using the deepspeed parameter 'gradient_clipping'",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::SchedulerType),
+        lines: &[&["DeepSpeed does not recognize LR scheduler"]],
+        example: "AssertionError: DeepSpeed does not recognize LR scheduler WarmUpLR",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Meaning::Rule(Rule::NoSync),
+        lines: &[&["no_sync context manager is incompatible with gradient partitioning"]],
+        example: "AssertionError: no_sync context manager is incompatible with gradient partitioning logic of ZeRO stage 2",
+        seen_in: "kongds/E5-V#23",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an error without an explanation"],
+            about: "zlaunch has no explanation for this error. It is the last one in the log.",
+            advice: "look it up in the issues of the package that the traceback names last",
+        },
+        lines: &[
+            &["Error: "],
+            &["AssertionError"],
+            &["Exception: "],
+            &["KeyboardInterrupt"],
+            &[".py: error: "],
+        ],
+        unlike: &[
+            "WARN",
+            "Warning",
+            "INFO",
+            "DEBUG",
+            "raise",
+            "ChildFailedError",
+            "SignalException",
+            "CalledProcessError",
+        ],
+        role: Unknown,
+        ..FAILURE
+    },
+];

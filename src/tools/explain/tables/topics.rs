@@ -1,0 +1,80 @@
+//! The kinds of things that `explain` explains, in the order in which they are listed.
+
+use crate::base::texts::Phrase;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools::explain) enum Topic {
+    Term,
+    Stage,
+    Template,
+    Key,
+    Variable,
+    Rule,
+    Failure,
+}
+
+pub(in crate::tools::explain) struct TopicRow {
+    pub(in crate::tools::explain) topic: Topic,
+    /// The word that lists all of them.
+    pub(in crate::tools::explain) plural: &'static str,
+    pub(in crate::tools::explain) one: Phrase,
+}
+
+pub(in crate::tools::explain) const TOPICS: &[TopicRow] = &[
+    TopicRow {
+        topic: Topic::Term,
+        plural: "terms",
+        one: Phrase {
+            en: "a term",
+            zh: "名词",
+        },
+    },
+    TopicRow {
+        topic: Topic::Stage,
+        plural: "stages",
+        one: Phrase {
+            en: "a stage of ZeRO",
+            zh: "ZeRO 阶段",
+        },
+    },
+    TopicRow {
+        topic: Topic::Template,
+        plural: "templates",
+        one: Phrase {
+            en: "a template",
+            zh: "模板",
+        },
+    },
+    TopicRow {
+        topic: Topic::Key,
+        plural: "keys",
+        one: Phrase {
+            en: "a key of DeepSpeed's config",
+            zh: "DeepSpeed 配置键",
+        },
+    },
+    TopicRow {
+        topic: Topic::Variable,
+        plural: "variables",
+        one: Phrase {
+            en: "a variable",
+            zh: "环境变量",
+        },
+    },
+    TopicRow {
+        topic: Topic::Rule,
+        plural: "rules",
+        one: Phrase {
+            en: "a rule",
+            zh: "诊断规则",
+        },
+    },
+    TopicRow {
+        topic: Topic::Failure,
+        plural: "errors",
+        one: Phrase {
+            en: "an error",
+            zh: "报错",
+        },
+    },
+];
