@@ -26,8 +26,7 @@ pub use crate::ranks::topology::engines::table::all_variables;
 pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::check::in_json;
-pub use crate::tools::doctor::{DoctorReport, Examination, comparison};
-pub use crate::tools::{explain, generate};
+pub use crate::tools::{doctor, explain, generate};
 
 pub mod arguments {
     pub use crate::command::argument_class::{

@@ -3,7 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod diff;
-pub(crate) mod doctor;
+pub mod doctor;
 pub mod explain;
 pub(crate) mod fit;
 pub mod generate;

@@ -5,6 +5,7 @@ pub mod comparison;
 mod facts;
 mod page;
 mod sections;
+pub mod tables;
 mod together;
 
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::request::{Format, Launch};
 
 pub use page::DoctorReport;
 pub use sections::Examination;
+use together::Meeting;
 
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
@@ -65,7 +67,7 @@ impl Tool for DoctorArgs {
 fn doctor(
     launch: &Launch,
     timeout: Duration,
-    answers: bool,
+    answers_srun: bool,
     host: &Host,
 ) -> Result<u8, Vec<Problem>> {
     let machine = Machine::here();
@@ -74,16 +76,21 @@ fn doctor(
     let step = host
         .nonempty_var(vars::SLURM_STEP_ID)
         .and_then(|step| step.parse::<u64>().ok());
-    if let (Some(step), true) = (step, answers) {
+    if let (Some(step), true) = (step, answers_srun) {
         changed
             .to_mut()
             .env
             .insert(vars::SLURM_STEP_ID.into(), (step + 1).to_string().into());
     }
-    let mut seen = Examination::new(launch, &changed, &machine);
-    seen.asked = (timeout, answers);
+    let seen = Examination::new(launch, &changed, &machine);
     let report = DoctorReport::new(host, seen.sections());
-    if let Some(status) = seen.together(&report)? {
+    let meeting = Meeting {
+        seen: &seen,
+        report: &report,
+        timeout,
+        answers_srun,
+    };
+    if let Some(status) = meeting.ask_all()? {
         return Ok(status);
     }
     // Text that is safe to print, with colours, or JSON.

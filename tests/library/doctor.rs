@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use zlaunch::testing::Host;
 use zlaunch::testing::cli::{Asked, TOOLS, parse};
+use zlaunch::testing::doctor::comparison::{self, Comparison};
+use zlaunch::testing::doctor::tables::facts::{Compared, FACTS, Fact, Name, Stated};
+use zlaunch::testing::doctor::{DoctorReport, Examination};
 use zlaunch::testing::machine::Machine;
-use zlaunch::testing::{DoctorReport, Examination, Severity, comparison, rows};
 
 use crate::invariants::fake::Sandbox;
 
@@ -149,50 +151,72 @@ fn gpus_are_counted_and_their_memory_is_known_by_the_model() {
     assert_eq!(gpus(&["A", "B", "A"]).0, "2 × A, 1 × B");
 }
 
-/// What the machines `a`, `b`, … state, and what `compare` makes of it.
+/// The name of a fact of this row.
+fn named(fact: &Fact) -> String {
+    match fact.names[0] {
+        Name::Is(name) => name.to_string(),
+        Name::Below(start) => format!("{start}x"),
+    }
+}
+
 #[test]
 fn every_fact_is_compared_as_its_example_says() {
-    for row in rows::rows(comparison::TABLE) {
-        let fact = row.names().next().unwrap().replace('*', "x");
-        assert!(row.examples().count() > 0, "{fact} has no example");
-        assert!(
-            ["free", "own", "help"]
-                .iter()
-                .any(|cell| row.cells().contains_key(*cell)),
-            "{fact}: no help"
-        );
-        for (input, answer) in row.examples() {
-            let answer = answer.trim_start_matches("nothing");
-            let machine = |(name, value): (char, &str)| {
-                let value = serde_json::from_str(value)
-                    .ok()
-                    .filter(Value::is_number)
-                    .unwrap_or_else(|| value.into());
-                let facts = if value == "-" {
-                    json!({})
-                } else {
-                    json!({ fact.as_str(): value })
+    for fact in FACTS {
+        let name = named(fact);
+        assert!(!fact.examples.is_empty(), "{name} has no example");
+        let needs_help = !matches!(fact.compared, Compared::Free | Compared::InItsOwnWords);
+        assert_eq!(needs_help, !fact.help.is_empty(), "{name}");
+        for example in fact.examples {
+            let machine = |(machine, stated): (char, &Stated)| {
+                let facts = match stated {
+                    Stated::Nothing => json!({}),
+                    Stated::Number(number) => json!({ name.as_str(): number }),
+                    Stated::Text(text) => json!({ name.as_str(): text }),
                 };
-                json!({ "name": name, "facts": facts })
+                json!({ "name": machine, "facts": facts })
             };
-            let answers: Vec<Value> = ('a'..).zip(input.split(" | ")).map(machine).collect();
-            let (same, problems) = comparison::compare(&answers);
+            let answers: Vec<Value> = ('a'..).zip(example.stated).map(machine).collect();
+            let Comparison { same, problems } = comparison::compare(&answers);
             let said = same
                 .iter()
                 .chain(problems.iter().map(|problem| &problem.what));
             let said: Vec<&str> = said.map(String::as_str).collect();
+            let answer = example.answer;
             assert!(
                 said.concat().starts_with(answer) && said.is_empty() == answer.is_empty(),
-                "{fact}: {said:?}"
+                "{name}: {said:?}"
             );
-            let is_error = problems
-                .first()
-                .is_some_and(|problem| problem.severity == Severity::Error);
-            assert_eq!(
-                is_error,
-                !problems.is_empty() && row.cells().contains_key("error"),
-                "{fact}"
+            assert!(
+                problems
+                    .iter()
+                    .all(|problem| problem.severity == fact.severity),
+                "{name}"
             );
         }
     }
+}
+
+/// What a message says besides its example.
+#[test]
+fn a_difference_is_told_with_what_follows_from_it() {
+    let answers: Vec<Value> = ["8", "7", "8"]
+        .iter()
+        .zip('a'..)
+        .map(|(gpus, name)| json!({"name": name, "facts": {"machine.GPUs": format!("{gpus} × H100")}}))
+        .collect();
+    let found = comparison::compare(&answers).problems;
+    assert_eq!(
+        found[0].what,
+        "the GPUs are 7 × H100 on b, 8 × H100 on the others: all ranks wait for the slowest and the smallest memory decides"
+    );
+    assert_eq!(found[0].help(), "ask the scheduler for one kind of machine");
+    let own = |name: char, facts: Value| json!({"name": name, "facts": facts});
+    let low = json!({"warning.few": "1024 files\nraise the limit"});
+    let alone = comparison::compare(&[own('a', json!({})), own('b', low.clone())]).problems;
+    assert_eq!(
+        (alone[0].what.as_str(), alone[0].help().as_str()),
+        ("b: 1024 files", "raise the limit")
+    );
+    let all = comparison::compare(&[own('a', low.clone()), own('b', low)]).problems;
+    assert_eq!(all[0].what, "1024 files");
 }

@@ -4,131 +4,138 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::base::rows::{self, Row};
+use super::tables::facts::{Compared, FACTS, Fact, Name};
 use crate::base::size::size;
-use crate::report::{Problem, Rule, Severity};
+use crate::report::Problem;
 
-pub const TABLE: &str = include_str!("facts.txt");
+#[derive(Default)]
+pub struct Comparison {
+    /// What is the same on all machines, as it is shown.
+    pub same: Vec<String>,
+    pub problems: Vec<Problem>,
+}
 
-/// What is the same on all machines, and the problems. Of values that are as frequent, the first machine's is the usual one.
-pub fn compare(answers: &[Value]) -> (Vec<String>, Vec<Problem>) {
-    let (mut same, mut problems) = (Vec::new(), Vec::new());
+/// Machines that state the same.
+struct Group<'a> {
+    value: &'a Value,
+    machines: Vec<String>,
+}
+
+pub fn compare(answers: &[Value]) -> Comparison {
+    let mut comparison = Comparison::default();
     let facts = answers
         .iter()
         .filter_map(|answer| answer["facts"].as_object());
-    let mut names: Vec<&String> = facts
-        .flat_map(Map::keys)
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
-    for row in rows::rows(TABLE) {
-        let fits = |name: &str, pattern: &str| {
-            pattern
-                .strip_suffix('*')
-                .map_or(name == pattern, |it| name.starts_with(it))
-        };
-        for name in names.extract_if(.., |name| row.names().any(|pattern| fits(name, pattern))) {
-            match compare_fact(row, name, answers) {
-                Ok(shown) => same.extend(shown),
-                Err(problem) => problems.push(problem),
-            }
+    let names: BTreeSet<&String> = facts.flat_map(Map::keys).collect();
+    let mut names: Vec<&String> = names.into_iter().collect();
+    for fact in FACTS {
+        for name in names.extract_if(.., |name| fact.names.iter().any(|it| it.fits(name))) {
+            comparison.add(fact, name, answers);
         }
     }
-    (same, problems)
+    comparison
 }
 
-/// How the fact is shown, where it is the same on all machines.
-fn compare_fact(row: Row, fact: &str, answers: &[Value]) -> Result<Option<String>, Problem> {
-    let cells = row.cells();
-    let cell = |name: &str| cells.get(name).and_then(Value::as_str);
-    let short = fact.split_once('.').map_or(fact, |(_, short)| short);
-    let text = |value: &Value| match value.as_u64() {
-        Some(bytes) if cells.contains_key("bytes") => size(bytes),
-        _ => value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_string),
-    };
-    let mut groups: Vec<(&Value, Vec<String>)> = Vec::new();
-    for answer in answers {
-        let Some(value) = answer["facts"].get(fact).or(cells.get("absent")) else {
-            continue;
-        };
-        match groups.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, machines)) => machines.push(name(answer)),
-            None => groups.push((value, vec![name(answer)])),
+impl Name {
+    fn fits(&self, name: &str) -> bool {
+        match self {
+            Name::Is(whole) => name == *whole,
+            Name::Below(start) => name.starts_with(start),
         }
     }
-    let [least, most] = ["least", "most"].map(|name| cells.get(name).and_then(Value::as_f64));
-    let is_fine = |it: f64| {
-        least.is_some_and(|least| it >= least) || most.is_some_and(|most| it.abs() <= most)
-    };
-    groups.retain(|(value, _)| !value.as_f64().is_some_and(is_fine) && !cells.contains_key("free"));
-    let mut usual = String::new();
-    if cells.contains_key("same") {
-        let most = groups.iter().map(|(_, machines)| machines.len()).max();
-        let at = groups
-            .iter()
-            .position(|(_, machines)| Some(machines.len()) == most)
-            .unwrap_or(0);
-        let (value, machines) = groups.remove(at);
-        if groups.is_empty() {
-            return Ok(cell("shown").map(|shown| {
-                shown
-                    .replace("{name}", short)
-                    .replace("{value}", &text(value))
-            }));
+}
+
+impl Fact {
+    fn text(&self, value: &Value) -> String {
+        match value {
+            Value::String(text) => text.clone(),
+            Value::Number(bytes) if self.is_size => size(bytes.as_u64().unwrap_or_default()),
+            other => other.to_string(),
         }
-        usual = format!(
-            ", {} on {}",
-            text(value),
-            if most == Some(1) {
-                &machines[0]
-            } else {
-                "the others"
+    }
+
+    /// A number that no machine needs to be told of.
+    fn is_fine(&self, value: &Value) -> bool {
+        match (self.compared, value.as_f64()) {
+            (Compared::AtLeast(least), Some(number)) => number >= least.into(),
+            (Compared::AtMost(most), Some(number)) => number.abs() <= most.into(),
+            _ => false,
+        }
+    }
+}
+
+impl Comparison {
+    fn add(&mut self, fact: &Fact, fact_name: &str, answers: &[Value]) {
+        if fact.compared == Compared::Free {
+            return;
+        }
+        let absent = fact.absent.map(Value::from);
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for answer in answers {
+            let Some(value) = answer["facts"].get(fact_name).or(absent.as_ref()) else {
+                continue;
+            };
+            match groups.iter_mut().find(|group| group.value == value) {
+                Some(group) => group.machines.push(name(answer)),
+                None => groups.push(Group {
+                    value,
+                    machines: vec![name(answer)],
+                }),
             }
-        );
+        }
+        groups.retain(|group| !fact.is_fine(group.value));
+        let short = fact_name.split_once('.').map_or(fact_name, |(_, it)| it);
+        let mut usual = String::new();
+        if fact.compared == Compared::Same {
+            let group = groups.remove(largest(&groups));
+            let value = fact.text(group.value);
+            if groups.is_empty() {
+                let shown = fact.shown.map(|shown| shown.replace("{name}", short));
+                self.same
+                    .extend(shown.map(|shown| shown.replace("{value}", &value)));
+            }
+            let others = match &group.machines[..] {
+                [only] => only,
+                _ => "the others",
+            };
+            usual = format!(", {value} on {others}");
+        }
+        if groups.is_empty() {
+            return;
+        }
+        let values: Vec<String> = groups.iter().map(|group| fact.text(group.value)).collect();
+        let machines = groups.into_iter().flat_map(|group| group.machines);
+        let machines: Vec<String> = machines.collect();
+        let problem = |what: &str, help: &str| Problem {
+            severity: fact.severity,
+            ..Problem::error(fact.rule, what).fix(help)
+        };
+        self.problems
+            .push(if fact.compared == Compared::InItsOwnWords {
+                let (what, help) = values[0].split_once('\n').unwrap_or((&values[0], ""));
+                if machines.len() == answers.len() {
+                    problem(what, help)
+                } else {
+                    problem(&format!("{}: {what}", listed(&machines)), help)
+                }
+            } else {
+                let what = fact
+                    .says
+                    .replace("{machines}", &listed(&machines))
+                    .replace("{name}", fact.called.unwrap_or(short))
+                    .replace("{value}", &listed(&values));
+                problem(&format!("{what}{usual}: {}", fact.means), fact.help)
+            });
     }
-    if groups.is_empty() {
-        return Ok(None);
-    }
-    let is = |name: &str| cells.contains_key(name);
-    let values: Vec<String> = groups
+}
+
+/// Of groups that are as large, the first machine's is the usual one.
+fn largest(groups: &[Group<'_>]) -> usize {
+    let most = groups.iter().map(|group| group.machines.len()).max();
+    groups
         .iter()
-        .take(if is("own") { 1 } else { 99 })
-        .map(|group| text(group.0))
-        .collect();
-    let machines: Vec<String> = groups
-        .into_iter()
-        .flat_map(|(_, machines)| machines)
-        .collect();
-    let is_everywhere = is("own") && machines.len() == answers.len();
-    let says = if is_everywhere {
-        "{value}"
-    } else {
-        cell("says").unwrap_or("{name} is {value} on {machines}")
-    };
-    let what = says
-        .replace("{machines}", &listed(&machines))
-        .replace("{name}", cell("called").unwrap_or(short));
-    let what =
-        what.replace("{value}", &listed(&values)) + &usual + cell("means").unwrap_or_default();
-    let (what, help) = what
-        .split_once('\n')
-        .unwrap_or((&what, cell("help").unwrap_or_default()));
-    let severity = if is("note") {
-        Severity::Note
-    } else {
-        Severity::error_if(is("error"))
-    };
-    let rule = if is("no-answer") {
-        Rule::NoAnswer
-    } else {
-        Rule::UnlikeOthers
-    };
-    Err(Problem {
-        severity,
-        ..Problem::error(rule, what).fix(help)
-    })
+        .position(|group| Some(group.machines.len()) == most)
+        .unwrap_or(0)
 }
 
 pub(super) fn name(answer: &Value) -> String {

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::page::DoctorRow;
 use crate::base::size::size;
@@ -40,8 +39,6 @@ pub struct Examination<'a> {
     pub(super) python: Option<Python>,
     /// The arguments of the trainer, with those of a run file.
     pub(super) args: Args,
-    /// Where there are several machines: how long they may take, and whether our own `srun` reads what this one prints.
-    pub(super) asked: (Duration, bool),
     /// The ranks, if there is no plan that has them.
     topology: Option<Result<Topology, Vec<Problem>>>,
     wants: Wants,
@@ -81,7 +78,6 @@ impl<'a> Examination<'a> {
             .is_some_and(|judged| judged.plan().is_some());
         let topology =
             (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
-        let asked = (Duration::ZERO, false);
         Examination {
             launch,
             host,
@@ -89,7 +85,6 @@ impl<'a> Examination<'a> {
             judged,
             python,
             args,
-            asked,
             topology,
             wants,
             compiles,

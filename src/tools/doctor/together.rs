@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, alarm};
 use serde_json::{Deserializer, Value, json};
 
-use super::comparison::{compare, listed, name};
+use super::comparison::{Comparison, compare, listed, name};
 use super::facts;
 use super::page::DoctorReport;
 use super::sections::Examination;
@@ -40,51 +40,57 @@ const GRACE: Duration = Duration::from_secs(3);
 /// In front of each part of an answer that `srun` brings.
 const MARK: &str = "zlaunch-answer ";
 
-impl Examination<'_> {
+/// How the machines are asked.
+pub(super) struct Meeting<'a> {
+    pub(super) seen: &'a Examination<'a>,
+    /// The report about this machine.
+    pub(super) report: &'a DoctorReport<'a>,
+    pub(super) timeout: Duration,
+    /// Our own `srun` started this process and reads what it prints.
+    pub(super) answers_srun: bool,
+}
+
+impl Meeting<'_> {
     /// The exit status; `None` if there is one machine, or nothing says where the others are.
-    pub(super) fn together(&self, report: &DoctorReport<'_>) -> Result<Option<u8>, Vec<Problem>> {
-        let Some(ranks) = self.ranks() else {
+    pub(super) fn ask_all(&self) -> Result<Option<u8>, Vec<Problem>> {
+        let Some(ranks) = self.seen.ranks() else {
             return Ok(None);
         };
-        let place = ranks.master_addr.as_ref().zip(ranks.master_port.as_ref());
-        match (&ranks.role, place) {
-            (Role::Shell { .. }, _) => self.ask_through_srun(ranks).map(Some),
-            (Role::Rank { .. }, _) | (_, None) => Ok(None),
-            _ if !ranks.has_several_nodes() || ranks.pool.is_some() => Ok(None),
-            (Role::Task(task), _) if task.local_rank.value > 0 => Ok(Some(0)),
-            (_, Some((address, port))) => {
-                // A file server that does not answer could hold this process for ever.
-                alarm::set(
-                    u32::try_from(self.asked.0.as_secs())
-                        .unwrap_or(u32::MAX)
-                        .saturating_add(2),
-                );
-                // The input begins with a line, and ends if the one that asks is gone.
-                let end = || kill(Pid::this(), Signal::SIGTERM);
-                let watch = move || {
-                    io::copy(&mut io::stdin(), &mut io::sink()).map(|read| (read > 0).then(end))
-                };
-                let _watch = self.asked.1.then(|| thread::spawn(watch));
-                self.meet(self.own(ranks, report), &address.value, port)
-                    .map(Some)
-            }
+        match &ranks.role {
+            Role::Shell { .. } => return self.ask_through_srun(ranks).map(Some),
+            Role::Rank { .. } => return Ok(None),
+            Role::Task(_) | Role::Starter => {}
         }
+        let (Some(address), Some(port)) = (&ranks.master_addr, &ranks.master_port) else {
+            return Ok(None);
+        };
+        if !ranks.has_several_nodes() || ranks.pool.is_some() {
+            return Ok(None);
+        }
+        if let Role::Task(task) = &ranks.role
+            && task.local_rank.value > 0
+        {
+            return Ok(Some(0));
+        }
+        // A file server that does not answer could hold this process for ever.
+        let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
+        alarm::set(seconds.saturating_add(2));
+        if self.answers_srun {
+            thread::spawn(end_with_input);
+        }
+        self.meet(self.own(ranks), &address.value, port).map(Some)
     }
 
     /// `srun` starts this same command on each machine.
     fn ask_through_srun(&self, ranks: &Topology) -> Result<u8, Vec<Problem>> {
         let start = Instant::now();
-        let (prefix, command) = (
-            SrunPrefix::split(&self.launch.command),
-            &self.launch.command,
-        );
-        let options = [
-            &["doctor".into(), "--answer".into()],
-            &self.launch.forwarded_options()[..],
-        ]
-        .concat();
+        let launch = self.seen.launch;
+        let host = self.seen.host;
+        let prefix = SrunPrefix::split(&launch.command);
+        let answer = ["doctor".into(), "--answer".into()];
+        let options = [&answer, &launch.forwarded_options()[..]].concat();
         // One that fails must not end the others. If nobody asks any more, those that hang end some time after them.
-        let wait = format!("--wait={}", self.asked.0.as_secs() + 5);
+        let wait = format!("--wait={}", self.timeout.as_secs() + 5);
         let extra = [
             "--quiet",
             "--input=all",
@@ -93,22 +99,32 @@ impl Examination<'_> {
             &wait,
         ]
         .map(Into::into);
-        let words = srun::argv(prefix.as_ref(), &options, command, &extra, ranks, self.host)?;
-        let mut srun = Command::new(&words[0]);
-        srun::per_task_variables(self.host)
-            .iter()
-            .fold(&mut srun, Command::env_remove)
-            .args(&words[1..]);
-        let srun = srun.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let words = srun::argv(
+            prefix.as_ref(),
+            &options,
+            &launch.command,
+            &extra,
+            ranks,
+            host,
+        )?;
+        let mut command = Command::new(&words[0]);
+        for variable in srun::per_task_variables(host) {
+            command.env_remove(variable);
+        }
+        let srun = command
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
         let mut srun = srun.map_err(|why| report::cannot_execute(&words[0], &why))?;
-        let _ = srun.stdin.as_mut().map(|input| input.write_all(b"\n"));
+        if let Some(input) = &mut srun.stdin {
+            // If it has ended already, there is no answer.
+            let _ = input.write_all(b"\n");
+        }
         let mut parts = BTreeMap::<String, String>::new();
         let id = Pid::from_raw(srun.id().cast_signed());
-        let lines = srun
-            .stdout
-            .take()
-            .into_iter()
-            .flat_map(|stdout| BufReader::new(stdout).split(b'\n'));
+        let output = srun.stdout.take().into_iter();
+        let lines = output.flat_map(|output| BufReader::new(output).split(b'\n'));
         for line in lines.map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             let Some((machine, part)) = line
@@ -120,9 +136,11 @@ impl Examination<'_> {
             };
             if machine == "0" && !parts.contains_key(machine) {
                 // The first one speaks when it has waited for all others: what is missing soon after will not come.
-                let signals = [Signal::SIGTERM, Signal::SIGKILL];
                 thread::spawn(move || {
-                    signals.map(|signal| (thread::sleep(GRACE), kill(id, signal)))
+                    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+                        thread::sleep(GRACE);
+                        let _ = kill(id, signal);
+                    }
                 });
             }
             *parts.entry(machine.to_string()).or_default() += part;
@@ -134,85 +152,98 @@ impl Examination<'_> {
     }
 
     /// The others report to the first, where the ranks would meet.
-    fn meet(&self, mut own: Value, address: &str, port: &Sourced<u16>) -> Result<u8, Vec<Problem>> {
-        let start = Instant::now();
-        let left = || (start + self.asked.0).saturating_duration_since(Instant::now());
-        let clock = || {
-            SystemTime::UNIX_EPOCH
-                .elapsed()
-                .map_or(0, |time| time.as_secs().cast_signed())
-        };
+    fn meet(&self, own: Value, address: &str, port: &Sourced<u16>) -> Result<u8, Vec<Problem>> {
         let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
         if own["index"] == 0 {
-            let heard =
-                listen(port.value, format!("{greeting}\n"), self.asked.0).ok_or_else(|| {
-                    let what = format!("{} cannot listen on port {}", name(&own), port.value);
-                    Problem::error(Rule::Port, what)
-                        .at(port)
-                        .fix(give("--master-port", 29500))
-                })?;
-            let (mut answers, mut streams) = (vec![own], Vec::new());
-            while answers[0]["of"] != answers.len() {
-                let Ok((line, stream)) = heard.recv_timeout(left()) else {
-                    break;
-                };
-                let Ok(mut answer) = serde_json::from_str::<Value>(&line) else {
-                    continue;
-                };
-                let is_known = answers
-                    .iter()
-                    .any(|known| known["index"] == answer["index"]);
-                if answer["job"] == answers[0]["job"] && answer["facts"].is_object() && !is_known {
-                    answer["facts"]["clock"] = clock()
-                        .saturating_sub(answer["clock"].as_i64().unwrap_or(0))
-                        .into();
-                    answers.push(answer);
-                    streams.push(stream);
-                }
-            }
-            let status = if self.asked.1 {
-                tell(&answers)?
-            } else {
-                self.show(answers, start.elapsed())?
-            };
-            let _: Vec<_> = streams
-                .iter_mut()
-                .map(|stream| writeln!(stream, "{status}"))
-                .collect();
-            return Ok(status);
+            self.hear(own, port, &greeting)
+        } else {
+            self.report_to(address, port.value, &greeting, own)
         }
+    }
+
+    /// As the first machine: waits for the others, and tells them the exit status.
+    fn hear(&self, own: Value, port: &Sourced<u16>, greeting: &str) -> Result<u8, Vec<Problem>> {
+        let start = Instant::now();
+        let until = start + self.timeout;
+        let heard = listen(port.value, format!("{greeting}\n"), self.timeout).ok_or_else(|| {
+            let what = format!("{} cannot listen on port {}", name(&own), port.value);
+            Problem::error(Rule::Port, what)
+                .at(port)
+                .fix(give("--master-port", 29500))
+        })?;
+        let mut answers = vec![own];
+        let mut streams = Vec::new();
+        while answers[0]["of"] != answers.len() {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok((line, stream)) = heard.recv_timeout(left) else {
+                break;
+            };
+            let Ok(mut answer) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            let is_known = answers
+                .iter()
+                .any(|known| known["index"] == answer["index"]);
+            if answer["job"] == answers[0]["job"] && answer["facts"].is_object() && !is_known {
+                let theirs = answer["clock"].as_i64().unwrap_or(0);
+                answer["facts"]["clock"] = clock().saturating_sub(theirs).into();
+                answers.push(answer);
+                streams.push(stream);
+            }
+        }
+        let status = if self.answers_srun {
+            tell(&answers)?
+        } else {
+            self.show(answers, start.elapsed())?
+        };
+        for stream in &mut streams {
+            // One that is gone needs no status.
+            let _ = writeln!(stream, "{status}");
+        }
+        Ok(status)
+    }
+
+    /// As another machine: the exit status is that of the first.
+    fn report_to(
+        &self,
+        address: &str,
+        port: u16,
+        greeting: &str,
+        mut own: Value,
+    ) -> Result<u8, Vec<Problem>> {
+        let until = Instant::now() + self.timeout;
         let addresses = facts::addresses(address, &mut own["facts"]);
-        let status = reach(&addresses, port.value, &greeting, start + self.asked.0).and_then(
-            |(mut stream, time)| {
-                own["facts"]["network.round_trip"] =
-                    format!("{:.1} ms", time.as_secs_f64() * 1000.0).into();
+        let status = match reach(&addresses, port, greeting, until) {
+            Ok((mut stream, time)) => {
+                let milliseconds = time.as_secs_f64() * 1000.0;
+                own["facts"]["network.round_trip"] = format!("{milliseconds:.1} ms").into();
                 own["clock"] = clock().into();
+                let left = until.saturating_duration_since(Instant::now());
                 let sent = stream.write_all(format!("{own}\n").as_bytes()).ok();
-                let status = sent.and_then(|()| line(&stream, left() + GRACE / 2));
-                status
-                    .and_then(|line| line.parse().ok())
+                sent.and_then(|()| line(&stream, left + GRACE / 2)?.parse().ok())
                     .ok_or_else(|| "it gives no answer".to_string())
-            },
-        );
+            }
+            Err(why) => Err(why),
+        };
         status.or_else(|why: String| {
-            own["facts"]["network.unreachable"] =
-                format!("{address}:{} ({why})", port.value).into();
-            if self.asked.1 {
+            own["facts"]["network.unreachable"] = format!("{address}:{port} ({why})").into();
+            if self.answers_srun {
                 return tell(&[own]);
             }
-            report::report(&compare(&[own]).1, &Secrets::of(self.host));
+            report::report(&compare(&[own]).problems, &Secrets::of(self.seen.host));
             Ok(1)
         })
     }
 
     /// What this machine has to say.
-    fn own(&self, ranks: &Topology, report: &DoctorReport<'_>) -> Value {
+    fn own(&self, ranks: &Topology) -> Value {
+        let host = self.seen.host;
         let name = if ranks.engine == Some("Slurm") {
-            self.host.nonempty_var(vars::SLURMD_NODENAME)
+            host.nonempty_var(vars::SLURMD_NODENAME)
         } else {
             None
         };
-        let name = name.or_else(|| self.host.hostname.split('.').next());
+        let name = name.or_else(|| host.hostname.split('.').next());
         // All processes of one start have these in common.
         let ids = [
             vars::PMIX_NAMESPACE,
@@ -220,21 +251,25 @@ impl Examination<'_> {
             vars::PBS_JOBID,
             vars::LSB_JOBID,
         ];
-        report.clean_json(json!({
-            "job": ids.map(|name| self.host.nonempty_var(name)), "name": name, "index": ranks.node_rank.value,
-            "of": ranks.nnodes.as_ref().map(|nnodes| nnodes.value), "facts": facts::all(self, &report.json()),
+        self.report.clean_json(json!({
+            "job": ids.map(|name| host.nonempty_var(name)),
+            "name": name,
+            "index": ranks.node_rank.value,
+            "of": ranks.nnodes.as_ref().map(|nnodes| nnodes.value),
+            "facts": facts::all(self.seen, &self.report.json()),
         }))
     }
 
     /// Exit status 1: a difference breaks this launch, or a machine did not answer.
     fn show(&self, mut answers: Vec<Value>, took: Duration) -> Result<u8, Vec<Problem>> {
+        let launch = self.seen.launch;
         answers.sort_by_key(|answer| answer["index"].as_u64());
-        let (same, mut problems) = compare(&answers);
+        let Comparison { same, mut problems } = compare(&answers);
         let first = answers.first();
         // By their names, where Slurm lists them.
         let list = first.and_then(|first| first["facts"]["variables.SLURM_STEP_NODELIST"].as_str());
         let list = list
-            .or_else(|| self.host.nonempty_var(vars::SLURM_JOB_NODELIST))
+            .or_else(|| self.seen.host.nonempty_var(vars::SLURM_JOB_NODELIST))
             .and_then(HostList::parse);
         let machines = first
             .and_then(|first| first["of"].as_u64())
@@ -242,27 +277,31 @@ impl Examination<'_> {
             .unwrap_or(1);
         let silent = (0..machines.min(1 << 16))
             .filter(|at| answers.iter().all(|answer| answer["index"] != *at));
-        let silent = silent.map(|at| {
-            list.as_ref()
-                .and_then(|list| list.get(at))
-                .unwrap_or(format!("machine {at}"))
-        });
-        let silent: Vec<String> = silent.collect();
+        let named = |at| list.as_ref().and_then(|list| list.get(at));
+        let silent: Vec<String> = silent
+            .map(|at| named(at).unwrap_or_else(|| format!("machine {at}")))
+            .collect();
         if !silent.is_empty() {
-            let waited = took.min(self.asked.0).as_secs_f64().ceil();
+            let waited = took.min(self.timeout).as_secs_f64().ceil();
             let what = format!("no answer from {} within {waited:.0} s", listed(&silent));
-            let fix = give("--timeout", self.asked.0.as_secs() * 6)
+            let fix = give("--timeout", self.timeout.as_secs() * 6)
                 .remark("if it is up and has zlaunch at this path");
             problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
         }
         for problem in &mut problems {
-            problem.be_strict(self.launch.strict);
+            problem.be_strict(launch.strict);
         }
-        let (seconds, secrets) = (took.as_secs_f64(), Secrets::of(self.host));
-        if self.launch.output.dry_run == Some(Format::Json) {
+        let seconds = took.as_secs_f64();
+        let secrets = Secrets::of(self.seen.host);
+        if launch.output.dry_run == Some(Format::Json) {
             let json = json!({
-                "version": 1, "zlaunch": env!("CARGO_PKG_VERSION"), "seconds": seconds, "machines": answers,
-                "silent": silent, "same": same, "diagnostics": diagnostics_json(&problems),
+                "version": 1,
+                "zlaunch": env!("CARGO_PKG_VERSION"),
+                "seconds": seconds,
+                "machines": answers,
+                "silent": silent,
+                "same": same,
+                "diagnostics": diagnostics_json(&problems),
             });
             return out_bytes(&secrets.printed(json)).map(|_| check::verdict(&problems));
         }
@@ -272,11 +311,24 @@ impl Examination<'_> {
             names.len(),
             listed(&names)
         );
-        let lines = [head, format!("same on all: {}", same.join(", "))];
-        out(&lines
-            .map(|line| wrapped(&line, 0, terminal::width().unwrap_or(usize::MAX)))
-            .concat())?;
-        check::show_checked(problems, "", self.launch, &secrets)
+        let width = terminal::width().unwrap_or(usize::MAX);
+        let same = format!("same on all: {}", same.join(", "));
+        out(&(wrapped(&head, 0, width) + &wrapped(&same, 0, width)))?;
+        check::show_checked(problems, "", launch, &secrets)
+    }
+}
+
+/// Seconds since 1970.
+fn clock() -> i64 {
+    SystemTime::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |time| time.as_secs().cast_signed())
+}
+
+/// The input begins with a line, and ends if the one that asks is gone: then this process ends too.
+fn end_with_input() {
+    if io::copy(&mut io::stdin(), &mut io::sink()).is_ok_and(|read| read > 0) {
+        let _ = kill(Pid::this(), Signal::SIGTERM);
     }
 }
 
@@ -311,7 +363,8 @@ fn listen(
     let (sender, heard) = mpsc::channel();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten().take(1 << 14) {
-            let (sender, greeting) = (sender.clone(), greeting.clone());
+            let sender = sender.clone();
+            let greeting = greeting.clone();
             thread::spawn(move || {
                 stream.write_all(greeting.as_bytes()).ok()?;
                 line(&stream, patience).map(|line| sender.send((line, stream)))
@@ -343,14 +396,10 @@ fn reach(
         for (more, address) in
             (0..=3).flat_map(|more| addresses.iter().map(move |address| (more, *address)))
         {
-            let (start, place) = (
-                Instant::now(),
-                SocketAddr::new(address, port.saturating_add(more)),
-            );
-            let (stream, time) = (
-                TcpStream::connect_timeout(&place, (until - start).max(PAUSE)),
-                start.elapsed(),
-            );
+            let place = SocketAddr::new(address, port.saturating_add(more));
+            let start = Instant::now();
+            let stream = TcpStream::connect_timeout(&place, (until - start).max(PAUSE));
+            let time = start.elapsed();
             let why = match stream {
                 Ok(stream) if line(&stream, GRACE / 2).as_deref() == Some(greeting) => {
                     return Ok((stream, time));

@@ -1,0 +1,3 @@
+//! What `doctor` compares between machines.
+
+pub mod facts;
