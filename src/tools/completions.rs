@@ -6,6 +6,7 @@ use clap_complete::Shell;
 
 use super::explain;
 use super::output::out_bytes;
+use super::tables::completions::{CHANGES, Part};
 use crate::base::options::{AnyValue, Given};
 use crate::cli::values::{Words, one_of};
 use crate::cli::{Reader, Requested, Tool, command};
@@ -28,7 +29,8 @@ const SHELLS: Words<Shell> = || {
 
 impl Tool for CompletionsArgs {
     fn read(self, mut reader: Reader) -> Requested {
-        let (shell, tools) = (reader.one(Some(self.shell), one_of(SHELLS)), reader.tools);
+        let shell = reader.one(Some(self.shell), one_of(SHELLS));
+        let tools = reader.tools;
         let script = shell
             .map(|shell| script(shell.value, command(tools)))
             .unwrap_or_default();
@@ -47,13 +49,12 @@ fn script(shell: Shell, mut command: Command) -> String {
         .into_iter()
         .filter(|(word, ())| schema::find(word, newest()).is_some_and(is_set));
     let keys: String = keys.map(|(key, ())| format!(" {key}=")).collect();
-    let rows = include_str!("completions.txt").lines();
-    for (text, new) in
-        rows.filter_map(|row| row.strip_prefix(&format!("{shell}: "))?.split_once(" =>"))
-    {
-        let [text, new] =
-            [text, new.strip_prefix(' ').unwrap_or(new)].map(|text| text.replace('¶', "\n"));
-        script = script.replace(&text, &new.replace("{keys}", &keys));
+    for change in CHANGES.iter().filter(|change| change.shell == shell) {
+        let parts = change.instead.iter().map(|part| match part {
+            Part::Text(text) => text,
+            Part::Keys => keys.as_str(),
+        });
+        script = script.replace(change.text, &parts.collect::<String>());
     }
     for subcommand in command.get_subcommands().filter(|_| shell == Shell::Fish) {
         let words = subcommand

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::output::{err, out};
+use super::tables::generate::{FILLED, Setting, ZERO_KEYS};
 use crate::base::json;
 use crate::base::layout::{plural, wrapped};
 use crate::base::options::{AnyValue, Given, SearchOptions};
@@ -287,27 +288,17 @@ fn ready(batch: Batch, zero: &Value, fp16: bool) -> Value {
 /// The section of ZeRO. `small`: with buffers for small GPU memory.
 fn zero(stage: u64, offload: bool, small: bool) -> Value {
     let mut section = json!({ "stage": stage });
-    for row in include_str!("generate.txt")
-        .lines()
-        .filter(|row| !row.starts_with('#'))
-    {
-        let mut cells = row.split(' ');
-        let [stages, needs, key, usual] = [(); 4].map(|()| cells.next().unwrap_or_default());
-        if stages.contains(&stage.to_string()) && (offload || needs == "-") {
-            let value = if small {
-                cells.next().unwrap_or(usual)
-            } else {
-                usual
-            };
-            section[key] = serde_json::from_str(value).unwrap_or_default();
-        }
+    for row in ZERO_KEYS.iter().filter(|row| row.stages.contains(&stage)) {
+        section[row.key] = match row.value {
+            Setting::True => true.into(),
+            Setting::Size { small: size, .. } if small => size.into(),
+            Setting::Size { usual, .. } => usual.into(),
+            Setting::Offload if offload => json!({ "device": "cpu", "pin_memory": true }),
+            Setting::Offload => continue,
+        };
     }
     section
 }
-
-/// The "auto" values of a template that are filled.
-const FILLED: &str = "gradient_clipping bf16.enabled fp16.enabled zero_optimization.reduce_bucket_size \
-    zero_optimization.stage3_prefetch_bucket_size zero_optimization.stage3_param_persistence_threshold";
 
 /// A template with its "auto" values filled, except those that only transformers knows.
 fn from_template(
@@ -326,7 +317,7 @@ fn from_template(
     ] {
         config[key] = usual[key].clone();
     }
-    for key in FILLED.split(' ') {
+    for key in FILLED {
         if let Some(place) = json::get_mut(&mut config, key).filter(|place| *place == "auto") {
             *place = json::get(&usual, key).cloned().unwrap_or_default();
         }

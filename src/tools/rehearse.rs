@@ -2,6 +2,7 @@
 //! `rehearsal.py`, which prints a line of JSON for each event.
 
 mod answer;
+mod tables;
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::mpsc::RecvTimeoutError;
@@ -53,7 +54,8 @@ impl Tool for RehearseArgs {
             .one(self.timeout, values::number(1, u32::MAX, "600"))
             .map_or(TIMEOUT, |given| given.value);
         let mut launch = launch::read(self.launch, &mut reader);
-        (launch.output.check, launch.rehearsed) = (true, true);
+        launch.output.check = true;
+        launch.rehearsed = true;
         reader.problems.extend(launch::without_command(&launch));
         let timeout = Duration::from_secs(timeout.into());
         launch::finish(launch, reader, move |launch, host| {
@@ -94,18 +96,15 @@ fn run(
     let planned = plan.render(&problems, Format::Json, &secrets);
     // The verdict of `fit` on this launch, with the parameters that were counted.
     if let Some(counted) = answer.parameters() {
-        let params = Some(Sourced::new(counted, Source::Machine("counted")));
-        let training = TrainingArgs {
-            params,
-            ..TrainingArgs::default()
-        };
-        let (accounting, format) = (Accounting::Real, FitFormat::Text);
         let request = FitRequest {
             launch,
             card: None,
-            training,
-            accounting,
-            format,
+            training: TrainingArgs {
+                params: Some(Sourced::new(counted, Source::Machine("counted"))),
+                ..TrainingArgs::default()
+            },
+            accounting: Accounting::Real,
+            format: FitFormat::Text,
         };
         answer.memory = fit::answer(&request, host)
             .ok()
@@ -120,7 +119,7 @@ fn run(
             answer.write(&secrets, output.quiet, terminal::width(), stream)
         }))?;
     }
-    Ok(answer.verdict().1)
+    Ok(answer.status())
 }
 
 fn rehearse(
@@ -139,10 +138,8 @@ fn rehearse(
         return Err(problem.fix(fix::run("zlaunch doctor -- COMMAND")).into());
     };
     let count = |number: Option<&Sourced<u32>>| number.map_or(1, |number| number.value);
-    let (nnodes, nproc) = (
-        count(plan.topology.nnodes.as_ref()),
-        count(plan.topology.nproc_per_node.as_ref()),
-    );
+    let nnodes = count(plan.topology.nnodes.as_ref());
+    let nproc = count(plan.topology.nproc_per_node.as_ref());
     let argv: Vec<_> = plan
         .argv
         .iter()
@@ -153,7 +150,7 @@ fn rehearse(
     let mut rehearsal = Rehearsal::start(python, PROGRAM, spec, plan, host)?;
     let start = Instant::now();
     let shows_progress = stderr().is_terminal() && !launch.output.quiet;
-    let mut answer = Answer::new(plan, [nnodes, nproc]);
+    let mut answer = Answer::new(plan, nnodes, nproc);
     let in_time = loop {
         let left = timeout.saturating_sub(start.elapsed());
         match rehearsal

@@ -7,27 +7,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::tables::events::{ENDINGS, Ending, Kind, READ_FILES, STAGES, Says, Stage};
 use crate::base::json;
 use crate::base::layout::{TextTable, plural};
-use crate::base::rows::plain;
 use crate::plan::{Plan, diagnostics_json};
-use crate::report::fix::{give, run};
+use crate::report::fix::{Fixes, give, run};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule, Severity};
 use crate::tools::explain;
-
-const ENDINGS: &str = include_str!("endings.txt");
-
-/// The events about large files, of which only names and shapes are read.
-const READ: &str = "weights | weights on disk\nresumed | checkpoint to resume from";
 
 const LONGEST: usize = 12;
 
 pub(super) struct Answer {
     program: String,
     trainer: &'static str,
-    /// Machines, and ranks on each.
-    ranks: [u32; 2],
+    nnodes: u32,
+    nproc_per_node: u32,
     planned: Option<Value>,
     pub(super) events: Vec<Value>,
     seconds: f64,
@@ -35,11 +30,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(plan: &Plan, ranks: [u32; 2]) -> Self {
+    pub(super) fn new(plan: &Plan, nnodes: u32, nproc_per_node: u32) -> Self {
         Answer {
             program: plan.trainer.runs.clone(),
             trainer: plan.trainer.package.unwrap_or(plan.trainer.name),
-            ranks,
+            nnodes,
+            nproc_per_node,
             planned: plan.config.as_ref().map(|config| config.value().clone()),
             events: Vec::new(),
             seconds: 0.0,
@@ -50,7 +46,7 @@ impl Answer {
     /// A rehearsal that did not end by itself has been stopped, or has died.
     pub(super) fn finish(&mut self, took: Duration, ending: Option<ExitStatus>, printed: &str) {
         self.seconds = took.as_secs_f64();
-        if self.ending().is_none() {
+        if self.last_event().is_none() {
             let last = printed
                 .lines()
                 .rfind(|line| !line.trim().is_empty())
@@ -69,38 +65,61 @@ impl Answer {
             .filter(move |event| event["event"] == name)
     }
 
-    fn ending(&self) -> Option<&Value> {
+    fn has(&self, name: &str) -> bool {
+        self.events.iter().any(|event| event["event"] == name)
+    }
+
+    /// The event that ended it.
+    fn last_event(&self) -> Option<&Value> {
         self.events
             .iter()
-            .rfind(|event| plain::<4>(ENDINGS).any(|[name, ..]| event["event"] == name))
+            .rfind(|event| ENDINGS.iter().any(|row| event["event"] == row.event))
     }
 
-    pub(super) fn ended_by(&self) -> &str {
-        self.ending()
-            .and_then(|event| event["event"].as_str())
-            .unwrap_or_default()
+    fn ending(&self) -> Option<&'static Ending> {
+        let event = self.last_event()?;
+        ENDINGS.iter().find(|row| event["event"] == row.event)
     }
 
-    fn stage(&self) -> Option<[&'static str; 3]> {
-        plain::<3>(include_str!("stages.txt")).rfind(|[name, ..]| self.all(name).next().is_some())
+    fn ended_by(&self, kind: Kind) -> bool {
+        self.ending().is_some_and(|ending| ending.kind == kind)
+    }
+
+    fn ended_without_deepspeed(&self) -> bool {
+        self.ended_by(Kind::Arrived) && !self.has("initialize")
+    }
+
+    fn stage(&self) -> Option<&'static Stage> {
+        STAGES.iter().rfind(|stage| self.has(stage.event))
     }
 
     pub(super) fn doing(&self) -> &'static str {
-        self.stage().map_or("start", |[.., doing]| doing)
+        self.stage().map_or("start", |stage| stage.next)
+    }
+
+    pub(super) fn status(&self) -> u8 {
+        self.ending().map_or(3, |ending| ending.status)
+    }
+
+    fn verdict(&self) -> &'static str {
+        if self.ended_without_deepspeed() {
+            return "ended without DeepSpeed";
+        }
+        self.ending().map_or("not sure", |ending| ending.verdict)
     }
 
     /// There is no answer from what is no Python program, or from an interpreter that cannot run ours.
     pub(super) fn cannot(&self) -> Option<Problem> {
-        let event = self.ending()?;
-        let what = match self.ended_by() {
-            "unable" => format!(
+        let event = self.last_event()?;
+        let what = if self.ended_by(Kind::Unable) {
+            format!(
                 "`{}` is not a Python program, so it cannot be rehearsed",
                 text(&event["program"])
-            ),
-            "died" if self.stage().is_none() => {
-                format!("the rehearsal did not start: {}", text(&event["message"]))
-            }
-            _ => return None,
+            )
+        } else if self.ended_by(Kind::Died) && self.stage().is_none() {
+            format!("the rehearsal did not start: {}", text(&event["message"]))
+        } else {
+            return None;
         };
         let help = "rehearse the training command inside it: zlaunch rehearse -- swift sft …, with Python 3.8 or later";
         Some(
@@ -147,16 +166,17 @@ impl Answer {
             .events
             .iter()
             .filter(|event| event["event"] != "initialize");
+        let last = self.last_event();
         json!({
-            "refused": self.ended_by() == "refused",
-            "verdict": self.verdict().0,
+            "refused": self.ended_by(Kind::Refused),
+            "verdict": self.verdict(),
             "covered": self.covered(),
-            "reached": self.stage().map(|[name, ..]| name),
-            "ended_by": self.ended_by(),
-            "message": self.ending().map(|event| &event["message"]),
-            "where": self.ending().map(|event| &event["where"]),
-            "nnodes": self.ranks[0],
-            "nproc_per_node": self.ranks[1],
+            "reached": self.stage().map(|stage| stage.event),
+            "ended_by": last.map(|event| &event["event"]),
+            "message": last.map(|event| &event["message"]),
+            "where": last.map(|event| &event["where"]),
+            "nnodes": self.nnodes,
+            "nproc_per_node": self.nproc_per_node,
             "seconds": self.seconds,
             "parameters": self.parameters(),
             "memory": self.memory,
@@ -192,47 +212,27 @@ impl Answer {
             TextTable::of_pairs(0, self.rows()).fitted(width)
         )?;
         report::write(&problems, secrets, width, stream);
-        let ([nodes, each], verdict) = (self.ranks, self.verdict().0);
+        let ranks = u64::from(self.nnodes) * u64::from(self.nproc_per_node);
         writeln!(
             stream,
-            "{gap}{verdict}: rank 0 of {} in {:.1} s",
-            u64::from(nodes) * u64::from(each),
+            "{gap}{}: rank 0 of {ranks} in {:.1} s",
+            self.verdict(),
             self.seconds
         )
     }
 
-    /// In a word, and as an exit status.
-    pub(super) fn verdict(&self) -> (&'static str, u8) {
-        let [_, verdict, status, _] = self.row();
-        (verdict, status.parse().unwrap_or(3))
-    }
-
-    fn row(&self) -> [&'static str; 4] {
-        let is_without = self.ended_by() == "end" && self.all("initialize").next().is_none();
-        let ended_by = if is_without {
-            "nothing"
-        } else {
-            self.ended_by()
-        };
-        plain::<4>(ENDINGS)
-            .find(|[name, ..]| *name == ended_by)
-            .unwrap_or(["", "not sure", "3", ""])
-    }
-
     /// The shapes of the whole model, what was done with values by a small one, and what was looked at on disk.
     fn covered(&self) -> Vec<String> {
-        let shapes = self
-            .all("step")
-            .take(1)
-            .map(|_| "full-size shapes".to_string());
-        let done = self
-            .all("values")
-            .flat_map(|event| event["done"].as_array().into_iter().flatten());
-        let read = plain::<2>(READ).filter(|[event, _]| self.all(event).next().is_some());
-        shapes
-            .chain(done.map(text))
-            .chain(read.map(|[_, name]| name.to_string()))
-            .collect()
+        let mut covered = Vec::new();
+        if self.has("step") {
+            covered.push("full-size shapes".to_string());
+        }
+        for event in self.all("values") {
+            covered.extend(event["done"].as_array().into_iter().flatten().map(text));
+        }
+        let read = READ_FILES.iter().filter(|read| self.has(read.event));
+        covered.extend(read.map(|read| read.name.to_string()));
+        covered
     }
 
     fn rows(&self) -> impl Iterator<Item = (&'static str, String)> {
@@ -254,7 +254,7 @@ impl Answer {
             1 => Some(config.to_string()),
             calls => Some(format!("{config}, {calls} times")),
         };
-        let unread = if self.all("weights").next().is_some() {
+        let unread = if self.has("weights") {
             ""
         } else {
             "; not the weights on disk"
@@ -322,10 +322,9 @@ impl Answer {
             }
             problems.extend((!problem.places.is_empty()).then_some(problem));
         }
+        let ended_by = self.ending().map_or("", |ending| ending.event);
         let values = self.all("values");
-        for event in
-            values.filter(|it| it["ended_by"] != "end" && it["ended_by"] != self.ended_by())
-        {
+        for event in values.filter(|it| it["ended_by"] != "end" && it["ended_by"] != ended_by) {
             let why = text(&event["why"]);
             let first = why.lines().next().unwrap_or_default();
             problems.push(noted(format!(
@@ -336,56 +335,39 @@ impl Answer {
         problems
     }
 
+    /// What ended the rehearsal, unless it arrived.
     fn stop(&self) -> Option<Problem> {
-        let event = self.ending()?;
+        let event = self.last_event()?;
+        let ending = self.ending()?;
         let message = text(&event["message"]);
         let mut lines = message
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty());
         let first = lines.next().unwrap_or_default();
-        let kind = event["type"].as_str().filter(|kind| *kind != "SystemExit");
-        // An `assert` may have nothing to say.
-        let said = if first.is_empty() {
-            String::new()
-        } else {
-            format!(": {first}")
+        let said = match event["type"].as_str() {
+            None | Some("SystemExit") => first.to_string(),
+            // An `assert` may have nothing to say.
+            Some(kind) if first.is_empty() => kind.to_string(),
+            Some(kind) => format!("{kind}: {first}"),
         };
-        let said = kind.map_or(first.to_string(), |kind| format!("{kind}{said}"));
-        let up_to = format!(
-            "rehearsed up to {}",
-            self.stage().map_or("the start", |[_, name, _]| name)
-        );
-        let what = self.row()[3]
-            .replace("{trainer}", self.trainer)
-            .replace("{up_to}", &up_to);
-        let what = what.replace("{seconds}", &format!("{:.0}", self.seconds));
-        // What the trainer says comes last, so that nothing in it is replaced.
-        let what = match what.strip_suffix("{message}") {
-            Some(start) => format!("{start}{message}"),
-            None => what.replace("{said}", &said),
-        };
-        let problem = match self.ended_by() {
-            _ if what.is_empty() => return None,
-            "refused" => {
-                let problem = Problem::error(Rule::Rehearsal, what);
-                // A key or variable in the message that `explain` knows.
-                let words =
-                    message.split(|c: char| !c.is_ascii_alphanumeric() && !"_.".contains(c));
-                let mut words = words.filter(|word| word.contains('_'));
-                let key = words.find(|word| explain::entries().any(|it| it.is_called(word)));
-                // Better, what is known about the message.
-                let mut log = explain::Log::default();
-                let _ = log.read("", message.as_bytes());
-                let found = log.found.first();
-                match (found.and_then(|found| found.failure.advice()), key) {
-                    (Some(advice), _) => problem.fix(advice),
-                    (None, Some(key)) => problem.fix(run(format!("zlaunch explain {key}"))),
-                    (None, None) => problem,
-                }
+        let reached = self.stage().map_or("the start", |stage| stage.name);
+        let what = match ending.says {
+            _ if self.ended_without_deepspeed() => {
+                "the command ended without calling deepspeed.initialize".to_string()
             }
-            "network" => noted(what).fix(give("--online", "")),
-            "timeout" => noted(what).fix(give("--timeout", 1800)),
+            Says::Nothing => return None,
+            Says::Rejection => format!("{} rejected this launch: {said}", self.trainer),
+            Says::UpTo(then) => format!("rehearsed up to {reached}{then}{said}"),
+            Says::UpToInTime => format!("rehearsed up to {reached} in {:.0} s", self.seconds),
+        };
+        let problem = match ending.kind {
+            Kind::Refused => {
+                let fix = known_fix(&message).unwrap_or_default();
+                Problem::error(Rule::Rehearsal, what).fix(fix)
+            }
+            Kind::NeedsNetwork => noted(what).fix(give("--online", "")),
+            Kind::TimedOut => noted(what).fix(give("--timeout", 1800)),
             _ => noted(what),
         };
         let problem = lines.take(LONGEST).fold(problem, Problem::at);
@@ -402,6 +384,20 @@ impl Answer {
             text(&frame["function"])
         )))
     }
+}
+
+/// What is known about the message, or else the page about a key or variable in it.
+fn known_fix(message: &str) -> Option<Fixes> {
+    let mut log = explain::Log::default();
+    log.read("", message.as_bytes()).ok()?;
+    let failure = log.found.first().map(|found| found.failure);
+    if let Some(advice) = failure.and_then(|failure| failure.advice()) {
+        return Some(advice.into());
+    }
+    let words = message.split(|c: char| !c.is_ascii_alphanumeric() && !"_.".contains(c));
+    let mut keys = words.filter(|word| word.contains('_'));
+    let key = keys.find(|word| explain::entries().any(|entry| entry.is_called(word)))?;
+    Some(run(format!("zlaunch explain {key}")).into())
 }
 
 fn noted(what: String) -> Problem {

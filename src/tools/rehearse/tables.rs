@@ -1,0 +1,3 @@
+//! The events of a rehearsal that `rehearsal.py` prints.
+
+pub(super) mod events;

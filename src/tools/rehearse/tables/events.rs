@@ -1,0 +1,164 @@
+//! The events that end a rehearsal, those that show how far it came, and those about files.
+
+pub(in crate::tools::rehearse) struct Ending {
+    pub(in crate::tools::rehearse) event: &'static str,
+    pub(in crate::tools::rehearse) kind: Kind,
+    pub(in crate::tools::rehearse) verdict: &'static str,
+    pub(in crate::tools::rehearse) status: u8,
+    pub(in crate::tools::rehearse) says: Says,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools::rehearse) enum Kind {
+    Refused,
+    Arrived,
+    NeedsNetwork,
+    TimedOut,
+    Died,
+    /// It is not a Python program.
+    Unable,
+    Other,
+}
+
+#[derive(Clone, Copy)]
+pub(in crate::tools::rehearse) enum Says {
+    Nothing,
+    /// The trainer rejected the launch, with these words.
+    Rejection,
+    /// The last stage, this text, and what the trainer says.
+    UpTo(&'static str),
+    UpToInTime,
+}
+
+use Says::{Nothing, Rejection, UpTo, UpToInTime};
+
+/// A reason why the rest cannot be tried here is no failure; anything else may be one.
+pub(in crate::tools::rehearse) const ENDINGS: &[Ending] = &[
+    Ending {
+        event: "refused",
+        kind: Kind::Refused,
+        verdict: "refused",
+        status: 1,
+        says: Rejection,
+    },
+    Ending {
+        event: "end",
+        kind: Kind::Arrived,
+        verdict: "arrived",
+        status: 0,
+        says: Nothing,
+    },
+    Ending {
+        event: "limit",
+        kind: Kind::Other,
+        verdict: "incomplete, the rest needs a GPU",
+        status: 0,
+        says: UpTo("; the rest needs a GPU: "),
+    },
+    Ending {
+        event: "shapes",
+        kind: Kind::Other,
+        verdict: "incomplete, only shapes were tried",
+        status: 0,
+        says: UpTo(", with shapes alone: "),
+    },
+    Ending {
+        event: "network",
+        kind: Kind::NeedsNetwork,
+        verdict: "incomplete, the rest needs the network",
+        status: 0,
+        says: UpTo("; the rest needs the network: "),
+    },
+    Ending {
+        event: "unsure",
+        kind: Kind::Other,
+        verdict: "not sure",
+        status: 3,
+        says: UpTo("; the next failure may come from the rehearsal itself: "),
+    },
+    Ending {
+        event: "timeout",
+        kind: Kind::TimedOut,
+        verdict: "not sure",
+        status: 3,
+        says: UpToInTime,
+    },
+    Ending {
+        event: "died",
+        kind: Kind::Died,
+        verdict: "not sure",
+        status: 3,
+        says: UpTo("; then the process ended: "),
+    },
+    Ending {
+        event: "unable",
+        kind: Kind::Unable,
+        verdict: "not sure",
+        status: 3,
+        says: Nothing,
+    },
+];
+
+pub(in crate::tools::rehearse) struct Stage {
+    pub(in crate::tools::rehearse) event: &'static str,
+    /// Its name in a sentence.
+    pub(in crate::tools::rehearse) name: &'static str,
+    /// The work that follows it.
+    pub(in crate::tools::rehearse) next: &'static str,
+}
+
+/// In the order of a launch.
+pub(in crate::tools::rehearse) const STAGES: &[Stage] = &[
+    Stage {
+        event: "start",
+        name: "the start",
+        next: "arguments",
+    },
+    Stage {
+        event: "arguments",
+        name: "the arguments",
+        next: "model",
+    },
+    Stage {
+        event: "model",
+        name: "the model",
+        next: "dataset",
+    },
+    Stage {
+        event: "dataset",
+        name: "the dataset",
+        next: "trainer",
+    },
+    Stage {
+        event: "trainer",
+        name: "the trainer",
+        next: "DeepSpeed",
+    },
+    Stage {
+        event: "initialize",
+        name: "DeepSpeed",
+        next: "the first step",
+    },
+    Stage {
+        event: "step",
+        name: "the first forward pass",
+        next: "the first step",
+    },
+];
+
+/// Large files, of which only names and shapes are read.
+pub(in crate::tools::rehearse) struct ReadFiles {
+    pub(in crate::tools::rehearse) event: &'static str,
+    pub(in crate::tools::rehearse) name: &'static str,
+}
+
+pub(in crate::tools::rehearse) const READ_FILES: &[ReadFiles] = &[
+    ReadFiles {
+        event: "weights",
+        name: "weights on disk",
+    },
+    ReadFiles {
+        event: "resumed",
+        name: "checkpoint to resume from",
+    },
+];

@@ -1,0 +1,120 @@
+//! What `generate` writes into the section of ZeRO below `stage`.
+
+pub(in crate::tools) struct ZeroKey {
+    pub(in crate::tools) key: &'static str,
+    pub(in crate::tools) stages: &'static [u64],
+    pub(in crate::tools) value: Setting,
+}
+
+#[derive(Clone, Copy)]
+pub(in crate::tools) enum Setting {
+    True,
+    /// DeepSpeed's default, and what needs a tenth of the GPU memory and is slower.
+    Size {
+        usual: u64,
+        small: u64,
+    },
+    /// To the CPU with pinned memory; only if offloading is asked for.
+    Offload,
+}
+
+use Setting::{Offload, Size, True};
+
+pub(in crate::tools) const ZERO_KEYS: &[ZeroKey] = &[
+    ZeroKey {
+        key: "offload_optimizer",
+        stages: &[1, 2, 3],
+        value: Offload,
+    },
+    ZeroKey {
+        key: "offload_param",
+        stages: &[3],
+        value: Offload,
+    },
+    ZeroKey {
+        key: "overlap_comm",
+        stages: &[1, 2, 3],
+        value: True,
+    },
+    ZeroKey {
+        key: "contiguous_gradients",
+        stages: &[1, 2, 3],
+        value: True,
+    },
+    ZeroKey {
+        key: "reduce_bucket_size",
+        stages: &[1, 2, 3],
+        value: Size {
+            usual: 500_000_000,
+            small: 50_000_000,
+        },
+    },
+    ZeroKey {
+        key: "sub_group_size",
+        stages: &[3],
+        value: Size {
+            usual: 1_000_000_000,
+            small: 300_000_000,
+        },
+    },
+    ZeroKey {
+        key: "stage3_prefetch_bucket_size",
+        stages: &[3],
+        value: Size {
+            usual: 50_000_000,
+            small: 10_000_000,
+        },
+    },
+    ZeroKey {
+        key: "stage3_param_persistence_threshold",
+        stages: &[3],
+        value: Size {
+            usual: 100_000,
+            small: 10_000,
+        },
+    },
+    ZeroKey {
+        key: "stage3_max_live_parameters",
+        stages: &[3],
+        value: Size {
+            usual: 1_000_000_000,
+            small: 300_000_000,
+        },
+    },
+    ZeroKey {
+        key: "stage3_max_reuse_distance",
+        stages: &[3],
+        value: Size {
+            usual: 1_000_000_000,
+            small: 300_000_000,
+        },
+    },
+    ZeroKey {
+        key: "stage3_gather_16bit_weights_on_model_save",
+        stages: &[3],
+        value: True,
+    },
+    ZeroKey {
+        key: "reduce_scatter",
+        stages: &[1, 2],
+        value: True,
+    },
+    ZeroKey {
+        key: "allgather_bucket_size",
+        stages: &[1, 2],
+        value: Size {
+            usual: 500_000_000,
+            small: 50_000_000,
+        },
+    },
+];
+
+/// The "auto" values of a template that are filled in.
+pub(in crate::tools) const FILLED: &[&str] = &[
+    "gradient_clipping",
+    "bf16.enabled",
+    "fp16.enabled",
+    "zero_optimization.reduce_bucket_size",
+    "zero_optimization.stage3_prefetch_bucket_size",
+    "zero_optimization.stage3_param_persistence_threshold",
+];
