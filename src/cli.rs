@@ -12,6 +12,7 @@ pub(crate) mod help;
 pub(crate) mod launch;
 mod reader;
 mod refusal;
+pub mod tables;
 pub(crate) mod values;
 
 use std::ffi::OsString;
@@ -19,10 +20,9 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 
 use crate::base::options::launch_option;
-use crate::command::argument_class;
 use crate::host::Host;
 use crate::report::fix::run;
-use crate::report::{Problem, REFUSED, Rule};
+use crate::report::{Problem, REFUSED};
 
 pub(crate) use commands::usage;
 pub use commands::{command, help_of};
@@ -30,8 +30,6 @@ use commands::{described, describes_launch};
 #[cfg(feature = "testing")]
 pub use commands::{page_of, shown_options};
 pub(crate) use reader::{Reader, Refused, Request, Requested, Subcommand, Tool, Tools};
-#[cfg(feature = "testing")]
-pub use refusal::foreign_options;
 use refusal::{refusal, refused_argument, unknown_option};
 
 pub enum Asked {
@@ -48,7 +46,7 @@ pub fn parse(argv: &[OsString], host: &Host, tools: &'static Tools) -> Result<As
     if words.is_empty() {
         return Ok(Asked::Text(help::overview(host, tools), REFUSED));
     }
-    let mut problems: Vec<Problem> = dashes_of_documents(&mut words).into_iter().collect();
+    let mut problems: Vec<Problem> = Vec::new();
     // clap stops at the first mistake: without that word, it finds the next one.
     let asked = loop {
         let why = match ask(&words, host, tools) {
@@ -101,60 +99,31 @@ pub fn parse(argv: &[OsString], host: &Host, tools: &'static Tools) -> Result<As
     }
 }
 
-/// Corrects options that were pasted from a document with a typographic dash: `–deepspeed`, `—-deepspeed`.
-fn dashes_of_documents(words: &mut [OsString]) -> Option<Problem> {
-    let mut first = None;
-    for word in words {
-        let Some(text) = word.to_str().map(str::to_string) else {
-            continue;
-        };
-        let bare = text.trim_start_matches(['-', '‐', '‑', '‒', '–', '—', '―', '−']);
-        let name = bare.split('=').next().unwrap_or_default();
-        let has_other_dash = !text[..text.len() - bare.len()].is_ascii();
-        if has_other_dash
-            && (launch_option(name).is_some()
-                || argument_class::is_recorded(&name.replace('-', "_")))
-        {
-            *word = format!("--{bare}").into();
-            first.get_or_insert(text);
-        }
-    }
-    let first = first?;
-    Some(
-        Problem::error(
-            Rule::Usage,
-            format!("`{first}` starts with a dash that is not `-`"),
-        )
-        .at(first),
-    )
-}
-
 /// The outer error is clap's.
 fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Requested, clap::Error> {
     let subcommand = tools.named(words.first());
-    let words = (subcommand.in_order)(&words[usize::from(!subcommand.name.is_empty())..], host);
+    let behind = match subcommand.name {
+        "" => words,
+        _ => &words[1..],
+    };
+    let words = (subcommand.in_order)(behind, host);
     // It is never dropped: that would cost more than reading a short command line.
     let command = Box::leak(Box::new(described(subcommand).no_binary_name(true)));
-    let (place, options) = (subcommand.name, &words[..]);
-    let (problems, warnings) = (Vec::new(), Vec::new());
+    let mut matches = command.try_get_matches_from_mut(&words)?;
     let mut reader = Reader {
         tools,
-        place,
+        place: subcommand.name,
         words: &words,
-        options,
+        options: &words,
         host,
-        problems,
-        warnings,
+        problems: Vec::new(),
+        warnings: Vec::new(),
         command,
+        variables: Vec::new(),
     };
-    let variables = if describes_launch(reader.command) {
-        reader.words_of_variables()
-    } else {
-        Vec::new()
-    };
-    let mut matches = reader
-        .command
-        .try_get_matches_from_mut(variables.iter().chain(&words))?;
+    if describes_launch(reader.command) {
+        reader.read_variables();
+    }
     (subcommand.read)(&mut matches, reader)
 }
 
@@ -169,8 +138,7 @@ fn without_refused(
     let whole = words[at].to_string_lossy().into_owned();
     let given = refused_argument(why).filter(|given| given.starts_with('-'));
     match given {
-        // `-deepspeed` with one dash: clap refuses its first letter.
-        _ if is_long_with_one_dash(&whole) => unknown_option(&whole, at, words, host, tools),
+        _ if has_one_dash(&words[at]) => unknown_option(&whole, at, words, host, tools),
         Some(given) if why.kind() == ErrorKind::UnknownArgument => {
             unknown_option(&given, at, words, host, tools)
         }
@@ -183,29 +151,18 @@ fn without_refused(
 }
 
 fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
-    let ours = words
-        .iter()
-        .take_while(|word| *word != "--")
-        .map(|word| word.to_str().unwrap_or_default());
-    let one_dash = |is_it: &dyn Fn(&str) -> bool| {
-        ours.clone()
-            .position(|word| is_long_with_one_dash(word) && is_it(&word[1..]))
-    };
-    let Some(refused) = refused_argument(why) else {
-        // clap takes `-hostfile` for `-h`.
-        return one_dash(&|name| launch_option(name).is_some());
-    };
+    let name = |word: &OsString| Some(word.to_str()?.split('=').next()?.to_string());
+    let refused = refused_argument(why);
     let exact = words
         .iter()
-        .position(|word| word.to_str().and_then(|word| word.split('=').next()) == Some(&refused));
-    let letter = refused
-        .strip_prefix('-')
-        .filter(|letter| letter.chars().count() == 1);
-    exact.or_else(|| one_dash(&|name| letter.is_some_and(|letter| name.contains(letter))))
+        .position(|word| refused.is_some() && name(word) == refused);
+    exact.or_else(|| words.iter().position(has_one_dash))
 }
 
-fn is_long_with_one_dash(word: &str) -> bool {
-    word.starts_with('-') && !word.starts_with("--") && word.chars().count() > 3
+/// `-hostfile`, which clap takes for `-h` and more letters.
+fn has_one_dash(word: &OsString) -> bool {
+    let name = word.to_str().and_then(|word| word.strip_prefix('-'));
+    name.is_some_and(|name| name.len() > 1 && launch_option(name).is_some())
 }
 
 /// The value of an option among words that may be wrong.

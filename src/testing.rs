@@ -26,6 +26,7 @@ pub use crate::ranks::topology::engines::table::all_variables;
 pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::check::in_json;
+pub use crate::tools::tables::completions;
 pub use crate::tools::{doctor, explain, generate};
 
 pub mod arguments {
@@ -42,7 +43,7 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{Asked, command, foreign_options, help_of, page_of, parse, shown_options};
+    pub use crate::cli::{Asked, command, help_of, page_of, parse, shown_options, tables};
     pub use crate::tools::TOOLS;
     pub use crate::tools::launch::all_problems;
 }

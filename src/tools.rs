@@ -13,7 +13,7 @@ pub(crate) mod output;
 pub(crate) mod rehearse;
 pub(crate) mod schema;
 pub(crate) mod shims;
-mod tables;
+pub(crate) mod tables;
 pub(crate) mod templates;
 
 use crate::cli::launch::LaunchArgs;

@@ -3,7 +3,6 @@
 //! is an option, any other one an operand.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::LazyLock;
 
 use clap::builder::{PossibleValue, TypedValueParser, ValueParserFactory};
@@ -103,9 +102,6 @@ pub(crate) struct OutputOptions {
     pub(crate) verbose: bool,
 }
 
-/// Marks a value that an option's variable gave. No word of a command line has this byte.
-pub(crate) const FROM_VARIABLE: &[u8] = b"\0";
-
 /// Takes any value, keeps where it came from, and gives the completions these words.
 #[derive(Clone)]
 pub struct AnyValue<T = ()>(pub(crate) fn() -> Vec<(&'static str, T)>);
@@ -127,16 +123,11 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for AnyValue<T> {
         arg: Option<&Arg>,
         value: &OsStr,
     ) -> Result<Given, clap::Error> {
-        let of_variable = value.as_bytes().strip_prefix(FROM_VARIABLE);
         let from = match arg.filter(|arg| !arg.is_positional()) {
-            Some(arg) if of_variable.is_some() => Source::Variable(variable(arg)),
             Some(arg) => Source::Flag(flag(arg)),
             None => Source::Operand(command.get_name().to_string()),
         };
-        Ok(Sourced::new(
-            of_variable.map_or(value, OsStr::from_bytes).to_os_string(),
-            from,
-        ))
+        Ok(Sourced::new(value.to_os_string(), from))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

@@ -8,13 +8,13 @@ use clap::Arg;
 
 use super::commands::{command_of, takes_command};
 use super::reader::Reader;
+use super::tables::other_commands::OTHER_COMMANDS;
+use super::tables::run_files::RUN_FILES;
 use crate::base::options::{launch_options, option_named, takes_value};
-use crate::base::size::parse_count;
-use crate::base::{shell, vars};
+use crate::base::shell;
 use crate::command::prefix::Prefix;
 use crate::command::trainer;
 use crate::config::template::Search;
-use crate::host::cards;
 use crate::report::fix::{Fix, Fixes, run};
 use crate::report::{self, Problem, Rule, reading};
 use crate::request::understood::trains;
@@ -22,257 +22,220 @@ use crate::request::understood::trains;
 /// Words of other launchers' command lines that zlaunch has no need of.
 const NEEDLESS: &[&str] = &["launch", "run", "exec", "start", "train"];
 
+/// The parts of the line that was probably meant.
+struct Meant<'a> {
+    /// What the word is.
+    what: &'static str,
+    subcommand: &'a str,
+    option: Vec<&'a str>,
+    /// Words of the command, in front of the rest.
+    program: Vec<&'a str>,
+}
+
 pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Problem> {
-    let Reader {
-        tools,
-        place: mode,
-        options,
-        host,
-        ..
-    } = *reader;
     let first = command.first()?;
     let word = first.to_str()?;
-    let is_program = host.find_program(first).is_some();
-    // `zlaunch init` must not run /sbin/init: without `--`, the command must look like one.
-    let is_meant = options
-        .iter()
-        .any(|word| word == "--" || word == "--trainer" || word == "--launcher")
-        || ["mpirun", "mpiexec", "sbatch", "salloc"].contains(&word);
-    if is_program
-        && (is_meant
-            || word.contains('/')
-            || trains(first)
-            || Prefix::is_one(first)
-            || host.cwd.join(word).is_file())
-    {
+    let is_program = reader.host.find_program(first).is_some();
+    if is_program && is_meant_as_program(reader, first) {
         return None;
     }
-    // `--deepspeed swift sft`: the option took the command for its value.
-    if let [front @ .., option, program] = options
-        && option == "--deepspeed"
-        && trains(program)
-    {
-        let place: &[OsString] = if mode.is_empty() { &[] } else { &[mode.into()] };
-        let value = [option.clone(), "zero2".into(), "--".into(), program.clone()];
-        let words = [place, front, &value, command].concat();
-        return Some(report::meant(
-            &program.to_string_lossy(),
-            "the command, and no template",
-            &line(&words),
-        ));
+    if let Some(problem) = command_for_config(reader, command) {
+        return Some(problem);
     }
     if !word.is_empty() && word.trim().is_empty() {
         return Some(report::only_a_space());
     }
-    let values = command
-        .iter()
-        .map_while(|word| option_of_fit(word.to_str()?));
-    let of_fit: Vec<&str> = if mode == "fit" {
-        values.flatten().collect()
-    } else {
-        Vec::new()
-    };
-    let rest = &command[1.max(of_fit.len() / 2)..];
-    let of_mode = command_of(mode, tools);
-    let (more, rest) = rest.split_at(count_options(rest, || of_mode.get_arguments()));
+    let of_place = command_of(reader.place, reader.tools);
+    let rest = &command[1..];
+    let (more, rest) = rest.split_at(count_options(rest, || of_place.get_arguments()));
     let rest = rest.strip_prefix(&["--".into()]).unwrap_or(rest);
-    let alone = rest.is_empty() && mode != "fit";
-    let path = host.absolute(Path::new(word));
-    let parts: Vec<&str> = word.split_whitespace().collect();
-    if mode == "check" && path.is_dir() && parts.len() == 1 {
-        let check = line(&[&["check".into()], options, more].concat());
-        let configs = format!("{check} {}/*.json", word.trim_end_matches('/'));
-        return Some(report::meant(word, "a folder: name its configs", &configs));
+    let Some(meant) = meant(reader, word, rest, is_program) else {
+        let line = line(&[reader.options, &["--".into()], command].concat());
+        return not_a_command(word, is_program, &line);
+    };
+    let takes_command = takes_command(&command_of(meant.subcommand, reader.tools));
+    let mut words: Vec<OsString> = Vec::new();
+    if !meant.subcommand.is_empty() {
+        words.push(meant.subcommand.into());
     }
-    let is_template = Search::default().knows(word);
-    // In front of a command it is part of that: `A=1 swift sft`.
-    let is_split = command
-        .get(1)
-        .is_some_and(|next| next.as_encoded_bytes().starts_with(b"-"));
-    // `--set a=1 b=2`.
-    let repeated = options.iter().rev().nth(1).and_then(|word| word.to_str());
-    let repeated = repeated
-        .filter(|option| ["--set", "--env"].contains(option))
-        .unwrap_or("--env");
-    let near = if mode.is_empty() && options.is_empty() {
-        report::nearest(word, tools.names())
-    } else {
-        None
+    if takes_command {
+        words.extend(reader.options.iter().filter(|word| *word != "--").cloned());
+    }
+    words.extend_from_slice(more);
+    words.extend(meant.option.iter().map(OsString::from));
+    let program = meant.program.iter().map(OsString::from);
+    let behind: Vec<OsString> = program.chain(rest.iter().cloned()).collect();
+    let are_configs = meant.subcommand == "check" && behind.iter().all(|word| is_json(word));
+    if takes_command && !behind.is_empty() && !are_configs {
+        words.push("--".into());
+    }
+    words.extend(behind);
+    Some(report::meant(word, meant.what, &line(&words)))
+}
+
+/// `zlaunch init` must not run /sbin/init: without `--`, the command must look like one.
+fn is_meant_as_program(reader: &Reader, word: &OsStr) -> bool {
+    let text = word.to_string_lossy();
+    let is_said = |word: &OsString| word == "--" || word == "--trainer" || word == "--launcher";
+    reader.options.iter().any(is_said)
+        || ["mpirun", "mpiexec", "sbatch", "salloc"].contains(&&*text)
+        || text.contains('/')
+        || trains(word)
+        || Prefix::is_one(word)
+        || reader.host.cwd.join(word).is_file()
+}
+
+/// `--deepspeed swift sft`: the option took the command for its value.
+fn command_for_config(reader: &Reader, command: &[OsString]) -> Option<Problem> {
+    let [front @ .., option, program] = reader.options else {
+        return None;
     };
-    // `swfit` is not a typo of `fit`; another name is far from it.
-    let near = near.filter(|it| {
-        strsim::damerau_levenshtein(word, it) > 2 || it.chars().next() == word.chars().next()
-    });
-    let is_json = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
-    let config = if mode == "check" && word.contains('.') {
-        reading::nearest_in(&host.cwd, word, is_json)
-    } else {
-        None
+    if option != "--deepspeed" || !trains(program) {
+        return None;
+    }
+    let mut words: Vec<OsString> = Vec::new();
+    if !reader.place.is_empty() {
+        words.push(reader.place.into());
+    }
+    words.extend_from_slice(front);
+    words.extend(["--deepspeed", "zero2", "--"].map(OsString::from));
+    words.push(program.clone());
+    words.extend_from_slice(command);
+    Some(report::meant(
+        &program.to_string_lossy(),
+        "the command, and no template",
+        &line(&words),
+    ))
+}
+
+fn meant<'a>(
+    reader: &Reader<'a>,
+    word: &'a str,
+    rest: &[OsString],
+    is_program: bool,
+) -> Option<Meant<'a>> {
+    let here = |what: &'static str, option: Vec<&'a str>, program: Vec<&'a str>| {
+        Some(Meant {
+            what,
+            subcommand: reader.place,
+            option,
+            program,
+        })
     };
-    let [console, usual] = trainer::EXAMPLE;
-    let owner = trainer::training_commands().find(|(_, commands)| commands.contains(&word));
-    let of_trainer: Vec<&str> = owner
-        .map(|(console, _)| vec![console, word])
-        .unwrap_or_default();
-    let text = reading::text_if_any(&path).unwrap_or_default();
-    let has_key = |key: &str| text.lines().any(|line| line.split(':').next() == Some(key));
-    let mut known = include_str!("run_files.txt")
-        .lines()
-        .filter_map(|row| row.split_once(": "));
-    let runs = known
-        .find(|(key, _)| has_key(key))
-        .map_or([console, usual].join(" "), |(_, words)| words.to_string());
-    let runs: Vec<&str> = runs.split(' ').chain([word]).collect();
-    let is_needless = NEEDLESS.contains(&word)
-        && rest
-            .first()
-            .is_some_and(|next| of_trainer.is_empty() || trains(next));
-    // The sub-command, an option and words of the command that were meant.
-    let (what, mode, option, program): (_, _, &[&str], &[&str]) = match path
-        .extension()
-        .and_then(OsStr::to_str)
-    {
-        _ if word == "--" => ("here twice", mode, &[], &[]),
-        _ if ["-", "–", "—"].contains(&word) => {
-            ("not the `--` before a command", mode, &[], &[])
+    let subcommand = |what: &'static str, subcommand: &'a str, program: Vec<&'a str>| {
+        Some(Meant {
+            what,
+            subcommand,
+            option: Vec::new(),
+            program,
+        })
+    };
+    let parts: Vec<&str> = word.split_whitespace().collect();
+    if parts.len() > 1 {
+        return here("one word: drop the quotes", Vec::new(), parts);
+    }
+    let path = reader.host.absolute(Path::new(word));
+    let is_alone = rest.is_empty() && reader.place != "fit";
+    match path.extension().and_then(OsStr::to_str) {
+        Some("json") if is_alone => {
+            return subcommand("a config, not a command", "check", vec![word]);
         }
-        _ if parts.len() > 1 => ("one word: drop the quotes", mode, &[], &parts),
-        Some("json") if alone => ("a config, not a command", "check", &[], &[word]),
-        Some("json") => ("a config, not a command", mode, &["--deepspeed", word], &[]),
-        Some("yaml" | "yml") if has_key("zero_optimization") => {
-            let code = "import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), open(sys.argv[2], 'w'), indent=2)";
-            let json = Path::new(word).with_extension("json");
-            let convert = shell::text(&[
-                "python".into(),
-                "-c".into(),
-                code.into(),
-                word.into(),
-                json.into(),
-            ]);
-            return Some(report::meant(
-                word,
-                "a config in YAML, and DeepSpeed reads JSON",
-                &convert,
-            ));
-        }
-        Some("yaml" | "yml") => ("a run file, which goes after the trainer", mode, &[], &runs),
-        Some("sh" | "sbatch") if path.is_file() => (
-            "a script that cannot be executed",
-            mode,
-            &[],
-            &["bash", word],
-        ),
-        _ if word == "version" && alone => ("an option", "", &["--version"], &[]),
-        _ if word
-            .split_once('=')
-            .is_some_and(|(name, _)| vars::is_name(name) || repeated == "--set")
-            && is_split =>
-        {
-            ("given without its option", mode, &[repeated, word], &[])
-        }
-        _ if !of_fit.is_empty() => ("given without its option", mode, &of_fit, &[]),
-        _ if tools.names().any(|name| name == word) => (
-            "a sub-command, which comes before the options",
-            word,
-            &[],
-            &[],
-        ),
-        _ if is_template && alone => ("a template, not a command", "templates", &[], &[word]),
-        _ if is_template => (
-            "a template, not a command",
-            mode,
-            &["--deepspeed", word],
-            &[],
-        ),
-        _ if is_needless && !is_program => (
-            "not a sub-command: without one, zlaunch launches",
-            mode,
-            &[],
-            &[],
-        ),
-        _ if !of_trainer.is_empty() => (
-            "a sub-command of a trainer, not a command",
-            mode,
-            &[],
-            &of_trainer,
-        ),
-        _ if near.is_some() && !is_program => {
-            ("not a sub-command", near.unwrap_or_default(), &[], &[])
-        }
-        _ if ["-n", "--dry-run"].contains(&word) => {
-            ("an option, which goes before `--`", mode, &[word], &[])
-        }
-        _ if command.contains(&"--".into()) && !trains(first) && !is_program => {
-            ("neither an option nor a command", mode, &[], &[])
-        }
-        _ if config.is_some() => (
-            "not a file",
-            mode,
-            &[],
-            &[config.as_deref().unwrap_or_default()],
-        ),
-        _ => {
-            return not_a_command(
-                word,
-                is_program,
-                &line(&[options, &["--".into()], command].concat()),
+        Some("json") => {
+            return here(
+                "a config, not a command",
+                vec!["--deepspeed", word],
+                Vec::new(),
             );
         }
-    };
-    let behind: Vec<OsString> = program
-        .iter()
-        .map(OsString::from)
-        .chain(rest.iter().cloned())
-        .collect();
-    let takes_command = takes_command(&command_of(mode, tools));
-    let mut words: Vec<OsString> = if mode.is_empty() {
-        Vec::new()
-    } else {
-        vec![mode.into()]
-    };
-    words.extend(
-        options
-            .iter()
-            .filter(|word| takes_command && *word != "--")
-            .cloned(),
-    );
-    words.extend(
-        more.iter()
-            .cloned()
-            .chain(option.iter().map(OsString::from)),
-    );
-    let stands_alone =
-        behind.is_empty() || mode == "check" && behind.iter().all(|word| is_json(Path::new(word)));
-    words.extend((takes_command && !stands_alone).then(|| "--".into()));
-    words.extend(behind);
-    Some(report::meant(word, what, &line(&words)))
+        Some("yaml" | "yml") => {
+            let mut program = command_of_run_file(&path);
+            program.push(word);
+            return here(
+                "a run file, which goes after the trainer",
+                Vec::new(),
+                program,
+            );
+        }
+        Some("sh" | "sbatch") if path.is_file() => {
+            return here(
+                "a script that cannot be executed",
+                Vec::new(),
+                vec!["bash", word],
+            );
+        }
+        _ => {}
+    }
+    if let Some(name) = reader.tools.names().find(|name| *name == word) {
+        return subcommand(
+            "a sub-command, which comes before the options",
+            name,
+            Vec::new(),
+        );
+    }
+    if Search::default().knows(word) {
+        if is_alone {
+            return subcommand("a template, not a command", "templates", vec![word]);
+        }
+        return here(
+            "a template, not a command",
+            vec!["--deepspeed", word],
+            Vec::new(),
+        );
+    }
+    let owner = trainer::training_commands().find(|(_, commands)| commands.contains(&word));
+    let next_trains = rest.first().is_some_and(|next| trains(next));
+    let is_needless =
+        NEEDLESS.contains(&word) && !rest.is_empty() && (owner.is_none() || next_trains);
+    if is_needless && !is_program {
+        let what = "not a sub-command: without one, zlaunch launches";
+        return here(what, Vec::new(), Vec::new());
+    }
+    if let Some((console, _)) = owner {
+        let what = "a sub-command of a trainer, not a command";
+        return here(what, Vec::new(), vec![console, word]);
+    }
+    if is_program || !reader.place.is_empty() || !reader.options.is_empty() {
+        return None;
+    }
+    let near = report::nearest(word, reader.tools.names())?;
+    // `swfit` is not a typo of `fit`; another name is far from it.
+    let is_name = strsim::damerau_levenshtein(word, near) > 2;
+    if is_name || near.chars().next() == word.chars().next() {
+        return subcommand("not a sub-command", near, Vec::new());
+    }
+    None
+}
+
+fn command_of_run_file(path: &Path) -> Vec<&'static str> {
+    let text = reading::text_if_any(path).unwrap_or_default();
+    let has_key = |key: &str| text.lines().any(|line| line.split(':').next() == Some(key));
+    let known = RUN_FILES.iter().find(|row| has_key(row.key));
+    known.map_or(trainer::EXAMPLE.to_vec(), |row| row.command.to_vec())
+}
+
+fn is_json(word: &OsString) -> bool {
+    Path::new(word)
+        .extension()
+        .is_some_and(|ending| ending == "json")
 }
 
 /// `line` runs the program of that name.
 fn not_a_command(word: &str, is_program: bool, line: &str) -> Option<Problem> {
-    let mut rows = include_str!("other_commands.txt")
-        .lines()
-        .filter_map(|row| row.split_once(" -> "));
-    let meant = rows
-        .find(|(names, _)| names.split(' ').any(|name| name == word))
-        .map(|(_, meant)| run(meant));
-    let anyway = is_program.then(|| run(line).remark(format!("to run the program `{word}`")));
-    let fixes: Vec<Fix> = meant.into_iter().chain(anyway).collect();
+    let mut fixes: Vec<Fix> = Vec::new();
+    if let Some(row) = OTHER_COMMANDS.iter().find(|row| row.names.contains(&word)) {
+        fixes.push(run(row.line));
+    }
+    if is_program {
+        fixes.push(run(line).remark(format!("to run the program `{word}`")));
+    }
+    if fixes.is_empty() {
+        return None;
+    }
     let what = format!("`{word}` is not a sub-command, nor a training command that zlaunch knows");
-    (!fixes.is_empty()).then(|| Problem::error(Rule::Usage, what).at(word).fix(Fixes(fixes)))
+    Some(Problem::error(Rule::Usage, what).at(word).fix(Fixes(fixes)))
 }
 
-/// The option of `fit` that takes this word as its value, and the word.
-fn option_of_fit(word: &str) -> Option<[&str; 2]> {
-    let option = match word {
-        _ if cards::parse(word).is_some() => "--gpu",
-        _ if parse_count(word).is_some() => "--params",
-        _ if word.split('/').count() == 2 && !word.starts_with(['.', '/']) => "--model",
-        _ => return None,
-    };
-    Some([option, word])
-}
-
+/// The words of the options at the beginning.
 fn count_options<'a, I: Iterator<Item = &'a Arg>>(
     words: &[OsString],
     options: impl Fn() -> I,
@@ -292,8 +255,8 @@ fn count_options<'a, I: Iterator<Item = &'a Arg>>(
     };
     let mut count = 0;
     while let Some(option) = words.get(count).and_then(option_of) {
-        let joined = words[count].to_string_lossy().contains('=');
-        count += 1 + usize::from(takes_value(option) && !joined);
+        let has_next = takes_value(option) && !words[count].to_string_lossy().contains('=');
+        count += if has_next { 2 } else { 1 };
     }
     count.min(words.len())
 }
@@ -303,7 +266,9 @@ pub(crate) fn options_first(
     words: &[OsString],
     is_config: impl Fn(&OsString) -> bool,
 ) -> Vec<OsString> {
-    let (mut options, mut configs, mut at) = (Vec::new(), Vec::new(), 0);
+    let mut options = Vec::new();
+    let mut configs = Vec::new();
+    let mut at = 0;
     while at < words.len() {
         let count = count_options(&words[at..], launch_options);
         options.extend_from_slice(&words[at..at + count]);

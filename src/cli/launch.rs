@@ -7,9 +7,9 @@ use clap::{ArgAction, Args, ValueHint};
 use super::did_you_mean::did_you_mean;
 use super::reader::{Reader, Refused, Request, Requested};
 use super::values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, TRAINERS, one_of};
-use crate::base::options::{Given, LaunchOptions, flag, option_named, takes_value};
+use crate::base::options::{LaunchOptions, flag, option_named, takes_value};
 use crate::base::size::parse_bytes;
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::host::Host;
 use crate::host::cards;
 use crate::ranks::launcher::OutputFlags;
@@ -42,34 +42,30 @@ pub(crate) fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
 }
 
 pub(crate) fn without_command(launch: &Launch) -> Option<Problem> {
-    let config = launch
-        .deepspeed
-        .as_ref()
-        .map_or("zero2", |config| &config.value);
-    launch
-        .command
-        .is_empty()
-        .then(|| report::nothing_to_launch(launch.subcommand, config))
+    if !launch.command.is_empty() {
+        return None;
+    }
+    let config = launch.deepspeed.as_ref();
+    let config = config.map_or("zero2", |config| &config.value);
+    Some(report::nothing_to_launch(launch.subcommand, config))
 }
 
 /// The request, unless something is wrong about the words or the command is no program.
 pub(crate) fn finish(
-    mut launch: Launch,
+    launch: Launch,
     mut reader: Reader,
     run: impl FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static,
 ) -> Requested {
-    let is_program = |word: &OsString| reader.host.find_program(word).is_some();
+    let first = launch.command.first();
+    let is_program = first.is_some_and(|word| reader.host.find_program(word).is_some());
     // `--set KEY VALUE`, which is refused already, leaves the value in the place of the command.
-    if !reader.problems.is_empty() && launch.command.first().is_some_and(|word| !is_program(word)) {
-        let dashes = launch.command.iter().position(|word| word == "--");
-        let stray = dashes.map_or_else(
-            || launch.command.get(1).is_none_or(is_program).into(),
-            |at| at + 1,
-        );
-        launch.command.drain(..stray);
-    }
-    let other = did_you_mean(&reader, &launch.command);
-    let has_meaning = other.is_none() && !launch.command.is_empty();
+    let is_stray = !reader.problems.is_empty() && !is_program;
+    let other = if is_stray {
+        None
+    } else {
+        did_you_mean(&reader, &launch.command)
+    };
+    let has_meaning = first.is_some() && !is_stray && other.is_none();
     reader.problems.extend(other);
     let launch = Box::new(launch);
     if reader.problems.is_empty() {
@@ -109,62 +105,77 @@ pub(crate) fn read_described(
         output,
     } = options;
     Launch {
-        deepspeed: reader.one(config.deepspeed, values::text),
+        deepspeed: reader.option("deepspeed", config.deepspeed, values::text),
         search: reader.search(config.search),
         layers: reader.layers(config.layers),
         memory: MemoryFlags {
-            gpu: reader.one(
+            gpu: reader.option(
+                "gpu_memory",
                 config.gpu_memory,
                 values::memory(cards::parse_memory, "80GiB"),
             ),
-            host: reader.one(config.host_memory, values::memory(parse_bytes, "1TiB")),
-            seq_len: reader.one(
+            host: reader.option(
+                "host_memory",
+                config.host_memory,
+                values::memory(parse_bytes, "1TiB"),
+            ),
+            seq_len: reader.option(
+                "seq_len",
                 config.seq_len,
                 values::number(1, u64::from(u32::MAX), "1024"),
             ),
         },
-        no_fill: config.no_fill,
-        trainer: reader.one(ranks.trainer, one_of(TRAINERS)),
+        no_fill: reader.switch("no_fill", config.no_fill).is_some(),
+        trainer: reader.option("trainer", ranks.trainer, one_of(TRAINERS)),
         launcher: reader
-            .one(ranks.launcher, one_of(LAUNCHERS))
+            .option("launcher", ranks.launcher, one_of(LAUNCHERS))
             .and_then(|asked| Some(Sourced::new(asked.value?, asked.from))),
         topology: RankFlags {
-            nnodes: reader.one(ranks.nnodes, values::number(1, u32::MAX, "1")),
-            node_rank: reader.one(ranks.node_rank, values::number(0, u32::MAX, "1")),
-            nproc_per_node: reader.one(ranks.nproc_per_node, values::processes),
-            master_addr: reader.one(ranks.master_addr, values::text),
-            master_port: reader.one(ranks.master_port, values::number(1, u16::MAX, "29500")),
+            nnodes: reader.option("nnodes", ranks.nnodes, values::number(1, u32::MAX, "1")),
+            node_rank: reader.option(
+                "node_rank",
+                ranks.node_rank,
+                values::number(0, u32::MAX, "1"),
+            ),
+            nproc_per_node: reader.option(
+                "nproc_per_node",
+                ranks.nproc_per_node,
+                values::processes,
+            ),
+            master_addr: reader.option("master_addr", ranks.master_addr, values::text),
+            master_port: reader.option(
+                "master_port",
+                ranks.master_port,
+                values::number(1, u16::MAX, "29500"),
+            ),
         },
         hosts: HostFlags {
-            hostfile: reader.one(ranks.hostfile, values::path),
-            include: reader.one(ranks.include, values::text),
-            exclude: reader.one(ranks.exclude, values::text),
+            hostfile: reader.option("hostfile", ranks.hostfile, values::path),
+            include: reader.option("include", ranks.include, values::text),
+            exclude: reader.option("exclude", ranks.exclude, values::text),
         },
-        launcher_args: ranks
-            .launcher_arg
+        launcher_args: reader
+            .options("launcher_arg", ranks.launcher_arg, values::any)
             .into_iter()
             .map(|word| word.value)
             .collect(),
         rank_output: OutputFlags {
-            log_dir: reader.one(ranks.log_dir, values::path),
-            prefix: ranks.prefix.then(|| {
-                let is_said = reader.options.iter().any(|word| word == "--prefix");
-                if is_said {
-                    Source::Flag("--prefix".into())
-                } else {
-                    Source::Variable("ZLAUNCH_PREFIX".into())
-                }
-            }),
+            log_dir: reader.option("log_dir", ranks.log_dir, values::path),
+            prefix: reader.switch("prefix", ranks.prefix),
         },
         environment: EnvironmentFlags {
-            set: reader.many(environment.env, values::variable_assignment(reader.words)),
-            unset: reader.many(environment.unset_env, values::variable_name),
+            set: reader.options(
+                "env",
+                environment.env,
+                values::variable_assignment(reader.words),
+            ),
+            unset: reader.options("unset_env", environment.unset_env, values::variable_name),
         },
-        config_out: reader.one(config.config_out, values::path),
-        record: reader.one(output.record, values::path),
-        strict: output.strict,
+        config_out: reader.option("config_out", config.config_out, values::path),
+        record: reader.option("record", output.record, values::path),
+        strict: reader.switch("strict", output.strict).is_some(),
         allow: reader
-            .many(output.allow, values::allowed)
+            .options("allow", output.allow, values::allowed)
             .into_iter()
             .map(|rule| rule.value)
             .collect(),
@@ -215,25 +226,24 @@ fn given_twice(reader: &Reader) -> Vec<Problem> {
 }
 
 fn read_output(options: &mut LaunchOptions, reader: &mut Reader) -> Output {
-    let given: Option<Given> = options.output.format.take();
+    let output = &mut options.output;
     let is_launch = reader.place.is_empty();
-    let dry_run = !is_launch || options.output.dry_run;
-    if given.as_ref().is_some_and(|format| format.from.is_flag()) && !dry_run {
+    let dry_run = reader.switch("dry_run", output.dry_run);
+    let is_printed = !is_launch || dry_run.is_some();
+    if output.format.is_some() && !is_printed {
         let problem = Problem::error(Rule::Usage, "`--format` only works with a printed plan");
         reader
             .problems
             .push(problem.at("--format").fix(give("--dry-run", "")));
     }
     // Its value is already in use; here it is only checked.
-    reader.one(options.output.color.take(), one_of(COLORS));
-    let format = reader.one(
-        given,
-        one_of(if is_launch { FORMATS } else { REPORT_FORMATS }),
-    );
+    reader.option("color", output.color.take(), one_of(COLORS));
+    let formats = if is_launch { FORMATS } else { REPORT_FORMATS };
+    let format = reader.option("format", output.format.take(), one_of(formats));
     Output {
-        dry_run: dry_run.then(|| format.map_or(Format::Text, |format| format.value)),
-        quiet: options.output.quiet,
-        verbose: options.output.verbose,
+        dry_run: is_printed.then(|| format.map_or(Format::Text, |format| format.value)),
+        quiet: reader.switch("quiet", output.quiet).is_some(),
+        verbose: reader.switch("verbose", output.verbose).is_some(),
         check: false,
         fix: false,
     }

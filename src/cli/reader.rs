@@ -2,15 +2,13 @@
 //! `ZLAUNCH_*` variable. Mistakes are gathered.
 
 use std::any::Any;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
-use clap::{ArgAction, ArgMatches, Args, Command};
+use clap::{ArgMatches, Args, Command};
 
 use super::values;
-use crate::base::options::{
-    FROM_VARIABLE, Given, LayerOptions, SearchOptions, flag, launch_options, variable,
-};
+use crate::base::options::{Given, LayerOptions, SearchOptions, flag, launch_options, variable};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::config::layers::Layers;
@@ -133,7 +131,15 @@ pub(crate) struct Reader<'a> {
     pub(crate) host: &'a Host,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
-    pub(crate) command: &'static mut Command,
+    pub(crate) command: &'static Command,
+    /// The options of a launch that a variable sets.
+    pub(super) variables: Vec<SetVariable>,
+}
+
+pub(super) struct SetVariable {
+    /// The name of the option's field.
+    id: &'static str,
+    value: Given,
 }
 
 impl Reader<'_> {
@@ -141,38 +147,28 @@ impl Reader<'_> {
         self.options = &self.words[..self.words.len() - command.len()];
     }
 
-    /// The options that `ZLAUNCH_*` variables give, as words to be read before ours, so that ours win. An empty variable
-    /// counts as unset.
-    pub(super) fn words_of_variables(&mut self) -> Vec<OsString> {
-        let mut words = Vec::new();
-        for (name, value) in self
-            .host
-            .vars_from("ZLAUNCH_")
-            .filter(|(name, _)| !NOT_OPTIONS.contains(name))
-        {
+    /// The options that `ZLAUNCH_*` variables set. An empty variable counts as unset.
+    pub(super) fn read_variables(&mut self) {
+        for (name, value) in self.host.vars_from("ZLAUNCH_") {
+            if NOT_OPTIONS.contains(&name) {
+                continue;
+            }
             let Some(option) = launch_options().find(|option| variable(option) == name) else {
                 self.warnings.push(unknown_variable(name));
                 continue;
             };
-            let word = |value: &[u8]| {
-                OsString::from_vec([flag(option).as_bytes(), b"=", FROM_VARIABLE, value].concat())
-            };
-            match option.get_action() {
-                // A list with colons, which `Search` reads.
-                _ if value.is_empty() || option.get_id() == "template_dir" => {}
-                ArgAction::SetTrue => {
-                    let given =
-                        Sourced::new(value.to_os_string(), Source::Variable(name.to_string()));
-                    let is_on = self
-                        .one(Some(given), values::on_or_off)
-                        .is_some_and(|given| given.value);
-                    words.extend(is_on.then(|| flag(option).into()));
-                }
-                ArgAction::Append => words.extend(lines(value.as_bytes()).map(word)),
-                _ => words.push(word(value.as_bytes())),
+            if !value.is_empty() {
+                self.variables.push(SetVariable {
+                    id: option.get_id().as_str(),
+                    value: Sourced::new(value.to_os_string(), Source::Variable(name.to_string())),
+                });
             }
         }
-        words
+    }
+
+    fn variable(&self, id: &str) -> Option<Given> {
+        let set = self.variables.iter().find(|set| set.id == id)?;
+        Some(set.value.clone())
     }
 
     pub(crate) fn answer(self, request: impl Request) -> Requested {
@@ -193,6 +189,45 @@ impl Reader<'_> {
             .map_err(|problem| self.problems.push(problem))
             .ok()?;
         Some(Sourced::new(value, given.from))
+    }
+
+    /// An option of a launch: its variable counts where it is not given.
+    pub(super) fn option<T>(
+        &mut self,
+        id: &str,
+        given: Option<Given>,
+        read: impl Fn(&Given) -> Result<T, Problem>,
+    ) -> Option<Sourced<T>> {
+        let given = given.or_else(|| self.variable(id));
+        self.one(given, read)
+    }
+
+    /// An option of a launch that may be repeated: the values of its variable, one per line, and then those that are given.
+    pub(super) fn options<T>(
+        &mut self,
+        id: &str,
+        given: Vec<Given>,
+        read: impl Fn(&Given) -> Result<T, Problem>,
+    ) -> Vec<Sourced<T>> {
+        let mut all = Vec::new();
+        if let Some(set) = self.variable(id) {
+            let lines = lines(set.value.as_bytes());
+            all.extend(
+                lines.map(|line| Sourced::new(OsStr::from_bytes(line).into(), set.from.clone())),
+            );
+        }
+        all.extend(given);
+        self.many(all, read)
+    }
+
+    /// What turned a switch of a launch on.
+    pub(super) fn switch(&mut self, id: &str, is_given: bool) -> Option<Source> {
+        if is_given {
+            let option = launch_options().find(|option| option.get_id() == id);
+            return option.map(|option| Source::Flag(flag(option)));
+        }
+        let set = self.option(id, None, values::on_or_off)?;
+        set.value.then_some(set.from)
     }
 
     pub(crate) fn many<T>(
@@ -227,9 +262,9 @@ impl Reader<'_> {
 
     pub(crate) fn layers(&mut self, options: LayerOptions) -> Layers {
         Layers {
-            patch: self.many(options.patch, values::path),
-            unset: self.many(options.unset, values::dotted_key),
-            set: self.many(options.set, values::config_assignment(self.words)),
+            patch: self.options("patch", options.patch, values::path),
+            unset: self.options("unset", options.unset, values::dotted_key),
+            set: self.options("set", options.set, values::config_assignment(self.words)),
         }
     }
 }

@@ -49,12 +49,10 @@ impl Tool for DiffArgs {
             command,
         } = self;
         reader.split_off(&command);
-        // ZLAUNCH_FORMAT is about plans.
-        let format = options
-            .output
-            .format
-            .take()
-            .filter(|format| format.from.is_flag());
+        // Not that of ZLAUNCH_FORMAT, which is about plans.
+        let format = reader
+            .one(options.output.format.take(), one_of(REPORT_FORMATS))
+            .map_or(Format::Text, |format| format.value);
         let specs = reader.many(configs, values::text);
         let launch = launch::read_described(options, command, &mut reader);
         let wanted = if launch.command.is_empty() { 2 } else { 1 };
@@ -71,9 +69,6 @@ impl Tool for DiffArgs {
                 usage("diff"),
             ));
         }
-        let format = reader
-            .one(format, one_of(REPORT_FORMATS))
-            .map_or(Format::Text, |format| format.value);
         let launch = Launch {
             output: Output {
                 dry_run: Some(format),

@@ -10,7 +10,7 @@ use crate::base::source::Sourced;
 use crate::cli::did_you_mean::did_you_mean;
 use crate::cli::launch::{self, LaunchArgs};
 use crate::cli::values::{self, Words, one_of};
-use crate::cli::{Reader, Request, Requested, Tool};
+use crate::cli::{Reader, Request, Requested, Tool, usage};
 use crate::fit::{
     self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner,
 };
@@ -21,6 +21,7 @@ use crate::report::fix::give;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::Launch;
+use crate::request::understood::trains;
 
 #[derive(Args)]
 pub(crate) struct FitArgs {
@@ -128,17 +129,12 @@ impl Tool for FitArgs {
             },
         } = self;
         reader.split_off(&command);
-        // ZLAUNCH_FORMAT is for plans.
-        let format = options
-            .output
-            .format
-            .take()
-            .filter(|format| format.from.is_flag());
+        // Not that of ZLAUNCH_FORMAT, which is for plans.
+        let format = reader
+            .one(options.output.format.take(), one_of(FORMATS))
+            .map_or(FitFormat::Text, |format| format.value);
         let mut launch = launch::read_described(options, command, &mut reader);
         let card = read_cards(model.gpu.clone(), &mut reader, &mut launch);
-        let format = reader
-            .one(format, one_of(FORMATS))
-            .map_or(FitFormat::Text, |format| format.value);
         let accounting = reader
             .one(accounting, one_of(ACCOUNTINGS))
             .map_or(Accounting::Real, |given| given.value);
@@ -146,9 +142,18 @@ impl Tool for FitArgs {
             reader.problems.push(report::nothing_to_fit());
         }
         let training = read_training(model, training, &mut reader);
-        reader
-            .problems
-            .extend(did_you_mean(&reader, &launch.command));
+        let first = launch.command.first();
+        let stray = first.filter(|word| !trains(word) && reader.host.find_program(word).is_none());
+        // The trainer need not be on this machine.
+        let problem = did_you_mean(&reader, &launch.command).or_else(|| {
+            let word = stray?.to_string_lossy();
+            Some(report::unexpected_argument(
+                &word,
+                "zlaunch fit",
+                usage("fit"),
+            ))
+        });
+        reader.problems.extend(problem);
         reader.answer(FitRequest {
             launch,
             card,

@@ -1,4 +1,4 @@
 //! What sub-commands of one file know as rows.
 
-pub(super) mod completions;
+pub mod completions;
 pub(super) mod generate;

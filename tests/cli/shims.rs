@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::sandbox::{Run, SYSTEM, Sandbox, ZLAUNCH, executable, option, output, read_json};
+use zlaunch::testing::completions::{CHANGES, Part};
 
 /// A sandbox with shims in front of its PATH, and zlaunch behind them.
 fn shimmed() -> Sandbox {
@@ -609,17 +610,16 @@ fn completions_know_every_option() {
         ] {
             assert!(run.stdout.contains(word), "{shell}: {word}");
         }
-        // Each change of the table is made.
-        let rows = include_str!("../../src/tools/completions.txt").lines();
-        for (text, new) in
-            rows.filter_map(|row| row.strip_prefix(&format!("{shell}: "))?.split_once(" =>"))
+        for change in CHANGES
+            .iter()
+            .filter(|change| change.shell.to_string() == shell)
         {
-            let new = new.trim_start().replace('¶', "\n");
-            let is_made = match new.split("{keys}").next().unwrap().trim() {
-                "" => !run.stdout.contains(text.trim_end_matches('¶')),
-                new => run.stdout.contains(new),
+            let is_made = match change.instead {
+                [] => !run.stdout.contains(change.text),
+                [Part::Text(text), ..] => run.stdout.contains(text),
+                [Part::Keys, ..] => panic!("{}: it cannot be found", change.text),
             };
-            assert!(is_made, "{shell}: {text}");
+            assert!(is_made, "{shell}: {}", change.text);
         }
         let file = sandbox.file(&format!("script.{shell}"), &run.stdout);
         let has_shell =

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use zlaunch::testing::cli::{TOOLS, command, foreign_options, help_of, page_of};
+use zlaunch::testing::cli::tables::foreign_options::{FOREIGN_OPTIONS, Instead, Place};
+use zlaunch::testing::cli::{TOOLS, command, help_of, page_of};
 use zlaunch::testing::options::{flag, takes_value};
 use zlaunch::testing::texts::Entry;
 
@@ -96,19 +97,22 @@ fn untranslated(text: &str) -> Vec<&str> {
     words
 }
 
-/// The options that are to be given instead of those of other programs, with a value if they take one.
+/// The options that are to be given instead of those of other programs exist where they are asked for, and take a value.
 #[test]
 fn what_is_given_instead_are_options() {
     let zlaunch = command(&TOOLS);
-    for (names, words) in
-        foreign_options().filter(|(_, words)| words.starts_with("--") && !words.starts_with("-- "))
-    {
-        let place = names.split(' ').next().unwrap();
-        let command = zlaunch.find_subcommand(place).unwrap_or(&zlaunch);
-        let option = command
-            .get_arguments()
-            .find(|arg| Some(flag(arg).as_str()) == words.split(' ').next());
-        let option = option.unwrap_or_else(|| panic!("{names}: {words}"));
-        assert_eq!(takes_value(option), words.contains(' '), "{names}: {words}");
+    for row in FOREIGN_OPTIONS {
+        let places: &[&str] = match row.place {
+            Place::Launch => &["zlaunch"],
+            Place::Only(places) => places,
+        };
+        let (Instead::Option(name) | Instead::OptionWith(name, _)) = row.instead else {
+            continue;
+        };
+        for place in places {
+            let command = zlaunch.find_subcommand(place).unwrap_or(&zlaunch);
+            let option = command.get_arguments().find(|arg| flag(arg) == name);
+            assert!(option.is_some_and(takes_value), "{place}: {:?}", row.names);
+        }
     }
 }

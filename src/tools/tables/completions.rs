@@ -2,13 +2,13 @@
 
 use clap_complete::Shell;
 
-pub(in crate::tools) struct Change {
-    pub(in crate::tools) shell: Shell,
-    pub(in crate::tools) text: &'static str,
-    pub(in crate::tools) instead: &'static [Part],
+pub struct Change {
+    pub shell: Shell,
+    pub text: &'static str,
+    pub instead: &'static [Part],
 }
 
-pub(in crate::tools) enum Part {
+pub enum Part {
     Text(&'static str),
     /// The keys that `--set` takes, each with a blank before it and `=` behind it.
     Keys,
@@ -16,7 +16,7 @@ pub(in crate::tools) enum Part {
 
 use Part::{Keys, Text};
 
-pub(in crate::tools) const CHANGES: &[Change] = &[
+pub const CHANGES: &[Change] = &[
     // A value follows the key without a blank.
     Change {
         shell: Shell::Bash,

@@ -1,0 +1,125 @@
+//! Options of torchrun, deepspeed, accelerate and the trainers, with what to give instead. `tests/cli/mistakes.rs` tries them.
+
+pub struct ForeignOption {
+    pub place: Place,
+    /// With `_`.
+    pub names: &'static [&'static str],
+    pub instead: Instead,
+}
+
+pub enum Place {
+    /// A launch, and every sub-command about one.
+    Launch,
+    /// These sub-commands.
+    Only(&'static [&'static str]),
+}
+
+#[derive(Clone, Copy)]
+pub enum Instead {
+    /// This option, with the same value.
+    Option(&'static str),
+    /// This option, with a value that begins so and ends with the given one.
+    OptionWith(&'static str, &'static str),
+    /// Nothing, for this reason.
+    Needless(&'static str),
+}
+
+use Instead::{Needless, Option, OptionWith};
+use Place::{Launch, Only};
+
+pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
+    ForeignOption {
+        place: Launch,
+        names: &["num_processes", "nproc", "np", "ngpus", "n_gpus"],
+        instead: Option("--nproc-per-node"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["num_machines", "nodes", "node"],
+        instead: Option("--nnodes"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["machine_rank"],
+        instead: Option("--node-rank"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["main_process_ip"],
+        instead: Option("--master-addr"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["main_process_port"],
+        instead: Option("--master-port"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["deepspeed_config", "deepspeed_config_file", "ds_config"],
+        instead: Option("--deepspeed"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["zero_stage", "stage"],
+        instead: OptionWith("--deepspeed", "zero"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["gpu_ids"],
+        instead: OptionWith("--env", "CUDA_VISIBLE_DEVICES="),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["offload_optimizer_device"],
+        instead: OptionWith("--set", "zero_optimization.offload_optimizer.device="),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["gpu"],
+        instead: Needless("`--nproc-per-node` and `--gpu-memory` describe the GPUs of a launch"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["standalone"],
+        instead: Needless("zlaunch passes it to torchrun on one machine"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["rdzv_backend", "rdzv_endpoint", "rdzv_id", "rdzv_conf"],
+        instead: Needless("zlaunch sets up the rendezvous itself"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["use_deepspeed", "multi_gpu"],
+        instead: Needless("`--deepspeed` and `--nproc-per-node` replace it"),
+    },
+    ForeignOption {
+        place: Only(&["fit"]),
+        names: &["model_name_or_path", "base_model"],
+        instead: Option("--model"),
+    },
+    ForeignOption {
+        place: Only(&["fit"]),
+        names: &["tuner_type", "finetuning_type"],
+        instead: Option("--tuner"),
+    },
+    ForeignOption {
+        place: Only(&["fit"]),
+        names: &["max_length", "max_seq_length", "cutoff_len"],
+        instead: Option("--seq-len"),
+    },
+    ForeignOption {
+        place: Only(&["fit", "generate"]),
+        names: &[
+            "per_device_train_batch_size",
+            "micro_batch_size",
+            "batch_size",
+        ],
+        instead: Option("--micro-batch"),
+    },
+    ForeignOption {
+        place: Only(&["fit", "generate"]),
+        names: &["gradient_accumulation_steps"],
+        instead: Option("--grad-accum"),
+    },
+];

@@ -1,0 +1,25 @@
+//! The command that takes a run file, by a key that only its files have.
+
+pub(in crate::cli) struct RunFile {
+    pub(in crate::cli) key: &'static str,
+    pub(in crate::cli) command: &'static [&'static str],
+}
+
+pub(in crate::cli) const RUN_FILES: &[RunFile] = &[
+    RunFile {
+        key: "base_model",
+        command: &["axolotl", "train"],
+    },
+    RunFile {
+        key: "dataset_name",
+        command: &["trl", "sft", "--config"],
+    },
+    RunFile {
+        key: "distributed_type",
+        command: &["accelerate", "launch", "--config_file"],
+    },
+    RunFile {
+        key: "stage",
+        command: &["llamafactory-cli", "train"],
+    },
+];
