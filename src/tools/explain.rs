@@ -21,7 +21,6 @@ use crate::base::options::{
 };
 use crate::base::texts::Entry;
 use crate::base::vars;
-use crate::check;
 use crate::cli::values::{self, Words};
 use crate::cli::{Reader, Requested, Tool, launch};
 use crate::config::schema;
@@ -32,12 +31,12 @@ use crate::judge::Judged;
 use crate::plan::record;
 use crate::ranks::topology::engines::table::all_variables;
 use crate::report::secrets::Secrets;
-use crate::report::{self, Language, Problem, Rule, reading};
+use crate::report::{self, Language, Problem, reading};
 use crate::request::Launch;
 
 pub(crate) use explanation::fate;
 use explanation::{Explanation, Versions};
-pub use glossary::entries;
+pub use glossary::{entries, rules};
 use glossary::{is_meant_by, topic};
 pub use log::Log;
 use tables::failures::{FAILURES, Role};
@@ -305,12 +304,6 @@ fn subjects(search: &Search) -> String {
         text += &format!("\n{plural}\n{}", filled(&list, 2, width()));
     }
     text
-}
-
-/// Every rule with its sentence.
-pub fn rules() -> impl Iterator<Item = (Rule, &'static str)> {
-    let of_launches = Rule::all().filter_map(|rule| Some((rule, rule.about()?)));
-    of_launches.chain(check::rules().map(|check| (check.rule, check.about)))
 }
 
 fn names_of(topic: Topic, search: &Search) -> Vec<String> {

@@ -209,10 +209,14 @@ fn paths(text: &str) -> Vec<Vec<String>> {
 
 /// Front ends that have the name of a program or a package, or a plain word.
 const AMBIGUOUS: &[&str] = &["deepspeed", "accelerate", "command", "nested", "ray"];
-/// A package of Python, not the front end: its classes of arguments are recorded. And what people call `--trainer hf`.
+/// A package of Python, not the front end: its classes of arguments are recorded. What people call `--trainer hf`, and the
+/// table that tells run files apart.
 const PACKAGES: &[(&str, &str)] = &[
     ("src/command/script/flow.rs", "trl"),
     ("src/report/tables/other_names.rs", "hf"),
+    ("src/cli/tables/run_files.rs", "axolotl"),
+    ("src/cli/tables/run_files.rs", "llamafactory-cli"),
+    ("src/cli/tables/run_files.rs", "trl"),
 ];
 
 /// What is special about a trainer is in its row: other code asks for the property, not for the name.

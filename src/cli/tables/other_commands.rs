@@ -1,11 +1,11 @@
 //! What other tools call a sub-command, and the line that does it here.
 
-pub(in crate::cli) struct OtherCommand {
-    pub(in crate::cli) names: &'static [&'static str],
-    pub(in crate::cli) line: &'static str,
+pub(crate) struct OtherCommand {
+    pub(crate) names: &'static [&'static str],
+    pub(crate) line: &'static str,
 }
 
-pub(in crate::cli) const OTHER_COMMANDS: &[OtherCommand] = &[
+pub(crate) const OTHER_COMMANDS: &[OtherCommand] = &[
     OtherCommand {
         names: &["init", "new"],
         line: "zlaunch generate",

@@ -1,11 +1,11 @@
 //! The command that takes a run file, by a key that only its files have.
 
-pub(in crate::cli) struct RunFile {
-    pub(in crate::cli) key: &'static str,
-    pub(in crate::cli) command: &'static [&'static str],
+pub(crate) struct RunFile {
+    pub(crate) key: &'static str,
+    pub(crate) command: &'static [&'static str],
 }
 
-pub(in crate::cli) const RUN_FILES: &[RunFile] = &[
+pub(crate) const RUN_FILES: &[RunFile] = &[
     RunFile {
         key: "base_model",
         command: &["axolotl", "train"],

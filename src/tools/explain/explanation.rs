@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-use super::glossary::{keys_below, of_rule, topic};
+use super::glossary::{keys_below, of_rule, rules, topic};
 use super::log::{Found, Log};
 use super::tables::failures::{Failure, Meaning};
 use super::tables::phrases;
@@ -179,7 +179,7 @@ impl Explanation {
     pub(super) fn of_failure(failure: &Failure, language: Language) -> Self {
         match failure.meaning {
             Meaning::Rule(rule) => {
-                let mut known = super::rules();
+                let mut known = rules();
                 let about = known.find(|(known, _)| *known == rule).map(|it| it.1);
                 Explanation::of_rule(rule, about.unwrap_or_default(), language)
             }

@@ -2,6 +2,8 @@
 
 use super::tables::topics::{TOPICS, Topic, TopicRow};
 use crate::base::texts::{self, Entry};
+use crate::check;
+use crate::report::Rule;
 
 impl Topic {
     pub(super) fn row(self) -> Option<&'static TopicRow> {
@@ -13,7 +15,13 @@ pub fn entries() -> impl Iterator<Item = Entry> {
     texts::entries(include_str!("entries.txt"))
 }
 
-/// Why a rule matters, a wrong and a right config, and the trainer's own error.
+/// Every rule with its sentence.
+pub fn rules() -> impl Iterator<Item = (Rule, &'static str)> {
+    let of_launches = Rule::all().filter_map(|rule| Some((rule, rule.about()?)));
+    of_launches.chain(check::rules().map(|check| (check.rule, check.about)))
+}
+
+/// The reason for a rule, a wrong and a right config, and the trainer's own error.
 pub(super) fn of_rule(name: &str) -> Option<Entry> {
     texts::find(include_str!("rules.txt"), name)
 }

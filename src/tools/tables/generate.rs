@@ -1,13 +1,13 @@
 //! What `generate` writes into the section of ZeRO below `stage`.
 
-pub(in crate::tools) struct ZeroKey {
-    pub(in crate::tools) key: &'static str,
-    pub(in crate::tools) stages: &'static [u64],
-    pub(in crate::tools) value: Setting,
+pub(crate) struct ZeroKey {
+    pub(crate) key: &'static str,
+    pub(crate) stages: &'static [u64],
+    pub(crate) value: Setting,
 }
 
 #[derive(Clone, Copy)]
-pub(in crate::tools) enum Setting {
+pub(crate) enum Setting {
     True,
     /// DeepSpeed's default, and what needs a tenth of the GPU memory and is slower.
     Size {
@@ -20,7 +20,7 @@ pub(in crate::tools) enum Setting {
 
 use Setting::{Offload, Size, True};
 
-pub(in crate::tools) const ZERO_KEYS: &[ZeroKey] = &[
+pub(crate) const ZERO_KEYS: &[ZeroKey] = &[
     ZeroKey {
         key: "offload_optimizer",
         stages: &[1, 2, 3],
@@ -110,7 +110,7 @@ pub(in crate::tools) const ZERO_KEYS: &[ZeroKey] = &[
 ];
 
 /// The "auto" values of a template that are filled in.
-pub(in crate::tools) const FILLED: &[&str] = &[
+pub(crate) const FILLED: &[&str] = &[
     "gradient_clipping",
     "bf16.enabled",
     "fp16.enabled",

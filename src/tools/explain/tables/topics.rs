@@ -3,7 +3,7 @@
 use crate::base::texts::Phrase;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::tools::explain) enum Topic {
+pub(crate) enum Topic {
     Term,
     Stage,
     Template,
@@ -13,14 +13,14 @@ pub(in crate::tools::explain) enum Topic {
     Failure,
 }
 
-pub(in crate::tools::explain) struct TopicRow {
-    pub(in crate::tools::explain) topic: Topic,
+pub(crate) struct TopicRow {
+    pub(crate) topic: Topic,
     /// The word that lists all of them.
-    pub(in crate::tools::explain) plural: &'static str,
-    pub(in crate::tools::explain) one: Phrase,
+    pub(crate) plural: &'static str,
+    pub(crate) one: Phrase,
 }
 
-pub(in crate::tools::explain) const TOPICS: &[TopicRow] = &[
+pub(crate) const TOPICS: &[TopicRow] = &[
     TopicRow {
         topic: Topic::Term,
         plural: "terms",

@@ -1,15 +1,15 @@
 //! The events that end a rehearsal, those that show how far it came, and those about files.
 
-pub(in crate::tools::rehearse) struct Ending {
-    pub(in crate::tools::rehearse) event: &'static str,
-    pub(in crate::tools::rehearse) kind: Kind,
-    pub(in crate::tools::rehearse) verdict: &'static str,
-    pub(in crate::tools::rehearse) status: u8,
-    pub(in crate::tools::rehearse) says: Says,
+pub(crate) struct Ending {
+    pub(crate) event: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) verdict: &'static str,
+    pub(crate) status: u8,
+    pub(crate) says: Says,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::tools::rehearse) enum Kind {
+pub(crate) enum Kind {
     Refused,
     Arrived,
     NeedsNetwork,
@@ -21,7 +21,7 @@ pub(in crate::tools::rehearse) enum Kind {
 }
 
 #[derive(Clone, Copy)]
-pub(in crate::tools::rehearse) enum Says {
+pub(crate) enum Says {
     Nothing,
     /// The trainer rejected the launch, with these words.
     Rejection,
@@ -33,7 +33,7 @@ pub(in crate::tools::rehearse) enum Says {
 use Says::{Nothing, Rejection, UpTo, UpToInTime};
 
 /// A reason why the rest cannot be tried here is no failure; anything else may be one.
-pub(in crate::tools::rehearse) const ENDINGS: &[Ending] = &[
+pub(crate) const ENDINGS: &[Ending] = &[
     Ending {
         event: "refused",
         kind: Kind::Refused,
@@ -99,16 +99,16 @@ pub(in crate::tools::rehearse) const ENDINGS: &[Ending] = &[
     },
 ];
 
-pub(in crate::tools::rehearse) struct Stage {
-    pub(in crate::tools::rehearse) event: &'static str,
+pub(crate) struct Stage {
+    pub(crate) event: &'static str,
     /// Its name in a sentence.
-    pub(in crate::tools::rehearse) name: &'static str,
+    pub(crate) name: &'static str,
     /// The work that follows it.
-    pub(in crate::tools::rehearse) next: &'static str,
+    pub(crate) next: &'static str,
 }
 
 /// In the order of a launch.
-pub(in crate::tools::rehearse) const STAGES: &[Stage] = &[
+pub(crate) const STAGES: &[Stage] = &[
     Stage {
         event: "start",
         name: "the start",
@@ -147,12 +147,12 @@ pub(in crate::tools::rehearse) const STAGES: &[Stage] = &[
 ];
 
 /// Large files, of which only names and shapes are read.
-pub(in crate::tools::rehearse) struct ReadFiles {
-    pub(in crate::tools::rehearse) event: &'static str,
-    pub(in crate::tools::rehearse) name: &'static str,
+pub(crate) struct ReadFiles {
+    pub(crate) event: &'static str,
+    pub(crate) name: &'static str,
 }
 
-pub(in crate::tools::rehearse) const READ_FILES: &[ReadFiles] = &[
+pub(crate) const READ_FILES: &[ReadFiles] = &[
     ReadFiles {
         event: "weights",
         name: "weights on disk",
