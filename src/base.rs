@@ -10,6 +10,7 @@ pub mod rows;
 pub mod shell;
 pub mod size;
 pub mod source;
+mod tables;
 pub mod texts;
 pub mod vars;
 pub mod yaml;

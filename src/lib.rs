@@ -24,31 +24,15 @@ pub mod testing;
 mod tools;
 
 use std::process::ExitCode;
-use std::thread::Builder;
 
 use cli::Asked;
 use host::Host;
-use nix::sys::resource::{Resource, getrlimit};
 use report::secrets::Secrets;
 use report::{Problem, REFUSED};
 use tools::output::{out_bytes, show};
 
-/// The whole program, from the words to the exit status. `ulimit -s` may leave the main thread less stack than the parsers
-/// need; another thread has its own.
+/// The whole program, from the words to the exit status.
 pub fn run() -> ExitCode {
-    const STACK: usize = 8 << 20;
-    let is_small = getrlimit(Resource::RLIMIT_STACK).is_ok_and(|(stack, _)| stack < 1 << 20);
-    let thread = if is_small {
-        Builder::new().stack_size(STACK).spawn(run_here).ok()
-    } else {
-        None
-    };
-    thread
-        .and_then(|thread| thread.join().ok())
-        .unwrap_or_else(run_here)
-}
-
-fn run_here() -> ExitCode {
     let host = Host::read();
     if let Some(status) =
         exec::become_rank(&host.words).or_else(|| exec::enter_sandbox(&host.words))

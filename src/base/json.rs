@@ -8,10 +8,7 @@ use std::ops::Range;
 use memchr::memchr2;
 use serde_json::{Map, Value};
 
-use super::rows::plain;
-
-/// For a fault that has no help of its own.
-const HELP: &str = "JSON is expected; comments and trailing commas are allowed";
+use super::tables::json_faults::{FAULTS, HELP, Seen};
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct SyntaxError {
@@ -434,49 +431,67 @@ pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
     }
 }
 
+/// What the parser stumbled over.
+struct Stumble<'a> {
+    message: &'a str,
+    /// The line from the place on.
+    rest: &'a str,
+    text: &'a str,
+    /// The first line that is not empty.
+    first: &'a str,
+}
+
 fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     // serde_json names the place of the first letter of a word, or of the one behind a sign.
-    let line = text
-        .lines()
-        .nth(why.line().saturating_sub(1))
-        .unwrap_or_default();
-    let rest = line
-        .get(why.column().saturating_sub(1)..)
-        .unwrap_or_default()
-        .trim_start_matches('-');
+    let line = text.lines().nth(why.line().saturating_sub(1));
+    let rest = line.and_then(|line| line.get(why.column().saturating_sub(1)..));
     let message = why.to_string();
-    let message = message
-        .rsplit_once(" at line ")
-        .map_or(message.as_str(), |(what, _)| what);
-    let first = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    let is_key = first.trim_end().ends_with(':') || first.contains(": ");
-    let looks_like_yaml = is_key && first.starts_with(|c: char| c.is_ascii_alphabetic());
-    let is_any = |words: &[&str]| words.iter().any(|word| rest.starts_with(word));
-    let kind = match message {
-        _ if is_any(&["Infinity", "NaN"]) => "number out of range",
-        _ if first.starts_with("#!") => "script",
-        _ if rest.starts_with('#') => "hash",
-        "expected value" | "key must be a string" if rest.starts_with('\'') => "single quotes",
-        "expected value" | "key must be a string" if is_any(&["“", "”", "‘", "’", "„"]) => {
-            "curly quotes"
-        }
-        "expected value" | "key must be a string" if rest.starts_with(',') => "trailing comma",
-        "expected value" if is_any(&["True", "False", "None"]) => "word of Python",
-        "expected value" if text.contains("\ndistributed_type:") => "accelerate",
-        "expected value" if looks_like_yaml => "YAML",
-        "trailing characters" if rest.starts_with(':') => "no braces",
-        other => other,
+    let message = message.split(" at line ").next().unwrap_or_default();
+    let stumble = Stumble {
+        message,
+        rest: rest.unwrap_or_default().trim_start_matches('-'),
+        text,
+        first: text
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default(),
     };
-    let row = plain(include_str!("json_faults.txt")).find(|[name, _, _]| *name == kind);
-    let (what, help) = row.map_or((message, HELP), |[_, what, help]| (what, help));
+    let fault = FAULTS.iter().find(|fault| fault.seen.fits(&stumble));
     SyntaxError {
         line: why.line(),
         column: why.column().max(1),
-        what: what.to_string(),
-        help,
+        what: fault.map_or(message, |fault| fault.what).to_string(),
+        help: fault.map_or(HELP, |fault| fault.help),
         first: None,
+    }
+}
+
+impl Seen {
+    fn fits(&self, stumble: &Stumble<'_>) -> bool {
+        let Stumble { message, first, .. } = *stumble;
+        let needs_value = message == "expected value";
+        let is_at = |words: &[&str]| words.iter().any(|word| stumble.rest.starts_with(word));
+        match self {
+            Seen::Message(known) => message == *known,
+            Seen::At(words) => is_at(words),
+            Seen::InsteadOf(words) => {
+                is_at(words) && (needs_value || message == "key must be a string")
+            }
+            Seen::InsteadOfValue(words) => needs_value && is_at(words),
+            Seen::FirstLine(start) => first.starts_with(start),
+            Seen::Below(start) => {
+                needs_value
+                    && stumble
+                        .text
+                        .lines()
+                        .skip(1)
+                        .any(|line| line.starts_with(start))
+            }
+            Seen::Yaml => {
+                let is_key = first.trim_end().ends_with(':') || first.contains(": ");
+                needs_value && is_key && first.starts_with(|c: char| c.is_ascii_alphabetic())
+            }
+            Seen::NoBraces => message == "trailing characters" && is_at(&[":"]),
+        }
     }
 }

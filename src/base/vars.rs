@@ -1,40 +1,48 @@
-//! The names of the environment variables that zlaunch reads or sets; `vars.txt` has a row for each.
+//! The names of the environment variables that zlaunch reads or sets.
 
-use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::fmt;
 
-use super::rows;
+use super::tables::vars::VARS;
 
+pub use super::tables::vars::Does;
+
+/// Variables that one sentence is about.
 #[derive(Clone)]
 pub struct Var {
-    /// One name, or several with commas.
-    pub name: Cow<'static, str>,
-    /// `reads`, `sets` or both: this is what zlaunch does with it.
-    pub does: &'static str,
+    pub names: Vec<&'static str>,
+    pub does: Does,
     pub about: &'static str,
 }
 
 impl Var {
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.name.split(", ")
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.names.iter().copied()
     }
 
     pub fn is_called(&self, name: &str) -> bool {
-        self.names().any(|own| own == name)
+        self.names.contains(&name)
     }
 }
 
-pub(crate) const READ: &str = "reads";
-
-pub(crate) static OF_NO_ENGINE: LazyLock<Vec<Var>> = LazyLock::new(|| {
-    rows::plain(include_str!("vars.txt"))
-        .map(|[name, does, about]| Var {
-            name: name.into(),
-            does,
-            about,
+impl fmt::Display for Does {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Does::Reads => "reads",
+            Does::Sets => "sets",
+            Does::ReadsAndSets => "reads, sets",
         })
-        .collect()
-});
+    }
+}
+
+/// The variables that are not only an engine's.
+pub(crate) fn of_no_engine() -> Vec<Var> {
+    let vars = VARS.iter().map(|row| Var {
+        names: row.names.to_vec(),
+        does: row.does,
+        about: row.about,
+    });
+    vars.collect()
+}
 
 macro_rules! names {
     ($($name:ident)*) => {

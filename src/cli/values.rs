@@ -167,12 +167,11 @@ pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
         .value
         .to_str()
         .and_then(|word| report::nearest(word, Rule::all().map(Rule::name)));
-    let rule =
-        Rule::all().find(|rule| near == Some(rule.name()) && !Rule::allowable().contains(rule));
-    let Some(rule) = rule else {
+    if near.is_none() || RULES().iter().any(|(name, _)| near == Some(*name)) {
         return one_of(RULES)(given);
-    };
-    let place = Place::option(given.from.to_string(), rule.name());
+    }
+    let rule = near.unwrap_or_default();
+    let place = Place::option(given.from.to_string(), rule);
     let what = format!("`{rule}` stops a launch: `--allow` cannot silence it");
     Err(Problem::error(Rule::Usage, what)
         .fix(drop_word(&place))

@@ -1,12 +1,10 @@
-//! `zlaunch diff A B`: two configs side by side, by key. DeepSpeed's default stands in for a missing key. A record is also
-//! compared with a launch in everything else.
+//! `zlaunch diff A B`: two configs side by side, by key. DeepSpeed's default stands in for a missing key. Of two launches
+//! the words that are executed are compared, too.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
 
 use anstyle::{AnsiColor, Style};
-use std::time::SystemTime;
-
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -23,7 +21,7 @@ use crate::config::schema;
 use crate::config::template::{self, Search};
 use crate::host::{Host, terminal};
 use crate::judge::Judged;
-use crate::plan::{Record, record};
+use crate::plan::record;
 use crate::report::fix::give;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem, Rule};
@@ -74,8 +72,6 @@ impl Tool for DiffArgs {
                 dry_run: Some(format),
                 ..Output::default()
             },
-            // It is compared with a record, and not written.
-            record: Some(Sourced::new(".".into(), Source::Default)),
             subcommand: "",
             options: Vec::new(),
             ..launch
@@ -87,8 +83,8 @@ impl Tool for DiffArgs {
 struct Side {
     name: String,
     config: Value,
-    /// The record of the launch, as it is or would be written.
-    record: Option<Value>,
+    /// The words that are executed, of a record or a launch.
+    argv: Option<Vec<Value>>,
 }
 
 /// One key that is not the same on both sides.
@@ -99,12 +95,19 @@ struct Difference {
     default: Option<Value>,
 }
 
+/// A word of two launches that is not the same, or all of them.
+struct ArgvDifference {
+    /// `argv[7]`, `argv`.
+    place: String,
+    values: [Value; 2],
+}
+
 struct Comparison<'h> {
     sides: [Side; 2],
     differences: Vec<Difference>,
     equal: usize,
-    /// Differences besides the configs, between two launches.
-    of_launch: Option<Vec<record::Difference>>,
+    /// Between two launches.
+    argv: Option<Vec<ArgvDifference>>,
     version: Version,
     secrets: Secrets<'h>,
 }
@@ -131,16 +134,8 @@ fn compare<'h>(
         .map(|spec| side(spec, &launch.search, host))
         .collect();
     if !launch.command.is_empty() {
-        let with_record = matches!(
-            &sides[..],
-            [
-                Ok(Side {
-                    record: Some(_),
-                    ..
-                }),
-                ..
-            ]
-        );
+        let is_record = |side: &Side| side.argv.is_some();
+        let with_record = sides[0].as_ref().is_ok_and(is_record);
         sides.push(launched(launch, with_record, host));
     }
     let mut problems = Vec::new();
@@ -150,18 +145,43 @@ fn compare<'h>(
     let sides: [Side; 2] = sides.collect::<Vec<_>>().try_into().map_err(|_| problems)?;
     let version = schema::in_environment(Python::on_path(host).as_ref()).version();
     let (differences, equal) = differences(&sides, version);
-    let of_launch = match sides.each_ref().map(|side| side.record.as_ref()) {
-        [Some(then), Some(now)] => Some(record::differences(then, now)),
+    let argv = match &sides {
+        [
+            Side {
+                argv: Some(then), ..
+            },
+            Side {
+                argv: Some(now), ..
+            },
+        ] => Some(compare_argv(then, now)),
         _ => None,
     };
     Ok(Comparison {
         sides,
         differences,
         equal,
-        of_launch,
+        argv,
         version,
         secrets: Secrets::of(host),
     })
+}
+
+/// Word by word, if there are as many.
+fn compare_argv(then: &[Value], now: &[Value]) -> Vec<ArgvDifference> {
+    if then.len() != now.len() {
+        return vec![ArgvDifference {
+            place: "argv".to_string(),
+            values: [then, now].map(Value::from),
+        }];
+    }
+    let pairs = then.iter().zip(now).enumerate();
+    pairs
+        .filter(|(_, (then, now))| then != now)
+        .map(|(at, (then, now))| ArgvDifference {
+            place: format!("argv[{at}]"),
+            values: [then.clone(), now.clone()],
+        })
+        .collect()
 }
 
 /// A template, a file, JSON, a pipe, or the folder of a record.
@@ -176,7 +196,7 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
         return Ok(Side {
             name,
             config: config.cloned().unwrap_or(json!({})),
-            record: Some(record),
+            argv: record["plan"]["argv"].as_array().cloned(),
         });
     }
     let template = template::resolve(&spec, search, host)?;
@@ -188,14 +208,14 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
     Ok(Side {
         name,
         config: template.config,
-        record: None,
+        argv: None,
     })
 }
 
 /// The config of a launch. Without a config, it can only be compared with a record.
 fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec<Problem>> {
     let (plan, problems) = Judged::new(launch, host).accepted()?;
-    let record = Record::of(&plan, &problems, SystemTime::now())?;
+    let json = Secrets::of(host).hide(plan.json(&problems));
     let (name, config) = match plan.config {
         Some(config) => (
             format!("{} as launched", config.layered.template.name),
@@ -216,7 +236,7 @@ fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec
     Ok(Side {
         name,
         config,
-        record: record.and_then(|record| json::parse_exactly(&record.text).ok()),
+        argv: json["argv"].as_array().cloned(),
     })
 }
 
@@ -312,11 +332,12 @@ impl Comparison<'_> {
             "differences": rows.collect::<Vec<_>>(),
             "equal": self.equal,
         });
-        if let Some(found) = &self.of_launch {
-            all["launch"] = found
-                .iter()
-                .map(|(key, [a, b])| json!({"key": key, "a": a, "b": b}))
-                .collect();
+        if let Some(found) = &self.argv {
+            let rows = found.iter().map(|it| {
+                let [a, b] = &it.values;
+                json!({"key": it.place, "a": a, "b": b})
+            });
+            all["launch"] = rows.collect();
         }
         self.secrets.hide(all)
     }
@@ -358,7 +379,7 @@ impl Comparison<'_> {
         };
         let coloured = painted(&table, |line| (0..line.len(), style(line)));
         let text = coloured + &self.summary(width);
-        let Some(found) = &self.of_launch else {
+        let Some(found) = &self.argv else {
             return text;
         };
         let title = if found.is_empty() {
@@ -366,14 +387,10 @@ impl Comparison<'_> {
         } else {
             "\nbesides the config\n"
         };
-        let lines = found.iter().map(|(key, [then, now])| {
-            wrapped(
-                &self
-                    .secrets
-                    .hide_in_text(&format!("{key}: {then} then, {now} now")),
-                2,
-                width,
-            )
+        let lines = found.iter().map(|it| {
+            let [then, now] = &it.values;
+            let line = format!("{}: {then} then, {now} now", it.place);
+            wrapped(&self.secrets.hide_in_text(&line), 2, width)
         });
         text + title + &lines.collect::<String>()
     }

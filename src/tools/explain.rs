@@ -20,7 +20,6 @@ use crate::base::options::{
     AnyValue, Given, LaunchOptions, launch_option, launch_options, variable,
 };
 use crate::base::texts::Entry;
-use crate::base::vars;
 use crate::cli::values::{self, Words};
 use crate::cli::{Reader, Requested, Tool, launch};
 use crate::config::schema;
@@ -261,13 +260,13 @@ fn stage_of(word: &str) -> Option<char> {
 }
 
 fn unknown(word: &str, search: &Search) -> Problem {
-    let templates = search.names();
-    let variables = all_variables();
-    let mut known: Vec<&str> = WORDS()
+    let mut ours: Vec<&'static str> = WORDS()
         .into_iter()
         .flat_map(|(name, ())| [name, schema::name_of(name)])
         .collect();
-    known.extend(variables.iter().flat_map(vars::Var::names));
+    ours.extend(all_variables().into_iter().flat_map(|var| var.names));
+    let templates = search.names();
+    let mut known: Vec<&str> = ours;
     known.extend(templates.iter().map(String::as_str));
     let lower = word.to_lowercase();
     let mut containing = known.clone();
@@ -320,13 +319,8 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
             .collect(),
     };
     if topic == Topic::Variable {
-        let variables = all_variables();
-        names.extend(
-            variables
-                .iter()
-                .flat_map(vars::Var::names)
-                .map(str::to_string),
-        );
+        let variables = all_variables().into_iter().flat_map(|var| var.names);
+        names.extend(variables.map(str::to_string));
         names.extend(launch_options().map(variable));
     }
     names.sort();

@@ -7,9 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use crate::sandbox::{
-    Run, SWIFT, Sandbox, Share, ZLAUNCH, output, pipe, plant, read_json, side_by_side,
-};
+use crate::sandbox::{Run, SWIFT, Sandbox, Share, output, pipe, plant, read_json, side_by_side};
 
 /// Ends what hangs, with status 124.
 const GUARDED: &str = "exec timeout 60 \"$0\" \"$@\"";
@@ -31,21 +29,6 @@ fn endless(sandbox: &Sandbox) -> Vec<String> {
         .into_iter()
         .chain([fifo, socket].map(|path| path.display().to_string()))
         .collect()
-}
-
-#[test]
-fn a_small_stack_is_enough() {
-    let sandbox = Sandbox::new();
-    let script = "ulimit -s 64; exec \"$0\" -n --deepspeed zero3 --nproc-per-node 2 -- python x.py";
-    let run = Run::of(
-        sandbox
-            .inside(Path::new("/bin/bash"))
-            .args(["-c", script, ZLAUNCH]),
-    );
-    assert!(
-        run.status == Some(0) && run.stdout.contains("zero3"),
-        "{run:?}"
-    );
 }
 
 #[test]

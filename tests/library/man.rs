@@ -86,11 +86,15 @@ fn page() -> String {
         "DIAGNOSTICS",
         check::rules().map(|rule| (rule.rule.name(), rule.about)),
     );
+    let variables: Vec<(String, &str)> = all_variables()
+        .iter()
+        .map(|var| (var.names.join(", "), var.about))
+        .collect();
     page += &section(
         "ENVIRONMENT",
-        all_variables()
+        variables
             .iter()
-            .map(|var| (var.name.as_ref(), var.about)),
+            .map(|(names, about)| (names.as_str(), *about)),
     );
     page += &section("FILES", FILES.iter().copied());
     page += &format!(

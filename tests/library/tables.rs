@@ -218,22 +218,14 @@ fn tables() -> Vec<Table> {
             ),
         )
     });
-    let variables = all_variables()
-        .into_iter()
-        .map(|var| {
-            (
-                var.name.clone(),
-                var.name.replace(", ", "`, `"),
-                var.does,
-                cell(var.about),
-            )
-        })
-        .map(|(name, shown, does, about)| {
-            (
-                name.to_string(),
-                format!("| `{shown}` | {does} | {about} |"),
-            )
-        });
+    let variables = all_variables().into_iter().map(|var| {
+        let about = cell(var.about);
+        let shown = var.names.join("`, `");
+        (
+            var.names.join(", "),
+            format!("| `{shown}` | {} | {about} |", var.does),
+        )
+    });
     let prefixes = prefix::all().map(|program| {
         let names = program.names.replace(", ", "`, `");
         (

@@ -15,7 +15,6 @@ use crate::base::options::{flag, launch_options, variable};
 use crate::base::recorded::VersionMatch;
 use crate::base::source::{Source, Sourced};
 use crate::base::texts::{Entry, Phrase};
-use crate::check;
 use crate::cli::help_of;
 use crate::command::python::Python;
 use crate::config::auto;
@@ -165,9 +164,8 @@ impl Explanation {
         let name = rule.name();
         let entry = of_rule(name);
         let text = |field: &str| entry?.text(field, language);
-        let silence = check::allowable()
-            .contains(&rule)
-            .then(|| format!("--allow {name}"));
+        let silence = Rule::allowable().into_iter().find(|known| *known == rule);
+        let silence = silence.map(|rule| format!("--allow {rule}"));
         Explanation::new(name, Topic::Rule, text("en").unwrap_or(about))
             .row(phrases::WHY, text("why"))
             .row(phrases::WRONG, text("wrong"))

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::rows;
-use crate::base::vars::{OF_NO_ENGINE, READ, Var};
+use crate::base::vars::{Does, Var, of_no_engine};
 
 #[derive(Clone, Copy)]
 pub struct Block {
@@ -51,14 +51,14 @@ pub fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
 
 /// Every variable that zlaunch reads or sets. One of several engines stands in the row of the first.
 pub fn all_variables() -> Vec<Var> {
-    let mut all = OF_NO_ENGINE.to_vec();
-    let mut seen: BTreeSet<&str> = OF_NO_ENGINE.iter().flat_map(Var::names).collect();
+    let mut all = of_no_engine();
+    let mut seen: BTreeSet<&str> = all.iter().flat_map(Var::names).collect();
     for (about, names) in documented() {
         let new: Vec<&str> = names.filter(|name| seen.insert(name)).collect();
         if !new.is_empty() {
             all.push(Var {
-                name: new.join(", ").into(),
-                does: READ,
+                names: new,
+                does: Does::Reads,
                 about,
             });
         }
