@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use memchr::memchr2;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::tables::json_faults::{FAULTS, HELP, Seen};
 
@@ -142,35 +142,13 @@ pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
     found
 }
 
-/// The dotted keys whose values differ, in the order of the first object. Lists count as values.
+/// The dotted keys of the leaves that differ, in the order of the first object.
 pub fn differing(one: &Value, two: &Value) -> Vec<String> {
-    fn walk<'a>(
-        one: Option<&'a Value>,
-        two: Option<&'a Value>,
-        path: &mut Vec<&'a str>,
-        found: &mut Vec<String>,
-    ) {
-        let [first, second] = [one, two].map(|side| side.and_then(Value::as_object));
-        if first.is_none() && second.is_none() {
-            found.extend((one != two).then(|| path.join(".")));
-            return;
-        }
-        let names = |side: Option<&'a Map<String, Value>>| side.into_iter().flat_map(Map::keys);
-        let new = names(second).filter(|name| first.is_none_or(|first| !first.contains_key(*name)));
-        for name in names(first).chain(new) {
-            path.push(name);
-            walk(
-                first.and_then(|side| side.get(name)),
-                second.and_then(|side| side.get(name)),
-                path,
-                found,
-            );
-            path.pop();
-        }
-    }
-    let mut found = Vec::new();
-    walk(Some(one), Some(two), &mut Vec::new(), &mut found);
-    found
+    let mut keys = leaves(one, |_| true);
+    let new = leaves(two, |_| true);
+    keys.extend(new.into_iter().filter(|key| get(one, key).is_none()));
+    keys.retain(|key| get(one, key) != get(two, key));
+    keys
 }
 
 /// Line and column of each dotted key.

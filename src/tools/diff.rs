@@ -299,13 +299,20 @@ impl Difference {
         }
     }
 
-    /// For a person and for a program.
-    fn mark(&self) -> [&'static str; 2] {
-        let is_default = self.is_default();
+    fn kind(&self) -> &'static str {
         match &self.values {
-            [Some(_), None] => [if is_default { "=" } else { "-" }, "only_a"],
-            [None, Some(_)] => [if is_default { "=" } else { "+" }, "only_b"],
-            _ => ["~", "different"],
+            [Some(_), None] => "only_a",
+            [None, Some(_)] => "only_b",
+            _ => "different",
+        }
+    }
+
+    fn sign(&self) -> &'static str {
+        match &self.values {
+            _ if self.is_default() => "=",
+            [Some(_), None] => "-",
+            [None, Some(_)] => "+",
+            _ => "~",
         }
     }
 
@@ -322,7 +329,7 @@ impl Comparison<'_> {
     fn json(&self) -> Value {
         let rows = self.differences.iter().map(|difference| {
             let [a, b] = &difference.values;
-            json!({"key": difference.key, "kind": difference.mark()[1], "a": a, "b": b, "default": difference.default})
+            json!({"key": difference.key, "kind": difference.kind(), "a": a, "b": b, "default": difference.default})
         });
         let mut all = json!({
             "version": 1,
@@ -342,41 +349,12 @@ impl Comparison<'_> {
         self.secrets.hide(all)
     }
 
-    /// Harmless text with colours: a line for each key; if that is too wide, by section; else a line for each value.
+    /// Harmless text with colours: a line for each key, or where that is too wide, for each value.
     fn text(&self, width: usize) -> String {
-        let rows = self.differences.iter().map(|it| {
-            [
-                it.mark()[0].to_string(),
-                it.key.clone(),
-                it.cell(0),
-                it.cell(1),
-            ]
-        });
-        let rows: Vec<_> = rows
-            .map(|cells| cells.map(|cell| self.secrets.hide_in_text(&cell)))
-            .collect();
-        let names = self.sides.each_ref().map(|side| side.name.clone());
-        let widest = |column: usize| {
-            rows.iter()
-                .map(|row| columns(&row[column]))
-                .max()
-                .unwrap_or_default()
-        };
-        let values = [0, 1]
-            .map(|side| 2 + columns(&names[side]).max(widest(side + 2)))
-            .iter()
-            .sum::<usize>();
-        let longest_name = rows
-            .iter()
-            .map(|row| columns(schema::name_of(&row[1])))
-            .max()
-            .unwrap_or_default();
-        let table = match rows.is_empty() {
-            true => String::new(),
-            false if 2 + widest(1) + values <= width => side_by_side(&names, rows, false),
-            false if 5 + longest_name + values <= width => side_by_side(&names, rows, true),
-            false => below_each_other(&names, &rows, width),
-        };
+        let mut table = self.side_by_side();
+        if table.lines().any(|line| columns(line) > width) {
+            table = self.below_each_other(width);
+        }
         let coloured = painted(&table, |line| (0..line.len(), style(line)));
         let text = coloured + &self.summary(width);
         let Some(found) = &self.argv else {
@@ -395,78 +373,61 @@ impl Comparison<'_> {
         text + title + &lines.collect::<String>()
     }
 
+    fn side_by_side(&self) -> String {
+        let mut table = TextTable {
+            widest: usize::MAX,
+            ..TextTable::new(0)
+        };
+        for it in &self.differences {
+            let cells = [format!("{} {}", it.sign(), it.key), it.cell(0), it.cell(1)];
+            let cells = cells.map(|cell| self.secrets.hide_in_text(&cell));
+            table.lines.push(Line::Row(cells.to_vec()));
+        }
+        if !table.lines.is_empty() {
+            let [one, two] = &self.sides;
+            let head = vec![String::new(), one.name.clone(), two.name.clone()];
+            table.lines.insert(0, Line::Row(head));
+        }
+        table.to_string()
+    }
+
+    fn below_each_other(&self, width: usize) -> String {
+        let mut table = TextTable::new(0);
+        for it in &self.differences {
+            let head = escape_controls(&format!("{} {}", it.sign(), it.key));
+            table.lines.push(Line::Heading(head));
+            for (side, value) in self.sides.iter().zip([it.cell(0), it.cell(1)]) {
+                let cells = vec![
+                    format!("    {}", side.name),
+                    self.secrets.hide_in_text(&value),
+                ];
+                table.lines.push(Line::Wrapped(cells, width));
+            }
+        }
+        table.to_string()
+    }
+
     fn summary(&self, width: usize) -> String {
         let keys = |count: usize| plural(count as u64, "key", "s");
         let [one, two] = &self.sides;
-        if self.differences.is_empty() {
-            let text = format!(
-                "{} and {} are the same: {}",
-                one.name,
-                two.name,
-                keys(self.equal)
-            );
-            return wrapped(&text, 0, width);
-        }
-        let differing = self
-            .differences
-            .iter()
-            .filter(|difference| !difference.is_default())
-            .count();
-        let same = self.equal + self.differences.len() - differing;
-        let verb = if differing == 1 { "differs" } else { "differ" };
-        let mut text = format!("{} {verb}, {same} the same", keys(differing));
-        if self
-            .differences
-            .iter()
-            .any(|difference| difference.values.contains(&None))
-        {
-            text += &format!("; (…): not set, the default of DeepSpeed {}", self.version);
-        }
+        let text = if self.differences.is_empty() {
+            let equal = keys(self.equal);
+            format!("{} and {} are the same: {equal}", one.name, two.name)
+        } else {
+            let all = self.differences.iter();
+            let differing = all.clone().filter(|it| !it.is_default()).count();
+            let same = self.equal + all.len() - differing;
+            let verb = if differing == 1 { "differs" } else { "differ" };
+            let is_missing = all.clone().any(|it| it.values.contains(&None));
+            let note = if is_missing {
+                format!("; (…): not set, the default of DeepSpeed {}", self.version)
+            } else {
+                String::new()
+            };
+            format!("{} {verb}, {same} the same{note}", keys(differing))
+        };
         wrapped(&text, 0, width)
     }
-}
-
-fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -> String {
-    let mut lines = vec![Line::Row(vec![
-        String::new(),
-        names[0].clone(),
-        names[1].clone(),
-    ])];
-    let mut before = String::new();
-    for [mark, key, one, two] in rows {
-        if by_section && section(&key) != before {
-            before = section(&key).to_string();
-            lines.push(Line::Heading(format!("  {}", escape_controls(&before))));
-        }
-        let first = if by_section {
-            format!("{mark}   {}", schema::name_of(&key))
-        } else {
-            format!("{mark} {key}")
-        };
-        lines.push(Line::Row(vec![first, one, two]));
-    }
-    TextTable {
-        widest: usize::MAX,
-        lines,
-        ..TextTable::new(0)
-    }
-    .to_string()
-}
-
-fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> String {
-    let mut table = TextTable::new(0);
-    for [mark, key, one, two] in rows {
-        table
-            .lines
-            .push(Line::Heading(escape_controls(&format!("{mark} {key}"))));
-        for (name, value) in names.iter().zip([one, two]) {
-            table.lines.push(Line::Wrapped(
-                vec![format!("    {name}"), value.clone()],
-                width,
-            ));
-        }
-    }
-    table.to_string()
 }
 
 fn style(line: &str) -> Style {

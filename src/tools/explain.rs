@@ -19,7 +19,6 @@ use crate::base::layout::{escape_controls, filled, wrapped};
 use crate::base::options::{
     AnyValue, Given, LaunchOptions, launch_option, launch_options, variable,
 };
-use crate::base::texts::Entry;
 use crate::cli::values::{self, Words};
 use crate::cli::{Reader, Requested, Tool, launch};
 use crate::config::schema;
@@ -34,7 +33,7 @@ use crate::report::{self, Language, Problem, reading};
 use crate::request::Launch;
 
 pub(crate) use explanation::fate;
-use explanation::{Explanation, Versions};
+use explanation::{Explainer, Explanation};
 pub use glossary::{entries, rules};
 use glossary::{is_meant_by, topic};
 pub use log::Log;
@@ -136,7 +135,7 @@ fn show_log<'a>(
         err("there is no error that zlaunch knows\n");
         return Ok(1);
     };
-    let language = Language::of(host)?;
+    let explainer = Explainer::new(&launch.search, host)?;
     let secrets = Secrets::of(host);
     let plan = if launch.command.is_empty() {
         folders.find_map(|folder| Some(record::read(folder).ok()?["plan"].clone()))
@@ -145,8 +144,8 @@ fn show_log<'a>(
         let judged = judged.map_err(|found| report::report(&found, &secrets));
         judged.ok().map(|(plan, problems)| plan.json(&problems))
     };
-    let page = Explanation::of_found(first, log, &plan.unwrap_or_default(), &secrets, language);
-    let mut text = page.render(language, width());
+    let page = explainer.of_found(first, log, &plan.unwrap_or_default(), &secrets);
+    let mut text = page.render(explainer.language, width());
     let is_consequence = first.failure.role == Role::Consequence;
     let also = others
         .iter()
@@ -171,68 +170,60 @@ const MOST_IN_FULL: usize = 3;
 
 /// Every meaning of a word, as harmless text with colours.
 pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
-    let language = Language::of(host)?;
-    let mut found = explanations(word, search, host, language);
+    let explainer = Explainer::new(search, host)?;
+    let mut found = explainer.meanings(word);
     if let Some(row) = TOPICS.iter().find(|row| row.plural == word) {
-        let all = names_of(row.topic, search)
-            .into_iter()
-            .flat_map(|name| explanations(&name, search, host, language));
+        let all = names_of(row.topic, search).into_iter();
+        let all = all.flat_map(|name| explainer.meanings(&name));
         found.extend(all.filter(|it| it.topic == row.topic));
     }
     if found.is_empty() {
         return Err(unknown(word, search));
     }
     if found.len() > MOST_IN_FULL {
-        let rows = found.iter().map(|it| {
-            format!(
-                "{}\n{}",
-                escape_controls(&it.name),
-                wrapped(&it.text, 2, width())
-            )
-        });
-        return Ok(rows.collect());
+        let listed = |it: &Explanation| {
+            let about = wrapped(&it.text, 2, width());
+            format!("{}\n{about}", escape_controls(&it.name))
+        };
+        return Ok(found.iter().map(listed).collect());
     }
     let pages: Vec<String> = found
         .iter()
-        .map(|explanation| explanation.render(language, width()))
+        .map(|it| it.render(explainer.language, width()))
         .collect();
     Ok(pages.join("\n"))
 }
 
-fn explanations(word: &str, search: &Search, host: &Host, language: Language) -> Vec<Explanation> {
-    let term = stage_of(word).map_or_else(|| word.to_string(), |stage| format!("stage {stage}"));
-    let mut found: Vec<Entry> = entries().filter(|entry| entry.is_called(&term)).collect();
-    let failures = FAILURES
-        .iter()
-        .filter(|failure| failure.names().contains(&word));
-    if found.is_empty() && failures.clone().next().is_none() {
-        found = entries()
-            .filter(|entry| is_meant_by(entry, &term))
+impl Explainer<'_> {
+    fn meanings(&self, word: &str) -> Vec<Explanation> {
+        let term = stage_of(word).unwrap_or_else(|| word.to_string());
+        let mut all: Vec<Explanation> = entries()
+            .filter(|entry| entry.is_called(&term))
+            .map(|entry| self.of_entry(&entry))
             .collect();
+        let failures = FAILURES
+            .iter()
+            .filter(|failure| failure.names().contains(&word));
+        all.extend(failures.map(|failure| self.of_failure(failure)));
+        if all.is_empty() {
+            let meant = entries().filter(|entry| is_meant_by(entry, &term));
+            all.extend(meant.map(|entry| self.of_entry(&entry)));
+        }
+        if all.iter().all(|it| it.topic != Topic::Variable) {
+            all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase()));
+        }
+        if all.is_empty() {
+            let option = launch_option(word).map(variable);
+            all.extend(option.and_then(|name| Explanation::of_our_variable(&name)));
+        }
+        if all.is_empty() {
+            all.extend(self.of_recorded(word));
+        }
+        let rule = rules().find(|(rule, _)| rule.name() == word);
+        all.extend(rule.map(|(rule, _)| self.of_rule(rule)));
+        all.extend(self.of_template(word));
+        all
     }
-    let versions = Versions::of(host);
-    let mut all: Vec<_> = found
-        .iter()
-        .map(|entry| Explanation::of_entry(entry, language, &versions))
-        .collect();
-    all.extend(failures.map(|failure| Explanation::of_failure(failure, language)));
-    if all.iter().all(|it| it.topic != Topic::Variable) {
-        all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase()));
-    }
-    if let (true, Some(option)) = (all.is_empty(), launch_option(word)) {
-        all.extend(Explanation::of_our_variable(&variable(option)));
-    }
-    if all.is_empty() {
-        all.extend(
-            versions
-                .find(word)
-                .and_then(|key| Explanation::of_recorded(&key, language, &versions)),
-        );
-    }
-    let rules = rules().filter(|(rule, _)| rule.name() == word);
-    all.extend(rules.map(|(rule, about)| Explanation::of_rule(rule, about, language)));
-    all.extend(Explanation::of_template(word, search, host, language));
-    all
 }
 
 pub(crate) fn about(key: &str, language: Language) -> Option<String> {
@@ -244,19 +235,16 @@ pub(crate) fn about(key: &str, language: Language) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
 }
 
-/// `stage 3`, `zero3`, `ZeRO-3`, `z3`.
-fn stage_of(word: &str) -> Option<char> {
-    let plain: String = word
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .collect::<String>()
-        .to_ascii_lowercase();
+/// `stage 3` for `stage3`, `zero3`, `ZeRO-3`, `z3`.
+fn stage_of(word: &str) -> Option<String> {
+    let letters = word.chars().filter(char::is_ascii_alphanumeric);
+    let plain = letters.collect::<String>().to_ascii_lowercase();
     let number = ["zerostage", "stage", "zero", "z"]
         .iter()
         .find_map(|prefix| plain.strip_prefix(prefix))?;
-    ['0', '1', '2', '3']
-        .into_iter()
-        .find(|stage| number == stage.to_string())
+    ["0", "1", "2", "3"]
+        .contains(&number)
+        .then(|| format!("stage {number}"))
 }
 
 fn unknown(word: &str, search: &Search) -> Problem {

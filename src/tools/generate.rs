@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::output::{err, out};
-use super::tables::generate::{FILLED, Setting, ZERO_KEYS};
+use super::tables::generate::{CONTRADICTIONS, FILLED, Flag, Setting, ZERO_KEYS};
 use crate::base::json;
 use crate::base::layout::{plural, wrapped};
 use crate::base::options::{AnyValue, Given, SearchOptions};
@@ -86,50 +86,35 @@ impl Tool for GenerateArgs {
 }
 
 fn contradictions(request: &GenerateRequest, bf16: bool) -> Vec<Problem> {
-    const EACH: &str = "--tiers: each of the three has its own";
-    let (tiers, from) = (request.tiers, request.from.is_some());
     let mut problems = Vec::new();
-    if tiers && request.out.is_none() {
-        let problem = Problem::error(
-            Rule::Usage,
-            "`--tiers` writes three files and needs a folder for them",
-        );
-        problems.push(
-            problem
-                .at("--tiers")
-                .fix(give("--tiers", "").and(give("-o", "configs"))),
-        );
+    if request.tiers && request.out.is_none() {
+        let what = "`--tiers` writes three files and needs a folder for them";
+        let fix = give("--tiers", "").and(give("-o", "configs"));
+        problems.push(Problem::error(Rule::Usage, what).at("--tiers").fix(fix));
     }
     if request.offload && request.stage == Some(0) {
-        let problem = Problem::error(
-            Rule::Generate,
-            "stage 0 partitions nothing, so nothing can be offloaded",
-        );
+        let what = "stage 0 partitions nothing, so nothing can be offloaded";
+        let fix = give("--stage", 2).and(give("--offload", ""));
         problems.push(
-            problem
+            Problem::error(Rule::Generate, what)
                 .at("--stage 0 --offload")
-                .fix(give("--stage", 2).and(give("--offload", ""))),
+                .fix(fix),
         );
     }
-    for (is_wrong, one, two, help) in [
-        (bf16 && request.fp16, "--bf16", "--fp16", "--bf16"),
-        (
-            request.stage.is_some() && from,
-            "--from",
-            "--stage",
-            "drop --stage: the template has one",
-        ),
-        (
-            request.offload && from,
-            "--from",
-            "--offload",
-            "--from zero3_offload",
-        ),
-        (request.stage.is_some() && tiers, "--tiers", "--stage", EACH),
-        (request.offload && tiers, "--tiers", "--offload", EACH),
-        (tiers && from, "--tiers", "--from", EACH),
-    ] {
-        problems.extend(is_wrong.then(|| report::contradicting_options(one, two, help)));
+    let is_given = |flag: Flag| match flag {
+        Flag::Bf16 => bf16,
+        Flag::Fp16 => request.fp16,
+        Flag::From => request.from.is_some(),
+        Flag::Offload => request.offload,
+        Flag::Stage => request.stage.is_some(),
+        Flag::Tiers => request.tiers,
+    };
+    for row in CONTRADICTIONS {
+        let [one, two] = row.flags;
+        if is_given(one) && is_given(two) {
+            let [one, two] = row.names;
+            problems.push(report::contradicting_options(one, two, row.help));
+        }
     }
     problems
 }

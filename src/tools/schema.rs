@@ -46,14 +46,12 @@ fn schema(
     let note = wanted.filter(|wanted| *wanted != version).map(|wanted| {
         format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}")
     });
-    let mut document = Writer {
+    let writer = Writer {
         version,
         language: Language::of(host)?,
         template,
-    }
-    .document();
-    make_strict(&mut document);
-    Ok((document, note))
+    };
+    Ok((writer.document(), note))
 }
 
 #[derive(Clone, Copy)]
@@ -219,78 +217,6 @@ impl Writer {
         }
         free_object(properties)
     }
-}
-
-/// The keywords of each type; the others are for every type.
-const OF_TYPES: &[(&str, &[&str])] = &[
-    ("string", &["pattern", "minLength"]),
-    ("array", &["items", "minItems"]),
-    (
-        "object",
-        &["properties", "patternProperties", "additionalProperties"],
-    ),
-    (
-        "number",
-        &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
-    ),
-    (
-        "integer",
-        &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
-    ),
-];
-
-/// Strict validators want one type in each place, beside its own keywords, and no keyword of an editor.
-fn make_strict(schema: &mut Value) {
-    if let Value::Array(list) = schema {
-        list.iter_mut().for_each(make_strict);
-    }
-    let Some(object) = schema.as_object_mut() else {
-        return;
-    };
-    for (name, value) in object.iter_mut() {
-        match (name.as_str(), value) {
-            ("properties" | "patternProperties" | "$defs", Value::Object(named)) => {
-                named.values_mut().for_each(make_strict);
-            }
-            ("default" | "const" | "enum" | "required", _) => {}
-            (_, value) => make_strict(value),
-        }
-    }
-    let is_of_type = |name: &str| OF_TYPES.iter().any(|(_, names)| names.contains(&name));
-    let kinds: Vec<String> = match object.get("type") {
-        Some(Value::Array(kinds)) => kinds
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_string)
-            .collect(),
-        // Anything, with a keyword of one type.
-        None if object
-            .keys()
-            .any(|name| name != "properties" && is_of_type(name)) =>
-        {
-            ["object", "array", "string", "number", "boolean", "null"]
-                .map(str::to_string)
-                .to_vec()
-        }
-        _ => return,
-    };
-    object.shift_remove("type");
-    let mut forms = Vec::new();
-    for kind in &kinds {
-        let mut form = json!({"type": kind});
-        for name in OF_TYPES
-            .iter()
-            .filter(|(of, _)| of == kind)
-            .flat_map(|(_, names)| *names)
-        {
-            if let Some(value) = object.get(*name) {
-                form[*name] = value.clone();
-            }
-        }
-        forms.push(form);
-    }
-    object.retain(|name, _| !is_of_type(name));
-    object.insert("anyOf".to_string(), Value::Array(forms));
 }
 
 /// The old name of `bf16` is read only where that one is missing.

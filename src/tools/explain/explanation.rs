@@ -23,7 +23,7 @@ use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
 use crate::ranks::topology::engines::table::all_variables;
 use crate::report::secrets::Secrets;
-use crate::report::{Language, Rule};
+use crate::report::{Language, Problem, Rule};
 use crate::tools::output::painted;
 
 pub(super) struct Explanation {
@@ -94,127 +94,170 @@ impl Explanation {
         format!("{page}\n{coloured}")
     }
 
-    pub(super) fn of_entry(entry: &Entry, language: Language, versions: &Versions) -> Self {
+    /// A variable that is not in the glossary but in zlaunch's own tables.
+    pub(super) fn of_our_variable(name: &str) -> Option<Self> {
+        let page = |text: &str| Explanation::new(name, Topic::Variable, text);
+        if let Some(option) = launch_options().find(|option| variable(option) == name) {
+            let help = help_of("", option)?;
+            let value = help.field("value").unwrap_or_default();
+            let same = format!("{} {value}", flag(option));
+            return Some(page(help.field("en")?).row(phrases::SAME_AS, Some(same)));
+        }
+        let all = all_variables();
+        let var = all.iter().find(|var| var.is_called(name))?;
+        Some(page(&format!("zlaunch {}: {}.", var.does, var.about)))
+    }
+}
+
+/// What an explanation depends on.
+pub(super) struct Explainer<'a> {
+    search: &'a Search,
+    host: &'a Host,
+    pub(super) language: Language,
+    /// The DeepSpeed that is found here, if any.
+    installed: Option<String>,
+    /// The recorded one that speaks for it.
+    judge: VersionMatch,
+}
+
+impl<'a> Explainer<'a> {
+    pub(super) fn new(search: &'a Search, host: &'a Host) -> Result<Self, Problem> {
+        let python = Python::on_path(host);
+        let python = python.as_ref();
+        Ok(Explainer {
+            search,
+            host,
+            language: Language::of(host)?,
+            installed: python.and_then(|python| python.version_text("deepspeed")),
+            judge: schema::in_environment(python),
+        })
+    }
+
+    fn key(&self, name: &str) -> Option<KeySpec> {
+        schema::find(name, self.judge.version())
+    }
+
+    pub(super) fn of_entry(&self, entry: &Entry) -> Explanation {
         let name = entry.name();
-        let key = versions.find(name);
+        let key = self.key(name);
         let since = key.and_then(|key| key.since).map(|since| since.to_string());
-        let here = key.and_then(|key| versions.here(&key, language));
+        let text = |field: &str| entry.text(field, self.language);
         let ours = all_variables()
             .into_iter()
             .find(|var| var.is_called(name))
-            .map(|var| format!("{}: {}", var.does, var.about));
-        let translated = entry.text("zlaunch", language).map(str::to_string);
+            .map(|var| match text("zlaunch") {
+                Some(translated) => translated.to_string(),
+                None => format!("{}: {}", var.does, var.about),
+            });
         // `=VALUE` stands for the option that sets the key.
         let example = entry.field("example").map(|it| match it.strip_prefix('=') {
             Some(value) => format!("--set {name}={value}"),
             None => it.to_string(),
         });
-        let text = entry.text("en", language).unwrap_or_default();
-        Explanation::new(name, topic(entry), text)
+        Explanation::new(name, topic(entry), text("en").unwrap_or_default())
             .row(phrases::ALSO, listed(entry.names().skip(1)))
             .row(phrases::TYPE, entry.field("type"))
             .row(phrases::DEFAULT, entry.field("default"))
-            .row(phrases::AUTO, value_of_auto(entry, language))
+            .row(phrases::AUTO, value_of_auto(entry, self.language))
             .row(phrases::STAGES, entry.field("stages"))
             .row(
                 phrases::SINCE,
                 since.or_else(|| entry.field("since").map(str::to_string)),
             )
-            .row(phrases::STATUS, key.and_then(|key| fate(&key, language)))
-            .row(phrases::HERE, here)
-            .row(phrases::KEYS, keys_below(name))
             .row(
-                phrases::ZLAUNCH,
-                ours.map(|ours| translated.unwrap_or(ours)),
+                phrases::STATUS,
+                key.and_then(|key| fate(&key, self.language)),
             )
-            .row(phrases::ADVICE, entry.text("advice", language))
-            .row(phrases::CAREFUL, entry.text("careful", language))
+            .row(phrases::HERE, key.and_then(|key| self.here(&key)))
+            .row(phrases::KEYS, keys_below(name))
+            .row(phrases::ZLAUNCH, ours)
+            .row(phrases::ADVICE, text("advice"))
+            .row(phrases::CAREFUL, text("careful"))
             .row(phrases::EXAMPLE, example)
     }
 
     /// A key that is not in the glossary, because it is gone.
-    pub(super) fn of_recorded(
-        key: &KeySpec,
-        language: Language,
-        versions: &Versions,
-    ) -> Option<Self> {
-        let page = Explanation::new(key.key, Topic::Key, fate(key, language)?);
-        Some(page.row(phrases::HERE, versions.here(key, language)))
+    pub(super) fn of_recorded(&self, name: &str) -> Option<Explanation> {
+        let key = self.key(name)?;
+        let page = Explanation::new(key.key, Topic::Key, fate(&key, self.language)?);
+        Some(page.row(phrases::HERE, self.here(&key)))
     }
 
-    /// A variable that is not in the glossary but in zlaunch's own tables.
-    pub(super) fn of_our_variable(name: &str) -> Option<Self> {
-        let page = |text: String| Explanation::new(name, Topic::Variable, text);
-        if let Some(option) = launch_options().find(|option| variable(option) == name) {
-            let help = help_of("", option)?;
-            let same = format!(
-                "{} {}",
-                flag(option),
-                help.field("value").unwrap_or_default()
-            );
-            return Some(page(help.field("en")?.to_string()).row(phrases::SAME_AS, Some(same)));
-        }
-        let all = all_variables();
-        let var = all.iter().find(|var| var.is_called(name))?;
-        Some(page(format!("zlaunch {}: {}.", var.does, var.about)))
+    /// The fate of a key that the installed version does not read.
+    fn here(&self, key: &KeySpec) -> Option<String> {
+        let installed = self.installed.as_ref()?;
+        let does = match key.known() {
+            Known::Yes => return None,
+            Known::Later(_) => phrases::NOT_YET_HERE,
+            Known::Dropped(_) => phrases::DROPPED_HERE,
+            Known::Refused(_) => phrases::REFUSED_HERE,
+            Known::Paused => phrases::PAUSED_HERE,
+        };
+        let does = does.text(self.language);
+        let stands_in = match self.judge {
+            VersionMatch::Exact(_) => String::new(),
+            other => phrases::STANDS_IN
+                .text(self.language)
+                .replace("{version}", &other.version().to_string()),
+        };
+        Some(format!("DeepSpeed {installed} {does}{stands_in}"))
     }
 
-    /// `about`: the sentence of the rule, if its texts have none.
-    pub(super) fn of_rule(rule: Rule, about: &str, language: Language) -> Self {
-        let name = rule.name();
-        let entry = of_rule(name);
-        let text = |field: &str| entry?.text(field, language);
+    pub(super) fn of_rule(&self, rule: Rule) -> Explanation {
+        let entry = of_rule(rule.name());
+        let text = |field: &str| entry?.text(field, self.language);
+        let about = rules()
+            .find(|(known, _)| *known == rule)
+            .map(|(_, about)| about);
+        let about = text("en").or(about).unwrap_or_default();
         let silence = Rule::allowable().into_iter().find(|known| *known == rule);
-        let silence = silence.map(|rule| format!("--allow {rule}"));
-        Explanation::new(name, Topic::Rule, text("en").unwrap_or(about))
+        Explanation::new(rule.name(), Topic::Rule, about)
             .row(phrases::WHY, text("why"))
             .row(phrases::WRONG, text("wrong"))
             .row(phrases::RIGHT, text("right"))
             .row(phrases::ERROR, text("error"))
-            .row(phrases::SILENCE, silence)
+            .row(
+                phrases::SILENCE,
+                silence.map(|rule| format!("--allow {rule}")),
+            )
     }
 
-    pub(super) fn of_failure(failure: &Failure, language: Language) -> Self {
+    pub(super) fn of_failure(&self, failure: &Failure) -> Explanation {
         match failure.meaning {
-            Meaning::Rule(rule) => {
-                let mut known = rules();
-                let about = known.find(|(known, _)| *known == rule).map(|it| it.1);
-                Explanation::of_rule(rule, about.unwrap_or_default(), language)
-            }
+            Meaning::Rule(rule) => self.of_rule(rule),
             Meaning::Explained {
                 names,
                 about,
                 advice,
-            } => Explanation::new(names[0], Topic::Failure, about)
-                .row(phrases::ALSO, listed(names[1..].iter().copied()))
-                .row(phrases::ADVICE, Some(advice))
-                .row(
-                    phrases::SEEN_IN,
-                    Some(failure.seen_in).filter(|seen_in| !seen_in.is_empty()),
-                ),
+            } => {
+                let seen_in = Some(failure.seen_in).filter(|seen_in| !seen_in.is_empty());
+                Explanation::new(names[0], Topic::Failure, about)
+                    .row(phrases::ALSO, listed(names[1..].iter().copied()))
+                    .row(phrases::ADVICE, Some(advice))
+                    .row(phrases::SEEN_IN, seen_in)
+            }
         }
     }
 
     /// Where a failure is in a log, which ranks did not come so far, and what to change in this launch.
     pub(super) fn of_found(
+        &self,
         found: &Found,
         log: &Log,
         plan: &Value,
         secrets: &Secrets,
-        language: Language,
-    ) -> Self {
+    ) -> Explanation {
         let failure = found.failure;
-        let mut page = Explanation::of_failure(failure, language);
+        let mut page = self.of_failure(failure);
         let general = std::mem::take(&mut page.rows);
         for line in &found.lines {
             page = page.row(phrases::LINE, Some(secrets.hide_in_text(line)));
         }
-        let on = if found.ranks.is_empty() {
-            String::new()
-        } else {
-            format!(", {}", listed_ranks(&found.ranks))
-        };
-        page = page.row(phrases::WHERE, Some(format!("{}{on}", found.place)));
+        let mut place = found.place.clone();
+        if !found.ranks.is_empty() {
+            place += &format!(", {}", listed_ranks(&found.ranks));
+        }
+        page = page.row(phrases::WHERE, Some(place));
         let missing: BTreeSet<u32> = (0..log.ranks)
             .filter(|rank| !found.ranks.contains(rank))
             .collect();
@@ -234,32 +277,28 @@ impl Explanation {
         page
     }
 
-    pub(super) fn of_template(
-        word: &str,
-        search: &Search,
-        host: &Host,
-        language: Language,
-    ) -> Option<Self> {
-        if !search.knows(word) {
+    pub(super) fn of_template(&self, word: &str) -> Option<Explanation> {
+        if !self.search.knows(word) {
             return None;
         }
         let spec = Sourced::new(word.to_string(), Source::Argument("explain".to_string()));
-        let template = template::resolve(&spec, search, host).ok()?;
+        let template = template::resolve(&spec, self.search, self.host).ok()?;
         let origin = match &template.origin {
-            Origin::BuiltIn => phrases::BUILT_IN.text(language).to_string(),
+            Origin::BuiltIn => phrases::BUILT_IN.text(self.language).to_string(),
             origin => origin.to_string(),
         };
         let chain = &template.chain[1..];
-        let chinese = template.about_zh.filter(|_| language == Language::Chinese);
-        let text = chinese.or(template.about).unwrap_or_default();
+        let extends = (!chain.is_empty()).then(|| chain.join(" → "));
+        let text = match (self.language, template.about_zh) {
+            (Language::Chinese, Some(chinese)) => chinese,
+            _ => template.about.unwrap_or_default(),
+        };
         let mut page = Explanation::new(&*template.name, Topic::Template, text)
             .row(phrases::FROM, Some(origin))
-            .row(
-                phrases::EXTENDS,
-                (!chain.is_empty()).then(|| chain.join(" → ")),
-            );
+            .row(phrases::EXTENDS, extends);
+        let secrets = Secrets::of(self.host);
         for (name, value) in &template.env {
-            page = page.row(phrases::SETS, Some(Secrets::of(host).setting(name, value)));
+            page = page.row(phrases::SETS, Some(secrets.setting(name, value)));
         }
         let print = format!("zlaunch templates {}", template.name);
         Some(page.row(phrases::PRINT_IT, Some(print)))
@@ -287,51 +326,6 @@ pub(super) fn value_of_auto(entry: &Entry, language: Language) -> Option<String>
         ""
     };
     Some(format!("{becomes}{compared}"))
-}
-
-/// The DeepSpeed that is found here, if any, and the recorded one that speaks for it.
-pub(super) struct Versions {
-    installed: Option<String>,
-    judge: VersionMatch,
-}
-
-impl Versions {
-    pub(super) fn of(host: &Host) -> Self {
-        let python = Python::on_path(host);
-        let installed = python
-            .as_ref()
-            .and_then(|python| python.version_text("deepspeed"));
-        Versions {
-            installed,
-            judge: schema::in_environment(python.as_ref()),
-        }
-    }
-
-    pub(super) fn find(&self, key: &str) -> Option<KeySpec> {
-        schema::find(key, self.judge.version())
-    }
-
-    /// The fate of a key that the installed version does not read.
-    fn here(&self, key: &KeySpec, language: Language) -> Option<String> {
-        let installed = self.installed.as_ref()?;
-        let does = match key.known() {
-            Known::Yes => return None,
-            Known::Later(_) => phrases::NOT_YET_HERE,
-            Known::Dropped(_) => phrases::DROPPED_HERE,
-            Known::Refused(_) => phrases::REFUSED_HERE,
-            Known::Paused => phrases::PAUSED_HERE,
-        };
-        let stands_in = match self.judge {
-            VersionMatch::Exact(_) => String::new(),
-            other => phrases::STANDS_IN
-                .text(language)
-                .replace("{version}", &other.version().to_string()),
-        };
-        Some(format!(
-            "DeepSpeed {installed} {}{stands_in}",
-            does.text(language)
-        ))
-    }
 }
 
 pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {

@@ -118,3 +118,55 @@ pub(crate) const FILLED: &[&str] = &[
     "zero_optimization.stage3_prefetch_bucket_size",
     "zero_optimization.stage3_param_persistence_threshold",
 ];
+
+#[derive(Clone, Copy)]
+pub(crate) enum Flag {
+    Bf16,
+    Fp16,
+    From,
+    Offload,
+    Stage,
+    Tiers,
+}
+
+/// Two options that cannot be given together.
+pub(crate) struct Contradiction {
+    pub(crate) flags: [Flag; 2],
+    pub(crate) names: [&'static str; 2],
+    pub(crate) help: &'static str,
+}
+
+const EACH_TIER: &str = "--tiers: each of the three has its own";
+
+pub(crate) const CONTRADICTIONS: &[Contradiction] = &[
+    Contradiction {
+        flags: [Flag::Bf16, Flag::Fp16],
+        names: ["--bf16", "--fp16"],
+        help: "--bf16",
+    },
+    Contradiction {
+        flags: [Flag::From, Flag::Stage],
+        names: ["--from", "--stage"],
+        help: "drop --stage: the template has one",
+    },
+    Contradiction {
+        flags: [Flag::From, Flag::Offload],
+        names: ["--from", "--offload"],
+        help: "--from zero3_offload",
+    },
+    Contradiction {
+        flags: [Flag::Tiers, Flag::Stage],
+        names: ["--tiers", "--stage"],
+        help: EACH_TIER,
+    },
+    Contradiction {
+        flags: [Flag::Tiers, Flag::Offload],
+        names: ["--tiers", "--offload"],
+        help: EACH_TIER,
+    },
+    Contradiction {
+        flags: [Flag::Tiers, Flag::From],
+        names: ["--tiers", "--from"],
+        help: EACH_TIER,
+    },
+];
