@@ -65,7 +65,7 @@ pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Prob
     words.extend(meant.option.iter().map(OsString::from));
     let program = meant.program.iter().map(OsString::from);
     let behind: Vec<OsString> = program.chain(rest.iter().cloned()).collect();
-    let are_configs = meant.subcommand == "check" && behind.iter().all(|word| is_json(word));
+    let are_configs = meant.subcommand == "check" && behind.iter().all(is_json);
     if takes_command && !behind.is_empty() && !are_configs {
         words.push("--".into());
     }

@@ -155,9 +155,9 @@ pub(crate) fn read_described(
             exclude: reader.option("exclude", ranks.exclude, values::text),
         },
         launcher_args: reader
-            .options("launcher_arg", ranks.launcher_arg, values::any)
+            .options("launcher_arg", ranks.launcher_arg, values::path)
             .into_iter()
-            .map(|word| word.value)
+            .map(|word| word.value.into_os_string())
             .collect(),
         rank_output: OutputFlags {
             log_dir: reader.option("log_dir", ranks.log_dir, values::path),

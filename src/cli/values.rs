@@ -54,11 +54,6 @@ pub(crate) fn text(given: &Given) -> Result<String, Problem> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "like the others")]
-pub(super) fn any(given: &Given) -> Result<OsString, Problem> {
-    Ok(given.value.clone())
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "like the others")]
 pub(crate) fn path(given: &Given) -> Result<PathBuf, Problem> {
     Ok(PathBuf::from(&given.value))
 }

@@ -17,10 +17,15 @@ const WIDTH: usize = 110;
 pub struct DoctorReport<'h> {
     home: Option<PathBuf>,
     secrets: Secrets<'h>,
-    sections: Vec<(&'static str, Vec<DoctorRow>)>,
+    sections: Vec<Section>,
 }
 
-pub struct DoctorRow {
+pub struct Section {
+    pub(super) title: &'static str,
+    pub(super) rows: Vec<DoctorRow>,
+}
+
+pub(super) struct DoctorRow {
     name: String,
     /// `None`: unknown.
     value: Option<String>,
@@ -29,29 +34,30 @@ pub struct DoctorRow {
     pub(super) problems: Vec<Problem>,
 }
 
+/// `value`: `None` if it is unknown.
+pub(super) fn fact(name: impl Into<String>, value: impl Into<Option<String>>) -> DoctorRow {
+    DoctorRow {
+        name: name.into(),
+        value: value.into(),
+        is_checked: false,
+        problems: Vec::new(),
+    }
+}
+
+pub(super) fn checked(
+    name: impl Into<String>,
+    value: impl Into<Option<String>>,
+    problem: Option<Problem>,
+) -> DoctorRow {
+    let row = fact(name, value);
+    DoctorRow {
+        is_checked: row.value.is_some(),
+        problems: problem.into_iter().collect(),
+        ..row
+    }
+}
+
 impl DoctorRow {
-    pub(super) fn fact(name: impl Into<String>, value: Option<String>) -> Self {
-        DoctorRow {
-            name: name.into(),
-            value,
-            is_checked: false,
-            problems: Vec::new(),
-        }
-    }
-
-    pub(super) fn checked(
-        name: impl Into<String>,
-        value: Option<String>,
-        problem: Option<Problem>,
-    ) -> Self {
-        let is_checked = value.is_some();
-        DoctorRow {
-            is_checked,
-            problems: problem.into_iter().collect(),
-            ..DoctorRow::fact(name, value)
-        }
-    }
-
     pub(super) fn mark(&self) -> &'static str {
         match &self.problems[..] {
             [] if self.is_checked => "ok",
@@ -69,7 +75,7 @@ impl DoctorRow {
 }
 
 impl<'h> DoctorReport<'h> {
-    pub fn new(host: &'h Host, sections: Vec<(&'static str, Vec<DoctorRow>)>) -> Self {
+    pub fn new(host: &'h Host, sections: Vec<Section>) -> Self {
         let home = host.home().filter(|home| home != Path::new("/"));
         DoctorReport {
             home,
@@ -79,7 +85,7 @@ impl<'h> DoctorReport<'h> {
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &DoctorRow> {
-        self.sections.iter().flat_map(|(_, rows)| rows)
+        self.sections.iter().flat_map(|section| &section.rows)
     }
 
     fn clean(&self, text: &str) -> String {
@@ -100,9 +106,9 @@ impl<'h> DoctorReport<'h> {
             std::env::consts::ARCH
         );
         let mut lines = vec![Line::Heading(first)];
-        for (title, rows) in &self.sections {
-            lines.push(Line::Heading(format!("\n{title}")));
-            for row in rows {
+        for section in &self.sections {
+            lines.push(Line::Heading(format!("\n{}", section.title)));
+            for row in &section.rows {
                 let value = self.clean(row.value.as_deref().unwrap_or("unknown"));
                 lines.push(Line::Row(vec![
                     format!("{:<4}", row.mark()),
@@ -157,15 +163,14 @@ impl<'h> DoctorReport<'h> {
         );
         let mut all =
             json!({ "version": 1, "zlaunch": env!("CARGO_PKG_VERSION"), "diagnostics": found });
-        for (title, rows) in &self.sections {
-            let mut section = Map::new();
-            for row in rows {
+        for section in &self.sections {
+            let mut rows = Map::new();
+            for row in &section.rows {
                 // Several rows can have the same name, one per diagnostic of the plan; those are all listed above.
-                section
-                    .entry(row.name.replace(' ', "_"))
+                rows.entry(row.name.replace(' ', "_"))
                     .or_insert(json!(row.value));
             }
-            all[*title] = Value::Object(section);
+            all[section.title] = Value::Object(rows);
         }
         self.clean_json(all)
     }

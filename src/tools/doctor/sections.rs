@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use super::page::DoctorRow;
+use super::page::{DoctorRow, Section, checked, fact};
 use crate::base::size::size;
 use crate::base::vars;
 use crate::check::machine::{self, Wants};
@@ -92,37 +92,28 @@ impl<'a> Examination<'a> {
         }
     }
 
-    pub fn sections(&self) -> Vec<(&'static str, Vec<DoctorRow>)> {
-        let sections = [
-            ("machine", self.machine()),
-            ("limits", self.limits()),
-            ("python", self.python()),
-            ("launch", self.launch()),
-            ("folders", self.folders()),
-            ("variables", self.variables()),
+    pub fn sections(&self) -> Vec<Section> {
+        let section = |title: &'static str, rows: Vec<DoctorRow>| Section { title, rows };
+        let mut sections = vec![
+            section("machine", self.machine()),
+            section("limits", self.limits()),
+            section("python", self.python()),
+            section("launch", self.launch()),
+            section("folders", self.folders()),
+            section("variables", self.variables()),
         ];
+        sections.retain(|section| !section.rows.is_empty());
         sections
-            .into_iter()
-            .filter(|(_, rows)| !rows.is_empty())
-            .collect()
     }
 
     fn machine(&self) -> Vec<DoctorRow> {
-        let here = self
-            .host
-            .hostname
-            .split('.')
-            .next()
-            .filter(|name| !name.is_empty())
-            .map(str::to_string);
+        let kernel = self.machine.kernel();
         let system = [
             self.machine.system(),
-            self.machine
-                .kernel()
-                .map(|kernel| format!("Linux {kernel}")),
+            kernel.map(|kernel| format!("Linux {kernel}")),
         ];
-        let system: Vec<String> = system.into_iter().flatten().collect();
         let gpus = self.machine.gpus();
+        let models = count_models(&gpus);
         // By the names of the models, because the driver's files do not contain it.
         let sizes: Option<Vec<String>> = gpus
             .iter()
@@ -131,37 +122,31 @@ impl<'a> Examination<'a> {
         let mut sizes = sizes.unwrap_or_default();
         sizes.dedup();
         let memory = self.machine.memory();
-        let all = memory.total.map(|total| {
-            let rest = memory
-                .available
-                .map(|bytes| format!(", {} available", size(bytes)))
-                .unwrap_or_default();
-            let limit = memory
-                .limit
-                .map(|bytes| format!(", the cgroup allows {}", size(bytes)))
-                .unwrap_or_default();
-            format!("{}{rest}{limit}", size(total))
-        });
         let too_little = self
             .offloaded
             .and_then(|bytes| machine::not_enough_host_memory(bytes, &memory));
+        let parts = [
+            memory.total.map(size),
+            memory
+                .available
+                .map(|bytes| format!("{} available", size(bytes))),
+            memory
+                .limit
+                .map(|bytes| format!("the cgroup allows {}", size(bytes))),
+        ];
+        let all = memory.total.and_then(|_| joined(parts));
+        let here = self.host.hostname.split('.').next().map(str::to_string);
         vec![
-            DoctorRow::fact(
-                "system",
-                Some(system.join(", ")).filter(|text| !text.is_empty()),
-            ),
-            DoctorRow::fact("host", here),
-            DoctorRow::fact("CPUs", Some(self.host.cpus.to_string())),
-            DoctorRow::checked("memory", all, too_little),
-            DoctorRow::fact(
+            fact("system", joined(system)),
+            fact("host", here.filter(|name| !name.is_empty())),
+            fact("CPUs", self.host.cpus.to_string()),
+            checked("memory", all, too_little),
+            fact(
                 "GPUs",
-                count_models(&gpus).or_else(|| Some("none in /proc/driver/nvidia".to_string())),
+                models.unwrap_or_else(|| "none in /proc/driver/nvidia".to_string()),
             ),
-            DoctorRow::fact(
-                "GPU memory",
-                Some(sizes.join(", ")).filter(|text| !text.is_empty()),
-            ),
-            DoctorRow::fact("driver", self.machine.driver()),
+            fact("GPU memory", joined(sizes.into_iter().map(Some))),
+            fact("driver", self.machine.driver()),
         ]
     }
 
@@ -182,25 +167,22 @@ impl<'a> Examination<'a> {
             machine::small_memlock(locked, &self.wants, self.machine.has_infiniband());
         let shm = self.machine.shared_memory();
         vec![
-            DoctorRow::checked(
+            checked(
                 "locked memory",
                 locked.map(|limit| shown(limit, size)),
                 small_memlock,
             ),
-            DoctorRow::checked("open files", files.map(count), machine::few_files(files)),
-            DoctorRow::fact("processes", processes.map(count)),
-            DoctorRow::checked("/dev/shm", shm.map(size), machine::small_shm(shm)),
+            checked("open files", files.map(count), machine::few_files(files)),
+            fact("processes", processes.map(count)),
+            checked("/dev/shm", shm.map(size), machine::small_shm(shm)),
         ]
     }
 
     fn python(&self) -> Vec<DoctorRow> {
         let Some(python) = &self.python else {
-            return vec![DoctorRow::fact("interpreter", None)];
+            return vec![fact("interpreter", None)];
         };
-        let mut rows = vec![DoctorRow::fact(
-            "interpreter",
-            Some(python.program.display().to_string()),
-        )];
+        let mut rows = vec![fact("interpreter", python.program.display().to_string())];
         for name in trainer::packages().into_iter().chain(["flash-attn"]) {
             let missing = if name == "transformers" {
                 None
@@ -214,13 +196,9 @@ impl<'a> Examination<'a> {
                 missing
             };
             if missing.is_some() {
-                rows.push(DoctorRow::checked(
-                    name,
-                    Some("not installed".to_string()),
-                    missing,
-                ));
+                rows.push(checked(name, "not installed".to_string(), missing));
             } else if let Some(version) = python.version_text(name) {
-                rows.push(DoctorRow::fact(name, Some(version)));
+                rows.push(fact(name, version));
             }
         }
         let compiler = self
@@ -233,7 +211,7 @@ impl<'a> Examination<'a> {
         let [compiler, ninja, nvcc] = found
             .map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
         let text = format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}");
-        rows.push(DoctorRow::checked("compilers", Some(text), problem));
+        rows.push(checked("compilers", text, problem));
         rows
     }
 
@@ -250,7 +228,7 @@ impl<'a> Examination<'a> {
     fn launch(&self) -> Vec<DoctorRow> {
         let ranks = self.ranks();
         let engine = ranks.and_then(|ranks| ranks.engine).unwrap_or("none");
-        let mut rows = vec![DoctorRow::fact("scheduler", Some(engine.to_string()))];
+        let mut rows = vec![fact("scheduler", engine.to_string())];
         if let Some(ranks) = ranks {
             // A plan says itself what is odd about its ranks.
             let shared = if self.judged.is_none() {
@@ -281,31 +259,21 @@ impl<'a> Examination<'a> {
                 }
                 Role::Starter | Role::Shell { .. } => ranks.in_words(),
             };
-            rows.push(DoctorRow::checked(
-                "ranks",
-                Some(text),
-                shared.or(elsewhere),
-            ));
+            rows.push(checked("ranks", text, shared.or(elsewhere)));
         }
         if let (None, Some(Err(problems))) = (&self.judged, &self.topology) {
             let warnings = problems.iter().cloned().map(Problem::into_warning);
-            rows.extend(warnings.map(|warning| DoctorRow::checked("ranks", None, Some(warning))));
+            rows.extend(warnings.map(|warning| checked("ranks", None, Some(warning))));
         }
         if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
             let taken = self.machine.listens(port.value);
-            let text = format!(
-                "{}, {}",
-                port.spelling(),
-                if taken { "taken" } else { "free" }
-            );
-            rows.push(DoctorRow::checked(
-                "port",
-                Some(text),
-                taken.then(|| report::port_in_use(port)),
-            ));
+            let state = if taken { "taken" } else { "free" };
+            let text = format!("{}, {state}", port.spelling());
+            let problem = taken.then(|| report::port_in_use(port));
+            rows.push(checked("port", text, problem));
         }
         let row = |text: &str, problem: &Problem| {
-            DoctorRow::checked("plan", Some(text.to_string()), Some(problem.clone()))
+            checked("plan", text.to_string(), Some(problem.clone()))
         };
         let Some(judged) = &self.judged else {
             return rows;
@@ -322,7 +290,7 @@ impl<'a> Examination<'a> {
                     ("config", config),
                     ("launcher", plan.launcher.to_string()),
                 ];
-                rows.extend(facts.map(|(name, text)| DoctorRow::fact(name, Some(text))));
+                rows.extend(facts.map(|(name, text)| fact(name, text)));
                 // Problems of the machine are in their own sections.
                 let problems = judged.problems.iter().chain(&plan.blocker);
                 let problems =
@@ -367,22 +335,12 @@ impl<'a> Examination<'a> {
             let file_system = self.machine.file_system(&host.absolute(path));
             let problem = machine::unusable_nvme(key, path, host)
                 .or_else(|| machine::shared_nvme(key, path, file_system.as_deref()));
-            rows.push(DoctorRow::checked(
-                "nvme_path",
-                Some(path.display().to_string()),
-                problem,
-            ));
+            rows.push(checked("nvme_path", path.display().to_string(), problem));
         }
-        rows.push(DoctorRow::fact(
-            "templates",
-            Some(self.launch.search.in_words()),
-        ));
-        let hidden = shims::hidden(host);
-        rows.extend(
-            hidden.map(|problem| {
-                DoctorRow::checked("shims", Some("hidden".to_string()), Some(problem))
-            }),
-        );
+        rows.push(fact("templates", self.launch.search.in_words()));
+        if let Some(problem) = shims::hidden(host) {
+            rows.push(checked("shims", "hidden".to_string(), Some(problem)));
+        }
         rows
     }
 
@@ -394,16 +352,16 @@ impl<'a> Examination<'a> {
         variable: Option<&str>,
     ) -> DoctorRow {
         let Some(path) = path else {
-            return DoctorRow::fact(name, None);
+            return fact(name, None);
         };
         let file_system = self.machine.file_system(&path);
         let missing = if path.is_dir() { "" } else { ", not there yet" };
         let shown = file_system.as_deref().unwrap_or("unknown file system");
-        let text = Some(format!("{} ({shown}{missing})", path.display()));
+        let text = format!("{} ({shown}{missing})", path.display());
         let Some(variable) = variable else {
-            return DoctorRow::fact(name, text);
+            return fact(name, text);
         };
-        DoctorRow::checked(
+        checked(
             name,
             text,
             machine::cache_on_nfs(name, &path, file_system.as_deref(), variable),
@@ -411,43 +369,34 @@ impl<'a> Examination<'a> {
     }
 
     fn variables(&self) -> Vec<DoctorRow> {
-        let unset = DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string()));
-        let mut rows = Vec::from_iter(
-            self.host
-                .var_os(vars::CUDA_VISIBLE_DEVICES)
-                .is_none()
-                .then_some(unset),
-        );
-        for (name, value) in self
-            .host
-            .env
-            .iter()
-            .filter_map(|(name, value)| Some((name.to_str()?, value)))
-        {
-            if (vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name))
-                && Sensitivity::of(name).is_none()
-            {
-                rows.push(DoctorRow::fact(
-                    name,
-                    Some(value.to_string_lossy().into_owned()),
-                ));
+        let mut rows = Vec::new();
+        if self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
+            rows.push(fact(vars::CUDA_VISIBLE_DEVICES, "not set".to_string()));
+        }
+        for (name, value) in &self.host.env {
+            let Some(name) = name.to_str() else {
+                continue;
+            };
+            let is_shown = vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name);
+            if is_shown && Sensitivity::of(name).is_none() {
+                rows.push(fact(name, value.to_string_lossy().into_owned()));
             }
         }
         // A plan reports them itself.
-        let misspelt = if self.judged.is_none() {
-            variables::misspelt(self.host, &[])
-        } else {
-            Vec::new()
-        };
-        for problem in misspelt {
-            rows.push(DoctorRow::checked(
-                "misspelt",
-                Some(problem.places[0].to_string()),
-                Some(problem),
-            ));
+        if self.judged.is_none() {
+            for problem in variables::misspelt(self.host, &[]) {
+                let place = problem.places[0].to_string();
+                rows.push(checked("misspelt", place, Some(problem)));
+            }
         }
         rows
     }
+}
+
+/// Those that are known, with commas.
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    (!known.is_empty()).then(|| known.join(", "))
 }
 
 /// `4 × NVIDIA H200, 1 × Tesla T4`.

@@ -213,18 +213,13 @@ impl Meeting<'_> {
     ) -> Result<u8, Vec<Problem>> {
         let until = Instant::now() + self.timeout;
         let addresses = facts::addresses(address, &mut own["facts"]);
-        let status = match reach(&addresses, port, greeting, until) {
-            Ok((mut stream, time)) => {
-                let milliseconds = time.as_secs_f64() * 1000.0;
-                own["facts"]["network.round_trip"] = format!("{milliseconds:.1} ms").into();
-                own["clock"] = clock().into();
-                let left = until.saturating_duration_since(Instant::now());
-                let sent = stream.write_all(format!("{own}\n").as_bytes()).ok();
-                sent.and_then(|()| line(&stream, left + GRACE / 2)?.parse().ok())
-                    .ok_or_else(|| "it gives no answer".to_string())
-            }
-            Err(why) => Err(why),
-        };
+        let status = reach(&addresses, port, greeting, until).and_then(|mut stream| {
+            own["clock"] = clock().into();
+            let left = until.saturating_duration_since(Instant::now());
+            let sent = stream.write_all(format!("{own}\n").as_bytes()).ok();
+            sent.and_then(|()| line(&stream, left + GRACE / 2)?.parse().ok())
+                .ok_or_else(|| "it gives no answer".to_string())
+        });
         status.or_else(|why: String| {
             own["facts"]["network.unreachable"] = format!("{address}:{port} ({why})").into();
             if self.answers_srun {
@@ -383,13 +378,13 @@ fn line(stream: &TcpStream, patience: Duration) -> Option<String> {
     line.strip_suffix('\n').map(str::to_string)
 }
 
-/// Connects as a rank would, in this time; or why that is impossible. The first machine may begin later.
+/// Connects as a rank would, or says why that is impossible. The first machine may begin later.
 fn reach(
     addresses: &[IpAddr],
     port: u16,
     greeting: &str,
     until: Instant,
-) -> Result<(TcpStream, Duration), String> {
+) -> Result<TcpStream, String> {
     loop {
         let mut failed = None;
         // If something else has the port on the first machine, that listens on the next one.
@@ -397,12 +392,11 @@ fn reach(
             (0..=3).flat_map(|more| addresses.iter().map(move |address| (more, *address)))
         {
             let place = SocketAddr::new(address, port.saturating_add(more));
-            let start = Instant::now();
-            let stream = TcpStream::connect_timeout(&place, (until - start).max(PAUSE));
-            let time = start.elapsed();
+            let left = until.saturating_duration_since(Instant::now());
+            let stream = TcpStream::connect_timeout(&place, left.max(PAUSE));
             let why = match stream {
                 Ok(stream) if line(&stream, GRACE / 2).as_deref() == Some(greeting) => {
-                    return Ok((stream, time));
+                    return Ok(stream);
                 }
                 Ok(_) => "something else answers".to_string(),
                 Err(why) => why.to_string().to_lowercase(),

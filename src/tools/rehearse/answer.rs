@@ -390,8 +390,8 @@ impl Answer {
 fn known_fix(message: &str) -> Option<Fixes> {
     let mut log = explain::Log::default();
     log.read("", message.as_bytes()).ok()?;
-    let failure = log.found.first().map(|found| found.failure);
-    if let Some(advice) = failure.and_then(|failure| failure.advice()) {
+    let found = log.found.first();
+    if let Some(advice) = found.and_then(|found| found.failure.advice()) {
         return Some(advice.into());
     }
     let words = message.split(|c: char| !c.is_ascii_alphanumeric() && !"_.".contains(c));

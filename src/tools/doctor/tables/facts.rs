@@ -247,11 +247,11 @@ pub const FACTS: &[Fact] = &[
         help: "nvidia-smi shows whose it is",
         examples: &[
             Example {
-                stated: &[Number(3145728), Number(42949672960)],
+                stated: &[Number(3 << 20), Number(40 << 30)],
                 answer: "40 GiB of a GPU's memory is in use on b",
             },
             Example {
-                stated: &[Number(3145728), Number(3145728)],
+                stated: &[Number(3 << 20), Number(3 << 20)],
                 answer: "",
             },
         ],
@@ -398,7 +398,7 @@ pub const FACTS: &[Fact] = &[
         means: "NCCL and data loader workers share memory there",
         help: "remove what other jobs have left there",
         examples: &[Example {
-            stated: &[Number(8589934592), Number(1048576)],
+            stated: &[Number(8 << 30), Number(1 << 20)],
             answer: "1 MiB are free in /dev/shm on b",
         }],
         ..FACT
@@ -411,7 +411,7 @@ pub const FACTS: &[Fact] = &[
         means: "caches and temporary files go there",
         help: "free some or point TMPDIR and XDG_CACHE_HOME to another disk",
         examples: &[Example {
-            stated: &[Number(1048576), Number(1048576)],
+            stated: &[Number(1 << 20), Number(1 << 20)],
             answer: "1 MiB are free in x on a and b",
         }],
         ..FACT
