@@ -523,6 +523,11 @@ fn the_launch_at_hand_is_what_the_advice_is_about() {
         page.contains("\n  missing  rank 3: the others waited for it"),
         "{page}"
     );
+    // Where most ranks say nothing, none of them is pointed out.
+    let few = format!("[rank7]: other\n[rank2]:[E115] [Rank 2] {TIMEOUT}\n");
+    sandbox.file("few.log", few);
+    let page = sandbox.run(["explain", "few.log"]).stdout;
+    assert!(!page.contains("missing"), "{page}");
     sandbox.file(
         "memory.log",
         format!("Traceback (most recent call last):\n  in training_step\n{MEMORY}\n"),

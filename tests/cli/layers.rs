@@ -254,8 +254,17 @@ fn every_option_has_a_variable_and_a_flag_beats_it() {
         ),
         (&2.into(), &5.into())
     );
-    assert_eq!(plan["config"]["steps_per_print"], 2);
-    sandbox.var("ZLAUNCH_STRICT", "maybe");
+    // An option that may be repeated has the values of both.
+    assert_eq!(
+        (&plan["config"]["steps_per_print"], &plan["config"]["x"]),
+        (&2.into(), &1.into())
+    );
+    // An empty variable counts as unset.
+    sandbox.var("ZLAUNCH_STRICT", "").var("ZLAUNCH_TRAINER", "");
+    sandbox.run(SWIFT).succeeded();
+    sandbox
+        .unset("ZLAUNCH_TRAINER")
+        .var("ZLAUNCH_STRICT", "maybe");
     sandbox.run(SWIFT).refused(&["ZLAUNCH_STRICT=maybe"]);
     sandbox.unset("ZLAUNCH_STRICT").var("ZLAUNCH_DEEPSEED", "x");
     assert!(

@@ -381,6 +381,10 @@ const NOT_GUESSED: &[(&str, &str)] = &[
         "schema --num_processes 2",
         "`zlaunch schema --help` lists the options\n",
     ),
+    (
+        "--la -- swift sft",
+        "the trainer's options go after its command",
+    ),
     // A word of the command that is no sub-command, although it is near to one.
     ("swfit", "is not on PATH"),
     ("--nnodes 1 chekc", "`chekc` is not on PATH"),
@@ -407,11 +411,16 @@ fn what_nobody_meant_is_not_suggested() {
 /// A program that does not train is run where the line says that it is one, and is not mistaken for a word of ours.
 #[test]
 fn programs_are_run_where_they_are_meant() {
-    let sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::new();
     let ran = |words: &str| sandbox.run(words.split(' ')).status == Some(0);
     for words in ["-- true", "/bin/true", "env true", "nice true"] {
         assert!(ran(words), "{words}");
     }
+    // One in the current folder, where that is on PATH.
+    sandbox.executable("cwd/mine", "#!/bin/sh\n");
+    let cwd = sandbox.cwd();
+    sandbox.search(&[cwd.to_str().unwrap()]);
+    assert_eq!(sandbox.run(["mine"]).status, Some(0));
     for words in ["true", "-n true", "--deepspeed zero2 true"] {
         let run = sandbox.run(words.split(' '));
         run.refused(&[
