@@ -26,6 +26,7 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
     let unfinished = (!text.ends_with('\n')).then(|| text.chars().count());
     let parser = Parser::new_from_str(text);
     let mut loader = Loader {
+        text,
         parser,
         dialect,
         anchors: HashMap::new(),
@@ -54,6 +55,7 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
 }
 
 struct Loader<'a> {
+    text: &'a str,
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
     dialect: Dialect,
     anchors: HashMap<usize, Value>,
@@ -73,7 +75,12 @@ impl<'a> Loader<'a> {
             }
             Some(Err(why)) => {
                 let start = (why.marker().line(), why.marker().col() + 1);
-                Err(fault(start, why.info()))
+                // The parser names the start of the value that a tab follows.
+                let mut lines = (1..).zip(self.text.lines()).skip(start.0);
+                let tab = lines.find_map(|(at, line)| Some((at, line.find('\t')? + 1)));
+                let is_tab = why.info().ends_with("found a tab");
+                let place = tab.filter(|_| is_tab).unwrap_or(start);
+                Err(fault(place, why.info()))
             }
             None => Ok((Event::StreamEnd, (1, 1))),
         }

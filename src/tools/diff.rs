@@ -349,12 +349,13 @@ impl Comparison<'_> {
         self.secrets.hide(all)
     }
 
-    /// Harmless text with colours: a line for each key, or where that is too wide, for each value.
+    /// Harmless text with colours: a line for each key; if that is too wide, by section; else a line for each value.
     fn text(&self, width: usize) -> String {
-        let mut table = self.side_by_side();
-        if table.lines().any(|line| columns(line) > width) {
-            table = self.below_each_other(width);
-        }
+        let fits = |table: &String| table.lines().all(|line| columns(line) <= width);
+        let table = Some(self.side_by_side(false))
+            .filter(fits)
+            .or_else(|| Some(self.side_by_side(true)).filter(fits))
+            .unwrap_or_else(|| self.below_each_other(width));
         let coloured = painted(&table, |line| (0..line.len(), style(line)));
         let text = coloured + &self.summary(width);
         let Some(found) = &self.argv else {
@@ -373,13 +374,23 @@ impl Comparison<'_> {
         text + title + &lines.collect::<String>()
     }
 
-    fn side_by_side(&self) -> String {
+    fn side_by_side(&self, by_section: bool) -> String {
         let mut table = TextTable {
             widest: usize::MAX,
             ..TextTable::new(0)
         };
+        let mut before = "";
         for it in &self.differences {
-            let cells = [format!("{} {}", it.sign(), it.key), it.cell(0), it.cell(1)];
+            let mut name = format!("{} {}", it.sign(), it.key);
+            if by_section {
+                if section(&it.key) != before {
+                    before = section(&it.key);
+                    let head = escape_controls(&format!("  {before}"));
+                    table.lines.push(Line::Heading(head));
+                }
+                name = format!("{}   {}", it.sign(), schema::name_of(&it.key));
+            }
+            let cells = [name, it.cell(0), it.cell(1)];
             let cells = cells.map(|cell| self.secrets.hide_in_text(&cell));
             table.lines.push(Line::Row(cells.to_vec()));
         }
