@@ -21,38 +21,35 @@ pub struct SyntaxError {
 }
 
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
-    let (text, written) = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    if text.trim_ascii_start().is_empty() {
+    let Scanned { plain, keys } = scan(without_mark(text))?;
+    if plain.trim_ascii_start().is_empty() {
         return Err(fault_at(b"", "it is empty".to_string()));
     }
     let mut value: Value =
-        serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
+        serde_json::from_str(&plain).map_err(|why| friendly_message(&why, &plain))?;
     // serde_json keeps the last of several equal keys.
-    if written != count_keys(&value) {
-        let mut seen = HashMap::new();
-        for Key {
-            object,
-            path,
-            line,
-            column,
-            ..
-        } in keys(&text)
-        {
-            if let Some(first) = seen.insert((object, path.clone()), (line, column)) {
-                let what = format!("the key `{path}` appears twice, and trainers use the last one");
-                return Err(SyntaxError {
-                    line,
-                    column,
-                    what,
-                    help: "drop one of them",
-                    first: Some(first),
-                });
-            }
+    let mut seen = HashMap::new();
+    for key in keys {
+        if let Some(first) = seen.insert((key.object, key.path.clone()), key.name.start) {
+            let what = format!(
+                "the key `{}` appears twice, and trainers use the last one",
+                key.path
+            );
+            let first = fault_at(&plain.as_bytes()[..first], String::new());
+            return Err(SyntaxError {
+                help: "drop one of them",
+                first: Some((first.line, first.column)),
+                ..fault_at(&plain.as_bytes()[..key.name.start], what)
+            });
         }
     }
-    refuse_huge_integers(&text)?;
     make_whole(&mut value);
     Ok(value)
+}
+
+/// Without the mark of the byte order, which some editors write.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// For JSON of ours: a test holds that `parse` reads it the same way.
@@ -84,25 +81,8 @@ fn make_whole(value: &mut Value) {
 
 /// Strict JSON with every number as it is written, for files that are not configs.
 pub fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
-    refuse_huge_integers(text)?;
+    scan(text)?;
     serde_json::from_str(text).map_err(|why| friendly_message(&why, text))
-}
-
-/// Python keeps an integer beyond 64 bits; here it would become the nearest float.
-fn refuse_huge_integers(text: &str) -> Result<(), SyntaxError> {
-    for (at, token) in tokens(text).filter(|(_, token)| token.len() > 19) {
-        let digits = token.trim_start_matches('-');
-        if digits.len() > 19
-            && digits.bytes().all(|b| b.is_ascii_digit())
-            && digits.parse::<u64>().is_err()
-        {
-            return Err(fault_at(
-                &text.as_bytes()[..at],
-                "this integer has more than 64 bits".to_string(),
-            ));
-        }
-    }
-    Ok(())
 }
 
 pub fn write(value: &Value) -> String {
@@ -156,33 +136,28 @@ pub(crate) type Positions = HashMap<String, (usize, usize)>;
 
 /// The first place of each key in a text that was parsed before: below a list there can be several.
 pub fn positions(text: &str) -> Option<Positions> {
+    let Scanned { plain, keys } = scan(without_mark(text)).ok()?;
     let mut found = Positions::new();
-    for key in keys(
-        &without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))
-            .ok()?
-            .0,
-    ) {
-        found.entry(key.path).or_insert((key.line, key.column));
+    let mut line = 1;
+    let mut line_start = 0;
+    let mut counted = 0;
+    for key in keys {
+        let start = key.name.start;
+        for (at, _) in plain[counted..start].match_indices('\n') {
+            line += 1;
+            line_start = counted + at + 1;
+        }
+        counted = start;
+        found
+            .entry(key.path)
+            .or_insert((line, start - line_start + 1));
     }
     Some(found)
 }
 
-/// The bytes of a dotted key and those of its value.
-fn spans(text: &str, key: &str) -> Option<(Range<usize>, Range<usize>)> {
-    let plain = without_comments(text).ok()?.0;
-    let found = keys(&plain).find(|found| found.path == key)?;
-    let name = found.at..found.at + found.width;
-    let start = name.end + plain[name.end..].find(':')? + 1;
-    let start = plain.len() - plain[start..].trim_start().len();
-    let mut depth = 0;
-    let end = tokens(&plain[start..]).find(|(_, token)| {
-        depth += i32::from(matches!(*token, "{" | "[")) - i32::from(matches!(*token, "}" | "]"));
-        depth < 0 || depth == 0 && *token == ","
-    });
-    Some((
-        name,
-        start..start + plain[start..start + end?.0].trim_end().len(),
-    ))
+fn find(text: &str, path: &str) -> Option<Key> {
+    let keys = scan(text).ok()?.keys;
+    keys.into_iter().find(|key| key.path == path)
 }
 
 /// A change of a config that leaves the rest of its text as it stands: comments, order, spacing.
@@ -211,16 +186,17 @@ impl Edit {
         let mut new = text.to_string();
         match self {
             Edit::Rename(key, to) => {
-                new.replace_range(spans(text, key)?.0, &Value::from(to.as_str()).to_string());
+                let name = find(text, key)?.name;
+                new.replace_range(name, &Value::from(to.as_str()).to_string());
             }
-            Edit::Set(key, to) => match spans(text, key) {
-                Some((_, value)) => new.replace_range(value, to),
+            Edit::Set(key, to) => match find(text, key) {
+                Some(key) => new.replace_range(key.value, to),
                 None => {
                     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
                     let start = if section.is_empty() {
-                        without_comments(text).ok()?.0.find('{')?
+                        scan(text).ok()?.plain.find('{')?
                     } else {
-                        spans(text, section)?.1.start
+                        find(text, section)?.value.start
                     };
                     let inside = text[start..].strip_prefix('{')?;
                     let gap = &inside[..inside.len() - inside.trim_start().len()];
@@ -244,8 +220,8 @@ impl Edit {
 
 /// The bytes that go with a key: its value, a comma, and the line if it is one of its own.
 fn removed(text: &str, key: &str) -> Option<Range<usize>> {
-    let (name, value) = spans(text, key)?;
-    let plain = without_comments(text).ok()?.0;
+    let Key { name, value, .. } = find(text, key)?;
+    let plain = scan(text).ok()?.plain;
     let before = plain[..name.start].trim_end();
     let space = text[value.end..].len() - text[value.end..].trim_start().len();
     let (start, end) = match text[value.end + space..].strip_prefix(',') {
@@ -275,97 +251,113 @@ fn removed(text: &str, key: &str) -> Option<Range<usize>> {
     )
 }
 
+struct Scanned {
+    /// Comments and trailing commas are spaces, so that every other byte keeps its place.
+    plain: String,
+    keys: Vec<Key>,
+}
+
 struct Key {
+    /// Dotted.
+    path: String,
     /// The place of the bracket that opens its object.
     object: usize,
-    path: String,
-    at: usize,
-    line: usize,
-    column: usize,
     /// With the quotes.
-    width: usize,
+    name: Range<usize>,
+    value: Range<usize>,
 }
 
-fn count_keys(value: &Value) -> usize {
-    match value {
-        Value::Array(list) => list.iter().map(count_keys).sum(),
-        Value::Object(object) => object.len() + object.values().map(count_keys).sum::<usize>(),
-        _ => 0,
-    }
+/// A bracket that is not closed yet.
+struct Open {
+    at: usize,
+    /// The dotted key that leads to it.
+    path: String,
+    /// The key whose value is being read.
+    key: Option<usize>,
 }
 
-fn keys(text: &str) -> impl Iterator<Item = Key> {
-    let mut path = String::new();
-    // Of each open bracket, the length of the path that leads to it, and its place.
-    let mut open = Vec::new();
-    let (mut line, mut line_start) = (1, 0);
-    tokens(text).filter_map(move |(at, token)| {
-        match token {
-            "\n" => (line, line_start) = (line + 1, at + 1),
-            "{" | "[" => open.push((path.len(), at)),
-            "}" | "]" => path.truncate(open.pop()?.0),
-            _ if token.starts_with('"')
-                && text[at + token.len()..].trim_ascii_start().starts_with(':') =>
-            {
-                let (above, object) = *open.last()?;
-                path.truncate(above);
-                path += if path.is_empty() { "" } else { "." };
-                match &token[1..token.len() - 1] {
-                    name if name.contains('\\') => {
-                        path += &serde_json::from_str::<String>(token).ok()?;
-                    }
-                    name => path += name,
-                }
-                let (path, column, width) = (path.clone(), at - line_start + 1, token.len());
-                return Some(Key {
-                    object,
-                    path,
-                    at,
-                    line,
-                    column,
-                    width,
-                });
-            }
-            _ => {}
-        }
-        None
-    })
-}
-
-/// Comments and trailing commas become spaces, so that every other byte keeps its line and column. Also counts the keys.
-fn without_comments(text: &str) -> Result<(String, usize), SyntaxError> {
-    let (mut plain, mut keys) = (text.to_string(), 0);
-    let mut comma = None; // a comma with nothing but space and comments behind it so far
-    let mut last = "{"; // the last token that was neither space nor a comment
+/// Finds the keys of a text that need not be JSON.
+fn scan(text: &str) -> Result<Scanned, SyntaxError> {
+    let fault = |at: usize, what: &str| Err(fault_at(&text.as_bytes()[..at], what.to_string()));
+    let mut plain = text.to_string();
+    let mut keys: Vec<Key> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    // The last token that is neither space nor a comment, and a comma if that is what it is.
+    let mut last = 0..0;
+    let mut comma = None;
     for (at, token) in tokens(text) {
+        let end = at + token.len();
+        if token.starts_with("/*") && !(token.len() >= 4 && token.ends_with("*/")) {
+            return fault(at, "this comment is not closed");
+        }
         if token.starts_with("//") || token.starts_with("/*") {
-            if token.starts_with("/*") && !(token.len() >= 4 && token.ends_with("*/")) {
-                return Err(fault_at(
-                    &text.as_bytes()[..at],
-                    "this comment is not closed".to_string(),
-                ));
-            }
-            let blank: String = token
-                .bytes()
-                .map(|b| if b == b'\n' { '\n' } else { ' ' })
-                .collect();
-            plain.replace_range(at..at + token.len(), &blank);
+            let bytes = token.bytes();
+            let blank = bytes.map(|byte| if byte == b'\n' { '\n' } else { ' ' });
+            plain.replace_range(at..end, &blank.collect::<String>());
             continue;
         }
+        if matches!(token, " " | "\n" | "\r" | "\t") {
+            continue;
+        }
+        if is_huge(token) {
+            return fault(at, "this integer has more than 64 bits");
+        }
+        let before = &text[last.clone()];
+        if matches!(token, "," | "}" | "]")
+            && let Some(key) = open.last_mut().and_then(|inner| inner.key.take())
+        {
+            keys[key].value.end = last.end;
+        }
         match token {
-            " " | "\n" | "\r" | "\t" => continue,
-            "," if !matches!(last, "{" | "[" | "," | ":") => comma = Some(at),
+            "," => comma = (!matches!(before, "" | "{" | "[" | "," | ":")).then_some(at),
             "}" | "]" => {
+                open.pop();
                 if let Some(at) = comma.take() {
                     plain.replace_range(at..=at, " ");
                 }
             }
             _ => comma = None,
         }
-        keys += usize::from(token == ":" && last.starts_with('"'));
-        last = token;
+        let key = open.last().and_then(|inner| inner.key);
+        if let Some(key) = key
+            && before == ":"
+        {
+            keys[key].value.start = at;
+        }
+        if matches!(token, "{" | "[") {
+            let path = match (key, open.last()) {
+                (Some(key), _) => keys[key].path.clone(),
+                (None, Some(inner)) => inner.path.clone(),
+                (None, None) => String::new(),
+            };
+            let key = None;
+            open.push(Open { at, path, key });
+        }
+        if let (":", true, Some(inner)) = (token, before.starts_with('"'), open.last_mut()) {
+            let name = serde_json::from_str(before).unwrap_or_else(|_| before.to_string());
+            let path = match &*inner.path {
+                "" => name,
+                path => format!("{path}.{name}"),
+            };
+            inner.key = Some(keys.len());
+            keys.push(Key {
+                path,
+                object: inner.at,
+                name: last,
+                value: end..end,
+            });
+        }
+        last = at..end;
     }
-    Ok((plain, keys))
+    Ok(Scanned { plain, keys })
+}
+
+/// Python keeps an integer beyond 64 bits; here it would become the nearest float.
+fn is_huge(token: &str) -> bool {
+    let digits = token.trim_start_matches('-');
+    digits.len() > 19
+        && digits.bytes().all(|b| b.is_ascii_digit())
+        && digits.parse::<u64>().is_err()
 }
 
 /// The strings, comments, numbers and other characters of a text, each with its place.

@@ -157,7 +157,8 @@ pub fn escape_controls(text: &str) -> String {
 }
 
 fn escaped(text: &str, kept: &[char]) -> String {
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
     // Nearly all that is shown is ASCII.
     while let Some(at) = rest.bytes().position(|byte| !(b' '..=b'~').contains(&byte)) {
         shown += &rest[..at];
@@ -220,15 +221,14 @@ pub fn filled(text: &str, indent: usize, limit: usize) -> String {
     }
     let mut lines = String::new();
     let mut line = String::new();
-    for (piece, spaced) in pieces(text) {
-        if !line.is_empty()
-            && indent + columns(&line) + usize::from(spaced) + columns(piece) > limit
-        {
+    for (piece, is_spaced) in pieces(text) {
+        let gap = if is_spaced { " " } else { "" };
+        if !line.is_empty() && indent + columns(&line) + gap.len() + columns(piece) > limit {
             lines += &indented(&line);
             line.clear();
         }
-        if spaced && !line.is_empty() {
-            line.push(' ');
+        if !line.is_empty() {
+            line += gap;
         }
         line += piece;
     }

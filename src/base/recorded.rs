@@ -81,7 +81,8 @@ impl Table {
     /// The lines from the first one on that is not smaller. Every key and every option of a launch is looked up, so this
     /// is a binary search.
     pub fn from(self, start: &str) -> std::str::Lines<'static> {
-        let (mut low, mut high) = (0, self.0.len());
+        let mut low = 0;
+        let mut high = self.0.len();
         while low < high {
             let middle = low.midpoint(high);
             let line = memrchr(b'\n', &self.0.as_bytes()[..middle]).map_or(0, |at| at + 1);

@@ -37,30 +37,26 @@ pub(crate) enum Run<'a> {
 
 /// A line feed is plain: `printed` could not end in one.
 pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
-    let mut lengths: Vec<(bool, usize)> = Vec::new();
-    let mut add = |deceptive: bool, length: usize| match lengths.last_mut() {
-        Some((last, sum)) if *last == deceptive => *sum += length,
-        _ => lengths.push((deceptive, length)),
-    };
+    // For each byte, whether it is part of a deceptive character.
+    let mut marks = Vec::with_capacity(text.len());
     for chunk in text.utf8_chunks() {
-        chunk
-            .valid()
-            .chars()
-            .for_each(|c| add(is_deceptive(c) && c != '\n', c.len_utf8()));
-        if !chunk.invalid().is_empty() {
-            add(true, chunk.invalid().len());
+        for c in chunk.valid().chars() {
+            let is_deceptive = is_deceptive(c) && c != '\n';
+            marks.resize(marks.len() + c.len_utf8(), is_deceptive);
         }
+        marks.resize(marks.len() + chunk.invalid().len(), true);
     }
     let mut rest = text;
-    let runs = lengths.into_iter().map(|(deceptive, length)| {
-        let bytes = rest.split_off(..length).unwrap_or_default();
-        if deceptive {
+    let mut runs = Vec::new();
+    for same in marks.chunk_by(|one, two| one == two) {
+        let bytes = rest.split_off(..same.len()).unwrap_or_default();
+        runs.push(if same[0] {
             Run::Deceptive(bytes)
         } else {
             Run::Plain(bytes)
-        }
-    });
-    runs.collect()
+        });
+    }
+    runs
 }
 
 /// `$(printf '\342\200\256')`, which every POSIX shell prints as these bytes. Not all of them know `$'…'`.

@@ -10,7 +10,9 @@ pub fn size(bytes: u64) -> String {
         .count();
     // One decimal, rounded down, without a float.
     let tenths = (u128::from(bytes) * 10) >> (10 * step);
-    let (whole, tenth, unit) = (tenths / 10, tenths % 10, UNITS[step]);
+    let whole = tenths / 10;
+    let tenth = tenths % 10;
+    let unit = UNITS[step];
     if tenth == 0 || whole >= 100 {
         format!("{whole} {unit}")
     } else {

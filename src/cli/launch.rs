@@ -193,7 +193,7 @@ pub(crate) fn read_described(
 
 /// An option that takes one value and has two: the last counts, as a wrapper script may want it.
 fn given_twice(reader: &Reader) -> Vec<Problem> {
-    let mut given: Vec<(String, String)> = Vec::new();
+    let mut given: Vec<Place> = Vec::new();
     let mut problems = Vec::new();
     let mut words = reader.options.iter().map(|word| word.to_string_lossy());
     while let Some(word) = words.next() {
@@ -207,20 +207,21 @@ fn given_twice(reader: &Reader) -> Vec<Problem> {
             None => words.next().unwrap_or_default().into_owned(),
         };
         let name = flag(option);
+        let place = Place::option(&name, &value);
+        let of_option =
+            |other: &&Place| matches!(other, Place::Option { option, .. } if *option == name);
         let earlier = given
             .iter()
-            .find(|(earlier, other)| *earlier == name && *other != value);
-        if let (Some((_, earlier)), ArgAction::Set) = (earlier, option.get_action()) {
+            .filter(of_option)
+            .find(|other| **other != place);
+        if let (Some(earlier), ArgAction::Set) = (earlier, option.get_action()) {
             let what = format!("`{name}` is set twice; `{value}` is used");
-            let problem =
-                Problem::warning(Rule::GivenTwice, what).at(Place::option(&name, earlier));
-            problems.push(
-                problem
-                    .at(Place::option(&name, &value))
-                    .fix(drop_word(format_args!("{name} {earlier}"))),
-            );
+            let problem = Problem::warning(Rule::GivenTwice, what)
+                .at(earlier.clone())
+                .at(place.clone());
+            problems.push(problem.fix(drop_word(earlier)));
         }
-        given.push((name, value));
+        given.push(place);
     }
     problems
 }

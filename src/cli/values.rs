@@ -68,7 +68,8 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     most: T,
     example: &'static str,
 ) -> impl Fn(&Given) -> Result<T, Problem> {
-    let (least, most) = (least.into(), most.into());
+    let least = least.into();
+    let most = most.into();
     move |given| {
         let text = sourced(given)?;
         let number = text
@@ -145,7 +146,8 @@ pub(crate) fn processes(given: &Given) -> Result<Processes, Problem> {
 
 pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
     move |given| {
-        let (text, mut known) = (sourced(given)?, known());
+        let text = sourced(given)?;
+        let mut known = known();
         match known.iter().position(|(word, _)| *word == text.value) {
             Some(at) => Ok(known.swap_remove(at).1),
             None => Err(report::not_one_of(

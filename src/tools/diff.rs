@@ -245,7 +245,8 @@ fn differences(sides: &[Side; 2], version: Version) -> (Vec<Difference>, usize) 
         .each_ref()
         .map(|side| json::leaves(&side.config, |_| true));
     let only_two = two.iter().filter(|key| !one.contains(key));
-    let (mut found, mut equal) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut equal = 0;
     for key in one.iter().chain(only_two) {
         let values = sides
             .each_ref()

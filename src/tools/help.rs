@@ -16,7 +16,8 @@ pub(crate) struct HelpArgs {
 
 impl Tool for HelpArgs {
     fn read(self, mut reader: Reader) -> Requested {
-        let (host, tools) = (reader.host, reader.tools);
+        let host = reader.host;
+        let tools = reader.tools;
         let text = match reader
             .one(self.command, values::text)
             .map(|asked| asked.value)

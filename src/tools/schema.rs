@@ -92,7 +92,8 @@ impl Writer {
         let keys: Vec<KeySpec> = schema::names_below(section)
             .filter_map(|name| schema::find(&below(section, name), self.version))
             .collect();
-        let (mut properties, mut patterns) = (Map::new(), Map::new());
+        let mut properties = Map::new();
+        let mut patterns = Map::new();
         for key in &keys {
             let Some(property) = self.property(key, &below(told, key.name())) else {
                 continue;

@@ -43,7 +43,8 @@ impl Tool for TemplatesArgs {
         let format = reader
             .one(self.format, one_of(REPORT_FORMATS))
             .map_or(Format::Text, |format| format.value);
-        let (search, layers) = (reader.search(self.search), reader.layers(self.layers));
+        let search = reader.search(self.search);
+        let layers = reader.layers(self.layers);
         reader.answer(move |host: &Host| match name {
             None if format == Format::Json => {
                 out(&format!("{:#}\n", json!(template::list(&search, host))))

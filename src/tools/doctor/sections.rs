@@ -50,46 +50,42 @@ pub struct Examination<'a> {
 
 impl<'a> Examination<'a> {
     pub fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
-        let (mut wants, mut offloaded, mut compiles) = (Wants::default(), None, false);
-        let (judged, python, args) = if launch.command.is_empty() {
-            let found = trainer::training_commands()
+        let mut seen = Examination {
+            launch,
+            host,
+            machine,
+            judged: None,
+            python: None,
+            args: Args::default(),
+            topology: None,
+            wants: Wants::default(),
+            compiles: false,
+            offloaded: None,
+        };
+        if launch.command.is_empty() {
+            let console = trainer::training_commands()
                 .find_map(|(console, _)| host.find_program(OsStr::new(console)));
-            (
-                None,
-                found.and_then(|path| Python::of_script(&path, host)),
-                Args::default(),
-            )
+            seen.python = console.and_then(|path| Python::of_script(&path, host));
         } else {
             let judged = Judged::new(launch, host);
             let job = &judged.understood().job;
             if let Some(plan) = judged.plan()
                 && let Some(config) = plan.config.as_ref().map(PlannedConfig::value)
             {
-                wants = Wants::of(config);
-                compiles = operators::compiles(config, job, host);
-                offloaded = fit::host_memory(job, &plan.topology, config, launch, host);
+                seen.wants = Wants::of(config);
+                seen.compiles = operators::compiles(config, job, host);
+                seen.offloaded = fit::host_memory(job, &plan.topology, config, launch, host);
             }
-            let (python, args) = (job.python.clone(), job.args.clone());
-            (Some(judged), python, args)
-        };
-        let python = python.or_else(|| Python::on_path(host));
-        let has_plan = judged
-            .as_ref()
-            .is_some_and(|judged| judged.plan().is_some());
-        let topology =
-            (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
-        Examination {
-            launch,
-            host,
-            machine,
-            judged,
-            python,
-            args,
-            topology,
-            wants,
-            compiles,
-            offloaded,
+            seen.python.clone_from(&job.python);
+            seen.args = job.args.clone();
+            seen.judged = Some(judged);
         }
+        seen.python = seen.python.or_else(|| Python::on_path(host));
+        if seen.judged.as_ref().and_then(Judged::plan).is_none() {
+            let ranks = Topology::decide(&launch.topology, &launch.hosts, true, host);
+            seen.topology = Some(ranks);
+        }
+        seen
     }
 
     pub fn sections(&self) -> Vec<Section> {
