@@ -210,16 +210,14 @@ impl<'a> Explainer<'a> {
             .find(|(known, _)| *known == rule)
             .map(|(_, about)| about);
         let about = text("en").or(about).unwrap_or_default();
-        let silence = Rule::allowable().into_iter().find(|known| *known == rule);
+        let is_allowable = Rule::allowable().contains(&rule);
+        let silence = is_allowable.then(|| format!("--allow {rule}"));
         Explanation::new(rule.name(), Topic::Rule, about)
             .row(phrases::WHY, text("why"))
             .row(phrases::WRONG, text("wrong"))
             .row(phrases::RIGHT, text("right"))
             .row(phrases::ERROR, text("error"))
-            .row(
-                phrases::SILENCE,
-                silence.map(|rule| format!("--allow {rule}")),
-            )
+            .row(phrases::SILENCE, silence)
     }
 
     pub(super) fn of_failure(&self, failure: &Failure) -> Explanation {
