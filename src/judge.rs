@@ -14,7 +14,7 @@ use crate::fit::{self, launch_warning};
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::plan::{Draft, FileKind, Parts, Plan, PlannedConfig, Record};
-use crate::ranks::launcher::Launcher;
+use crate::ranks::launcher::{Launcher, accelerate};
 use crate::report::fix::{Change, Owner, drop_given, give, run};
 use crate::report::{Place, Problem, Rule, Severity};
 use crate::request::understood::UnderstoodLaunch;
@@ -254,19 +254,15 @@ impl Judge<'_> {
             let (Change::Set(key, _) | Change::Unset(key)) = change else {
                 continue;
             };
-            let rows = include_str!("plan/accelerate_settings.txt").lines();
-            let setting = rows
-                .filter_map(|row| row.split_once(' '))
-                .find(|(known, _)| known.starts_with(&**key));
-            *change = match (setting, &*change) {
-                (Some((_, name)), Change::Set(_, value)) => Change::Give {
+            *change = match (accelerate::setting_of(key), &*change) {
+                (Some(name), Change::Set(_, value)) => Change::Give {
                     owner: Owner::Launcher,
                     option: format!("--{name}"),
                     value: value.clone(),
                 },
-                (Some((_, name)), _) => Change::Drop {
+                (Some(name), _) => Change::Drop {
                     owner: Owner::Launcher,
-                    word: (*name).to_string(),
+                    word: name.to_string(),
                 },
                 (None, _) => Change::Say("name a DeepSpeed config, which can set this".to_string()),
             };

@@ -20,9 +20,7 @@ pub use crate::plan::record::timestamp;
 pub use crate::plan::refused_json;
 pub use crate::ranks::launcher::srun::{SrunPrefix, gpus_of_all_tasks};
 pub use crate::ranks::topology;
-pub use crate::ranks::topology::engines::hostlist;
-pub use crate::ranks::topology::engines::table as engines;
-pub use crate::ranks::topology::engines::table::all_variables;
+pub use crate::ranks::topology::engines::{all_variables, hostlist};
 pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::check::in_json;
@@ -46,6 +44,12 @@ pub mod cli {
     pub use crate::cli::{Asked, command, help_of, page_of, parse, shown_options, tables};
     pub use crate::tools::TOOLS;
     pub use crate::tools::launch::all_problems;
+}
+
+pub mod engines {
+    pub use crate::ranks::topology::tables::engines::{
+        ENGINES, Engine, Example, Kind, Outcome, Role, Variable,
+    };
 }
 
 pub mod fit {

@@ -116,6 +116,13 @@ impl Source {
     }
 }
 
+/// The value alone.
+impl<T: fmt::Display> fmt::Display for Sourced<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
 impl<T: fmt::Display> Sourced<T> {
     pub(crate) fn spelling(&self) -> String {
         self.from.with(&self.value)

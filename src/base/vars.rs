@@ -1,5 +1,6 @@
 //! The names of the environment variables that zlaunch reads or sets.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::tables::vars::VARS;
@@ -9,18 +10,18 @@ pub use super::tables::vars::Does;
 /// Variables that one sentence is about.
 #[derive(Clone)]
 pub struct Var {
-    pub names: Vec<&'static str>,
+    pub names: Vec<Cow<'static, str>>,
     pub does: Does,
     pub about: &'static str,
 }
 
 impl Var {
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.names.iter().copied()
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(Cow::as_ref)
     }
 
     pub fn is_called(&self, name: &str) -> bool {
-        self.names.contains(&name)
+        self.names().any(|known| known == name)
     }
 }
 
@@ -37,7 +38,7 @@ impl fmt::Display for Does {
 /// The variables that are not only an engine's.
 pub(crate) fn of_no_engine() -> Vec<Var> {
     let vars = VARS.iter().map(|row| Var {
-        names: row.names.to_vec(),
+        names: row.names.iter().copied().map(Cow::from).collect(),
         does: row.does,
         about: row.about,
     });

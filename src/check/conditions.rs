@@ -96,7 +96,7 @@ impl Condition {
             Condition::ByTorchrun => {
                 let by = subject.launcher;
                 trainer.launch.has_own_launcher
-                    || matches!(by, Some(Launcher::Torchrun | Launcher::Existing(_)))
+                    || matches!(by, Some(Launcher::Torchrun | Launcher::Accelerate))
             }
             Condition::HangupIgnored => subject.host.ignores_hangup,
             Condition::SeveralMachines => subject.topology.is_some_and(Topology::has_several_nodes),

@@ -187,7 +187,7 @@ pub(super) fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     // Without a count from the driver there may be no GPU at all, and a launcher's file or the script may choose the CPU.
     let are_counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
     let perhaps_cpu =
-        matches!(subject.launcher, Some(Launcher::Existing(_))) || subject.script_says("gloo");
+        matches!(subject.launcher, Some(Launcher::Accelerate)) || subject.script_says("gloo");
     let are_hidden = matches!(problem.places[..], [Place::Variable { .. }]);
     let severity = Severity::error_if(are_counted && !perhaps_cpu && !are_hidden);
     found.problem(severity, problem);

@@ -13,8 +13,8 @@ use super::planned_config::{FileKind, PlannedFile};
 use crate::base::bytes::fnv1a;
 use crate::base::{shell, vars};
 use crate::host::Host;
-use crate::ranks::launcher::remote_runner::is_shell_safe;
-use crate::ranks::launcher::{self, LaunchContext};
+use crate::ranks::launcher::LaunchContext;
+use crate::ranks::launcher::deepspeed::{is_shell_safe, uses_pdsh};
 use crate::report::fix::unset_variable;
 use crate::report::secrets::{READ_FROM_FILE, is_secret};
 use crate::report::{Place, Problem, Rule, reading};
@@ -49,7 +49,7 @@ pub(super) fn plan(
     context: &LaunchContext<'_>,
     environment: &mut Environment,
 ) -> Result<Vec<EnvironmentFile>, Vec<Problem>> {
-    if !launcher::uses_pdsh(context) {
+    if !uses_pdsh(context) {
         return Ok(Vec::new());
     }
     let host = context.host;

@@ -13,8 +13,7 @@ use crate::command::job::Job;
 use crate::config::template::Template;
 use crate::host::Host;
 use crate::ranks::launcher::{Launcher, srun};
-use crate::ranks::topology::unused_env::PET_ELSEWHERE;
-use crate::ranks::topology::{Role, Task, Topology};
+use crate::ranks::topology::{PET_ELSEWHERE, Role, Task, Topology};
 use crate::request::understood::UnderstoodLaunch;
 
 /// Shown in every plan when set, because they change how the ranks start.
@@ -170,9 +169,11 @@ impl EnvironmentInputs<'_> {
                 // In the user's command, torchrun reads all of its variables.
                 let is_ours = self.understood.existing_launcher.is_none();
                 let stray = PET_ELSEWHERE
-                    .split(' ')
+                    .iter()
                     .filter(|name| is_ours && self.understood.machine.var_os(name).is_some());
-                environment.unset.extend(stray.map(str::to_string));
+                environment
+                    .unset
+                    .extend(stray.map(|name| (*name).to_string()));
                 environment.signals_of_torchrun(topology.has_scheduler(host), host);
             }
             Launcher::Direct => {
@@ -184,7 +185,7 @@ impl EnvironmentInputs<'_> {
             }
             Launcher::Local => environment.local_ranks(topology, job, self.understood.machine),
             // `accelerate launch` runs torchrun in its own process.
-            Launcher::Existing(_) => environment.signals_of_torchrun(false, host),
+            Launcher::Accelerate => environment.signals_of_torchrun(false, host),
             Launcher::Deepspeed | Launcher::Srun | Launcher::Prefix(_) => {}
         }
     }

@@ -351,7 +351,7 @@ fn argv(
     }
     let mut words = job.rank_args(if is_translated { None } else { config });
     words.extend(added);
-    let problems = launcher::remote_runner::check(context, &words);
+    let problems = launcher::deepspeed::check_words(context, &words);
     if problems.is_empty() {
         Ok([launcher::prefix(launcher, context), words].concat())
     } else {

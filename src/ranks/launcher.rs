@@ -1,14 +1,14 @@
 //! The launchers. `launcher/` has one file for each with a command line of its own; here is the choice between them. A
 //! command that starts with a launcher already is an `ExistingLauncher`.
 
-mod accelerate;
+pub(crate) mod accelerate;
 mod context;
-mod deepspeed;
+pub(crate) mod deepspeed;
 mod existing;
 pub(crate) mod local;
-pub(crate) mod remote_runner;
 mod spec;
 pub(crate) mod srun;
+mod tables;
 mod torchrun;
 
 use std::ffi::OsString;
@@ -19,18 +19,18 @@ use crate::command::job::Job;
 use crate::command::trainer;
 use crate::ranks::topology::{Role, Topology, alone, tasks_are_ranks};
 use crate::report::fix::{Fixes, drop_word, give, run};
-use crate::report::{Place, Problem, Rule};
+use crate::report::{Place, Problem};
 
-pub(crate) use context::{LaunchContext, Launcher, OutputFlags};
-pub(crate) use deepspeed::uses_pdsh;
+use context::refused;
+pub(crate) use context::{LaunchContext, OutputFlags};
 pub(crate) use spec::ExistingLauncher;
+pub(crate) use tables::launchers::Launcher;
+use tables::launchers::{SPECS, TORCHRUN};
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
 pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
-    let option = torchrun::SPEC
-        .options
-        .lines()
-        .find(|option| option_name(option) == name)?;
+    let mut options = TORCHRUN.options.lines();
+    let option = options.find(|option| option_name(option) == name)?;
     Some(!spec::is_switch(option))
 }
 
@@ -134,12 +134,9 @@ fn requested(
                     if let Some(world) =
                         topology.world_size.as_ref().filter(|world| world.value > 1)
                     {
-                        let what = format!("`direct` starts one process, not {}", world.value);
+                        let what = format!("`direct` starts one process, not {world}");
                         let fixes = give("--launcher", "torchrun").or(give("--nproc-per-node", 1));
-                        return Err(Problem::error(Rule::Launcher, what)
-                            .at(asked)
-                            .at(&world.from)
-                            .fix(fixes));
+                        return Err(refused(what).at(asked).at(&world.from).fix(fixes));
                     }
                 }
                 Launcher::Deepspeed => deepspeed::check(asked, topology)?,
@@ -149,7 +146,7 @@ fn requested(
             return Ok(launcher);
         }
     };
-    Err(Problem::error(Rule::Launcher, what).at(asked).fix(fixes))
+    Err(refused(what).at(asked).fix(fixes))
 }
 
 fn starts_ranks_itself(job: &Job) -> Problem {
@@ -168,7 +165,7 @@ fn starts_ranks_itself(job: &Job) -> Problem {
         ),
     };
     let what = format!("`{program}` {starts}: another launcher would start them twice");
-    Problem::error(Rule::Launcher, what).at(program).fix(fix)
+    refused(what).at(program).fix(fix)
 }
 
 /// Everything in front of the trainer's arguments.
@@ -177,7 +174,7 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
         Launcher::Torchrun => torchrun::prefix(context),
         Launcher::Deepspeed => deepspeed::prefix(context),
         Launcher::Local => local::prefix(context),
-        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => {
+        Launcher::Direct | Launcher::Srun | Launcher::Accelerate | Launcher::Prefix(_) => {
             context.process_words()
         }
     }
@@ -185,28 +182,21 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
 
 /// Refuses options for the launcher that state ranks: zlaunch must know those itself.
 pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
-    let Some(spec) = existing::SPECS
-        .iter()
-        .find(|spec| spec.launcher == launcher)
-    else {
+    let Some(spec) = SPECS.iter().find(|spec| spec.launcher == launcher) else {
         return Vec::new();
     };
     let args = spec.parse(extra);
-    let refused = spec::RANK_OPTIONS
-        .into_iter()
-        .zip(spec.rank_options)
-        .filter_map(|(ours, theirs)| {
-            let theirs = args.text(theirs)?;
+    let mut problems = Vec::new();
+    for (ours, theirs) in spec.rank_options.pairs() {
+        if let Some(theirs) = args.text(theirs) {
             let what = format!(
                 "`{}` changes the ranks, so it must be an option of zlaunch",
                 theirs.from
             );
             let place = Place::option("--launcher-arg", theirs.spelling());
-            Some(
-                Problem::error(Rule::Launcher, what)
-                    .at(place)
-                    .fix(give(format!("--{ours}"), &theirs.value)),
-            )
-        });
-    refused.collect()
+            let problem = refused(what).at(place);
+            problems.push(problem.fix(give(format!("--{ours}"), &theirs.value)));
+        }
+    }
+    problems
 }

@@ -3,27 +3,27 @@
 
 mod allocation;
 mod decision;
-pub mod device_list;
-mod devices;
+pub mod devices;
 pub mod engines;
 mod evidence;
 pub mod hostfile;
-mod net;
-mod problems;
 pub mod rendezvous;
-pub(crate) mod unused_env;
+mod stray;
+pub(crate) mod tables;
 mod variables;
 
 use crate::base::source::{Source, Sourced};
+use crate::report::Problem;
 use crate::report::fix::give;
-use crate::report::{Problem, Rule};
 
 pub use allocation::Task;
-pub(crate) use device_list::DeviceFault;
+use allocation::refused;
+pub(crate) use allocation::{alone, tasks_are_ranks};
+pub(crate) use devices::DeviceFault;
 use devices::Devices;
 pub use hostfile::HostFlags;
 use hostfile::ResourcePool;
-pub(crate) use problems::{alone, tasks_are_ranks};
+pub(crate) use tables::rank_variables::PET_ELSEWHERE;
 pub use variables::RankFlags;
 pub(crate) use variables::{Processes, text};
 
@@ -84,12 +84,17 @@ impl Topology {
         }
     }
 
+    /// One, if the launcher in the user's command leaves their number open.
+    pub(super) fn machines(&self) -> u32 {
+        self.nnodes.as_ref().map_or(1, |nnodes| nnodes.value)
+    }
+
     pub fn has_several_nodes(&self) -> bool {
-        self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1)
+        self.machines() > 1
     }
 
     pub(crate) fn is_one_machine(&self) -> bool {
-        self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1)
+        self.nnodes.is_some() && self.machines() == 1
     }
 
     pub(crate) fn ranks_exist(&self) -> bool {
@@ -110,15 +115,11 @@ impl Topology {
 
     /// It is known which of the machines this is and where they meet.
     pub fn can_rendezvous(&self) -> bool {
-        let is_numbered = self
-            .nnodes
-            .as_ref()
-            .is_some_and(|nnodes| self.node_rank.value < nnodes.value);
-        let reachable = self
-            .master_addr
-            .as_ref()
-            .is_some_and(|address| !rendezvous::is_loopback(&address.value));
-        self.is_one_machine() || reachable && self.master_port.is_some() && is_numbered
+        let address = self.master_addr.as_ref();
+        let is_reachable = address.is_some_and(|it| !rendezvous::is_loopback(&it.value));
+        let is_numbered = self.node_rank.value < self.machines();
+        self.is_one_machine()
+            || self.has_several_nodes() && is_numbered && is_reachable && self.master_port.is_some()
     }
 
     /// The address that the ranks need. On one machine they meet on localhost, unless a flag says otherwise.
@@ -145,45 +146,27 @@ impl Topology {
     /// More ranks than any cluster has are a typing error, and some launchers would need a list of them.
     pub(crate) fn size_problem(&self) -> Option<Problem> {
         const MAX_RANKS: u64 = 1 << 20;
-        let (nnodes, nproc) = (self.nnodes.as_ref()?, self.nproc_per_node.as_ref()?);
-        let (machines, each) = (nnodes.value, nproc.value);
-        if u64::from(machines) * u64::from(each) <= MAX_RANKS {
+        let nnodes = self.nnodes.as_ref()?;
+        let nproc = self.nproc_per_node.as_ref()?;
+        if u64::from(nnodes.value) * u64::from(nproc.value) <= MAX_RANKS {
             return None;
         }
         let what =
-            format!("{machines} machines with {each} ranks each is more than {MAX_RANKS} ranks");
+            format!("{nnodes} machines with {nproc} ranks each is more than {MAX_RANKS} ranks");
         let fix = give("--nnodes", 2).and(give("--nproc-per-node", 8));
-        Some(
-            Problem::error(Rule::Ranks, what)
-                .at(nnodes)
-                .at(nproc)
-                .fix(fix),
-        )
+        Some(refused(what).at(nnodes).at(nproc).fix(fix))
     }
 
     pub(crate) fn in_words(&self) -> String {
-        match (&self.nnodes, &self.nproc_per_node) {
-            (
-                Some(Sourced {
-                    value: machines @ 2..,
-                    from,
-                }),
-                Some(nproc),
-            ) => {
-                format!(
-                    "{machines} × {} on {machines} machines ({from}, {})",
-                    nproc.value, nproc.from
-                )
-            }
-            (
-                Some(Sourced {
-                    value: machines @ 2..,
-                    from,
-                }),
-                None,
-            ) => format!("on {machines} machines ({from})"),
-            (_, Some(nproc)) => format!("{} on this machine ({})", nproc.value, nproc.from),
-            (_, None) => "as the command says".to_string(),
+        let several = self.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
+        match (several, &self.nproc_per_node) {
+            (Some(machines), Some(nproc)) => format!(
+                "{machines} × {nproc} on {machines} machines ({}, {})",
+                machines.from, nproc.from
+            ),
+            (Some(machines), None) => format!("on {machines} machines ({})", machines.from),
+            (None, Some(nproc)) => format!("{nproc} on this machine ({})", nproc.from),
+            (None, None) => "as the command says".to_string(),
         }
     }
 }

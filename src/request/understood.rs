@@ -128,7 +128,7 @@ impl<'a> UnderstoodLaunch<'a> {
         // The launcher takes the config, so the script's run file stays as it is.
         if existing_launcher
             .as_ref()
-            .is_some_and(ExistingLauncher::takes_config)
+            .is_some_and(ExistingLauncher::is_accelerate)
         {
             job.run_file = None;
         }
@@ -217,8 +217,8 @@ impl<'a> UnderstoodLaunch<'a> {
         {
             return Ok(Vec::new());
         }
-        if let Some(judged) = existing.weigh(flags, &self.host) {
-            return judged;
+        if let Some(warnings) = existing.weigh(flags, &self.host)? {
+            return Ok(warnings);
         }
         let options = self.launch.forwarded_options();
         let words = [
@@ -412,7 +412,7 @@ impl<'a> UnderstoodLaunch<'a> {
     pub(crate) fn launcher_takes_config(&self) -> bool {
         self.existing_launcher
             .as_ref()
-            .is_some_and(ExistingLauncher::takes_config)
+            .is_some_and(ExistingLauncher::is_accelerate)
     }
 
     /// The program of the ranks in short: `swift sft`, `train.py`.

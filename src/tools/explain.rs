@@ -6,6 +6,7 @@ mod glossary;
 mod log;
 pub mod tables;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufReader};
@@ -19,6 +20,7 @@ use crate::base::layout::{escape_controls, filled, wrapped};
 use crate::base::options::{
     AnyValue, Given, LaunchOptions, launch_option, launch_options, variable,
 };
+use crate::base::vars::Var;
 use crate::cli::values::{self, Words};
 use crate::cli::{Reader, Requested, Tool, launch};
 use crate::config::schema;
@@ -27,7 +29,7 @@ use crate::config::template::search::BUILT_IN;
 use crate::host::{Host, terminal};
 use crate::judge::Judged;
 use crate::plan::record;
-use crate::ranks::topology::engines::table::all_variables;
+use crate::ranks::topology::engines::all_variables;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Language, Problem, reading};
 use crate::request::Launch;
@@ -248,13 +250,13 @@ fn stage_of(word: &str) -> Option<String> {
 }
 
 fn unknown(word: &str, search: &Search) -> Problem {
-    let mut ours: Vec<&'static str> = WORDS()
+    let variables = all_variables();
+    let templates = search.names();
+    let mut known: Vec<&str> = WORDS()
         .into_iter()
         .flat_map(|(name, ())| [name, schema::name_of(name)])
         .collect();
-    ours.extend(all_variables().into_iter().flat_map(|var| var.names));
-    let templates = search.names();
-    let mut known: Vec<&str> = ours;
+    known.extend(variables.iter().flat_map(Var::names));
     known.extend(templates.iter().map(String::as_str));
     let lower = word.to_lowercase();
     let mut containing = known.clone();
@@ -308,7 +310,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
     };
     if topic == Topic::Variable {
         let variables = all_variables().into_iter().flat_map(|var| var.names);
-        names.extend(variables.map(str::to_string));
+        names.extend(variables.map(Cow::into_owned));
         names.extend(launch_options().map(variable));
     }
     names.sort();

@@ -1,4 +1,4 @@
-//! The launchers by name, and the values that their command lines are made from.
+//! The values that the command lines of the launchers are made from.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,6 +6,7 @@ use std::iter;
 use std::path::PathBuf;
 use std::slice::from_ref;
 
+use super::tables::launchers::Launcher;
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::command::job::Job;
@@ -16,31 +17,13 @@ use crate::ranks::topology::{HostFlags, RankFlags, Topology};
 use crate::report::fix::{drop_word, give};
 use crate::report::{Problem, Rule};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Launcher {
-    Torchrun,
-    Deepspeed,
-    Direct,
-    Srun,
-    /// zlaunch itself.
-    Local,
-    /// A launcher that only the user's command can start with, by its name.
-    Existing(&'static str),
-    /// A program that runs zlaunch again, which then starts the ranks: `nice`, `uv run`.
-    Prefix(&'static str),
+/// A launcher that cannot start the ranks.
+pub(super) fn refused(what: impl Into<String>) -> Problem {
+    Problem::error(Rule::Launcher, what)
 }
 
 impl Launcher {
-    pub(crate) const NAMES: &'static [(&'static str, Option<Launcher>)] = &[
-        ("auto", None),
-        ("torchrun", Some(Launcher::Torchrun)),
-        ("deepspeed", Some(Launcher::Deepspeed)),
-        ("srun", Some(Launcher::Srun)),
-        ("direct", Some(Launcher::Direct)),
-        ("local", Some(Launcher::Local)),
-    ];
-
-    /// It starts zlaunch again, which then writes the files and starts the ranks.
+    /// True if it starts zlaunch again, which then writes the files and starts the ranks.
     pub(crate) fn runs_zlaunch(self) -> bool {
         matches!(self, Launcher::Srun | Launcher::Prefix(_))
     }
@@ -52,7 +35,8 @@ impl fmt::Display for Launcher {
             .iter()
             .find(|(_, launcher)| *launcher == Some(*self));
         f.write_str(match self {
-            Launcher::Existing(name) | Launcher::Prefix(name) => name,
+            Launcher::Accelerate => "accelerate",
+            Launcher::Prefix(name) => name,
             _ => option.map_or("", |(name, _)| name),
         })
     }
@@ -82,12 +66,11 @@ impl OutputFlags {
         };
         let what = "`local` does not log the ranks' output: log folders and prefixes need torchrun";
         let torchrun = give("--launcher", "torchrun").remark("where torch is installed");
-        Err(Problem::error(Rule::Launcher, what)
-            .at(from)
-            .fix(torchrun.or(drop_word(from))))
+        Err(refused(what).at(from).fix(torchrun.or(drop_word(from))))
     }
 
-    /// zlaunch has the output only of ranks that it tells torchrun to start; behind `srun` or a prefix it looks again.
+    /// Warns of these flags where zlaunch does not tell torchrun to start the ranks: their output is not its own. Behind `srun`
+    /// or a prefix it looks again.
     /// `in_command`: the launcher is the command's own.
     pub(crate) fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
         if launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch() {

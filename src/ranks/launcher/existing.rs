@@ -1,122 +1,84 @@
-//! A command that starts with a launcher already. Its flags stay and hold; zlaunch's own flags add what they leave open.
+//! The ranks of a launcher that the command starts with. Its flags stay and hold; zlaunch's own flags add what they leave
+//! open.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH};
-use super::context::LaunchContext;
-use super::spec::{CountMeaning, ExistingLauncher, LauncherSpec, is_switch, option_words};
-use super::{deepspeed, torchrun};
+use super::context::{LaunchContext, refused};
+use super::spec::{ExistingLauncher, count, is_switch, name_of, option_words, value_word};
+use super::tables::launchers::{CountMeaning, Launcher};
+use super::{accelerate, deepspeed, torchrun};
 use crate::base::python_value::int;
 use crate::base::shell;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::option_name;
 use crate::command::job::Job;
-use crate::command::target::{ParsedCommand, Target, is_python, of_python};
-use crate::command::trainer;
+use crate::command::target::Target;
 use crate::host::Host;
 use crate::ranks::topology::{RankFlags, Topology, alone};
 use crate::report::fix::{Owner, drop_word, give, rename_option, run};
-use crate::report::{Place, Problem, Rule, nearest, reading};
-
-pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
+use crate::report::{Problem, Rule, nearest, reading};
 
 impl ExistingLauncher {
-    /// A launcher without a script (`torchrun --help`) launches nothing.
-    pub(crate) fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
-        let (spec, start) = SPECS
-            .iter()
-            .find_map(|spec| Some((*spec, spec.count_program_words(command)?)))?;
-        let end = start + spec.split_flags(&command[start..]).concat().len();
-        let (program, flags) = (command[..start].to_vec(), command[start..end].to_vec());
-        let mut rest = &command[end..];
-        if rest.first().is_some_and(|word| word == "--") {
-            rest = &rest[1..];
-        }
-        let (args, name) = (
-            spec.parse(&flags),
-            program.join(OsStr::new(" ")).to_string_lossy().into_owned(),
-        );
-        let is_plain = is_python(rest.first()?)
-            && !["module", "no_python"]
-                .iter()
-                .any(|name| args.is_given(name));
-        let second =
-            of_python(&rest[1..]).filter(|(it, _)| is_plain && matches!(it, Target::Script { .. }));
-        let (second_python, rest) = rest.split_at(second.map_or(0, |(_, used)| used));
-        let (first, trainer_args) = rest.split_first()?;
-        let (second_python, behind) = (shell::text(second_python), rest.to_vec());
-        let mut launcher = ExistingLauncher {
-            spec,
-            name,
-            program,
-            args,
-            flags,
-            second_python,
-            interpreter: Vec::new(),
-            behind,
-        };
-        let target = launcher.target(first);
-        let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
-        let mut owner = first;
-        if !matches!(target, Target::Program(_)) {
-            owner = &command[0];
-            launcher
-                .interpreter
-                .push(python.clone().unwrap_or_else(|| "python".into()));
-            launcher
-                .interpreter
-                .extend(launcher.args.is_given("module").then(|| "-m".into()));
-        }
-        Some((
-            launcher,
-            ParsedCommand::new(target, trainer_args, python, Some(owner.clone())),
-        ))
+    pub(crate) fn is_accelerate(&self) -> bool {
+        self.spec.launcher == Launcher::Accelerate
     }
 
-    /// It may launch nothing: `torchrun --help`, `accelerate env`. What DeepSpeed's runner starts on each machine counts too:
-    /// written out by hand it says in its own way who starts which ranks.
-    pub(crate) fn is_one(command: &[OsString]) -> bool {
-        let Some((first, rest)) = command.split_first() else {
-            return false;
+    /// The ranks as its words, its variables and its files state them.
+    fn stated_ranks(&self, host: &Host) -> RankFlags {
+        let args = &self.args;
+        let options = self.spec.rank_options;
+        let stated = RankFlags {
+            node_rank: count(args, options.node_rank),
+            master_addr: args.text(options.master_addr),
+            master_port: count(args, options.master_port),
+            ..RankFlags::default()
         };
-        SPECS.iter().any(|spec| spec.named_by(command).is_some())
-            || is_python(first)
-                && of_python(rest).is_some_and(|(it, _)| it.is_module(deepspeed::LAUNCH_MODULE))
+        match self.spec.launcher {
+            Launcher::Torchrun => torchrun::counts(stated, args, host),
+            Launcher::Deepspeed => deepspeed::counts(stated, args, host),
+            _ => accelerate::counts(stated, args, host),
+        }
     }
 
-    fn target(&self, first: &OsString) -> Target {
-        if self.args.is_given("module") {
-            return Target::module(first);
-        }
-        // The launcher itself could not run a console script such as `swift`, but zlaunch rewrites it. Any other word is a
-        // file to the launcher.
-        if self.args.is_given("no_python") || trainer::is_console(first) {
-            Target::Program(first.clone())
-        } else {
-            Target::script(first)
+    /// True if it needs no number of this machine, because the machines are numbered when they meet, or started from here.
+    fn numbers_machines(&self, host: &Host) -> bool {
+        let args = &self.args;
+        match self.spec.launcher {
+            Launcher::Torchrun => torchrun::is_dynamic(args, host),
+            // Without a hostfile it starts the ranks of one machine, whatever it is told.
+            Launcher::Deepspeed => true,
+            _ => accelerate::numbers_machines(args, host),
         }
     }
 
     /// Its words hold; our flags come before its files and variables.
     pub(crate) fn rank_flags(&self, ours: &RankFlags, host: &Host) -> RankFlags {
-        let (stated, ours) = (self.spec.rank_flags(&self.args, host), ours.clone());
-        let is_open = |at: usize| !self.args.is_given(self.spec.rank_options[at]);
+        fn stronger<T>(is_open: bool, ours: Option<T>, stated: Option<T>) -> Option<T> {
+            if is_open { ours.or(stated) } else { stated }
+        }
+        let options = self.spec.rank_options;
+        let is_open = |option: &str| !self.args.is_given(option);
+        let ours = ours.clone();
+        let stated = self.stated_ranks(host);
         RankFlags {
-            nproc_per_node: ours
-                .nproc_per_node
-                .filter(|_| !self.states_count())
-                .or(stated.nproc_per_node),
-            nnodes: ours.nnodes.filter(|_| is_open(1)).or(stated.nnodes),
-            node_rank: ours.node_rank.filter(|_| is_open(2)).or(stated.node_rank),
-            master_addr: ours
-                .master_addr
-                .filter(|_| is_open(3))
-                .or(stated.master_addr),
-            master_port: ours
-                .master_port
-                .filter(|_| is_open(4))
-                .or(stated.master_port),
+            nproc_per_node: stronger(
+                !self.states_count(),
+                ours.nproc_per_node,
+                stated.nproc_per_node,
+            ),
+            nnodes: stronger(is_open(options.nnodes), ours.nnodes, stated.nnodes),
+            node_rank: stronger(is_open(options.node_rank), ours.node_rank, stated.node_rank),
+            master_addr: stronger(
+                is_open(options.master_addr),
+                ours.master_addr,
+                stated.master_addr,
+            ),
+            master_port: stronger(
+                is_open(options.master_port),
+                ours.master_port,
+                stated.master_port,
+            ),
         }
     }
 
@@ -126,46 +88,42 @@ impl ExistingLauncher {
         &self,
         flags: &RankFlags,
         host: &Host,
-    ) -> Option<Result<Vec<Problem>, Vec<Problem>>> {
-        let [_, nnodes_option, rank_option, ..] = self.spec.rank_options;
+    ) -> Result<Option<Vec<Problem>>, Problem> {
+        let options = self.spec.rank_options;
         let stated = self.rank_flags(flags, host);
-        let Some(nnodes) = stated.nnodes.clone() else {
+        let Some(nnodes) = &stated.nnodes else {
             // A range of machines is typed; those of DeepSpeed's are in a file.
-            let is_hostfile = self.spec.launcher == deepspeed::SPEC.launcher;
-            return Some(Topology::weigh(&stated, !is_hostfile, host));
+            let is_typed = self.spec.launcher != Launcher::Deepspeed;
+            return Topology::weigh(&stated, is_typed, host).map(Some);
         };
-        let is_typed = flags.nnodes.is_some()
-            || self.args.is_given(nnodes_option) && nnodes.from != Source::Default;
+        let is_given = self.args.is_given(options.nnodes);
+        let is_typed = flags.nnodes.is_some() || is_given && nnodes.from != Source::Default;
         if nnodes.value == 1 && !is_typed {
-            return None;
+            return Ok(None);
         }
-        let is_numbered = stated.node_rank.is_some() || self.without_value(rank_option).is_some();
-        if nnodes.value > 1 && !is_numbered && !(self.spec.numbers_machines)(&self.args, host) {
+        let is_numbered =
+            stated.node_rank.is_some() || self.without_value(options.node_rank).is_some();
+        if nnodes.value > 1 && !is_numbered && !self.numbers_machines(host) {
             let what = format!(
-                "nothing says which of the {} machines this is: each would be number 0",
-                nnodes.value
+                "nothing says which of the {nnodes} machines this is: each would be number 0"
             );
-            let fix = give(format!("--{rank_option}"), "I")
+            let fix = give(format!("--{}", options.node_rank), "I")
                 .of(Owner::Launcher)
                 .remark(format!("for `{}`, on each machine", self.name));
             // Beside a number in the command, our own would contradict it.
-            let fixes = if self.args.is_given(nnodes_option) {
+            let fixes = if is_given {
                 fix.into()
             } else {
                 fix.or(alone())
             };
-            return Some(Err(Problem::error(Rule::Ranks, what)
-                .at(&nnodes)
-                .fix(fixes)
-                .into()));
+            return Err(Problem::error(Rule::Ranks, what).at(nnodes).fix(fixes));
         }
-        Some(Topology::weigh(&stated, is_typed, host))
+        Topology::weigh(&stated, is_typed, host).map(Some)
     }
 
     pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
-        let at = command
-            .windows(self.program.len())
-            .position(|words| words == self.program);
+        let mut windows = command.windows(self.program.len());
+        let at = windows.position(|words| words == self.program);
         [&command[..at.unwrap_or(0)], &self.interpreter, &self.behind].concat()
     }
 
@@ -173,167 +131,136 @@ impl ExistingLauncher {
     /// `line`: the command without it.
     pub(crate) fn not_told(&self, job: &Topology, line: &str) -> Option<Problem> {
         let name = &self.name;
-        let ranks = job
-            .world_size
-            .as_ref()
-            .filter(|ranks| job.ranks_exist() && ranks.value > 1);
-        let (what, place) = if let Some(ranks) = ranks {
-            (
-                format!(
-                    "this is one of {} ranks, and each would start `{name}`",
-                    ranks.value
-                ),
-                Place::from(ranks),
-            )
+        let ranks = job.world_size.as_ref().filter(|_| job.ranks_exist());
+        let problem = if let Some(ranks) = ranks.filter(|ranks| ranks.value > 1) {
+            let all = ranks.value;
+            let what = format!("this is one of {all} ranks, and each would start `{name}`");
+            Problem::error(Rule::Ranks, what).at(ranks)
         } else {
             let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1)?;
-            let machines = format!("the job has {} machines", nnodes.value);
-            (
-                format!("{machines}, unknown to `{name}`: they would not train together"),
-                Place::from(nnodes),
-            )
+            let what = format!(
+                "the job has {nnodes} machines, unknown to `{name}`: they would not train together"
+            );
+            Problem::error(Rule::Ranks, what).at(nnodes)
         };
-        Some(
-            Problem::error(Rule::Ranks, what)
-                .at(place)
-                .at(name)
-                .fix(run(line).or(alone())),
-        )
+        Some(problem.at(name).fix(run(line).or(alone())))
     }
 
     fn states_count(&self) -> bool {
-        self.spec
-            .count_options
-            .iter()
-            .any(|name| self.args.is_given(name))
+        let mut options = self.spec.count_options.iter();
+        options.any(|name| self.args.is_given(name))
     }
 
     /// Our flags besides the number of processes, as text and under its own names.
-    fn other_flags(
-        &self,
-        flags: &RankFlags,
-    ) -> impl Iterator<Item = (&'static str, Sourced<String>)> {
-        let RankFlags {
-            nnodes,
-            node_rank,
-            nproc_per_node: _,
-            master_addr,
-            master_port,
-        } = flags.clone();
-        let text = |number: Sourced<u32>| number.map(|value| value.to_string());
-        let port = master_port.map(|port| port.map(|value| value.to_string()));
-        let ours = [nnodes.map(text), node_rank.map(text), master_addr, port];
-        self.spec
-            .rank_options
-            .into_iter()
-            .skip(1)
-            .zip(ours)
-            .filter_map(|(theirs, flag)| Some((theirs, flag?)))
+    fn other_flags(&self, flags: &RankFlags) -> [(&'static str, Option<Sourced<String>>); 4] {
+        let text = |number: &Sourced<u32>| number.clone().map(|value| value.to_string());
+        let port = flags.master_port.clone();
+        let options = self.spec.rank_options;
+        [
+            (options.nnodes, flags.nnodes.as_ref().map(text)),
+            (options.node_rank, flags.node_rank.as_ref().map(text)),
+            (options.master_addr, flags.master_addr.clone()),
+            (
+                options.master_port,
+                port.map(|port| port.map(|value| value.to_string())),
+            ),
+        ]
     }
 
-    /// Our flags that the command contradicts. A variable may be set for a whole site, and gives way.
+    /// Refuses our flags that the command contradicts. A variable may be set for a whole site, and gives way.
     pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
-        let stated = self.spec.rank_flags(&self.args, host).nproc_per_node;
-        let count = flags
-            .nproc_per_node
-            .as_ref()
-            .filter(|asked| stated.as_ref().is_none_or(|it| it.value != asked.value));
-        let theirs = self
-            .spec
-            .count_options
-            .iter()
-            .find_map(|name| self.args.text(name));
-        let count = count
-            .map(|asked| asked.clone().map(|asked| asked.to_string()))
-            .zip(theirs);
-        let others = self
-            .other_flags(flags)
-            .filter_map(|(name, asked)| Some((asked, self.args.text(name)?)));
-        let others = others.filter(|(asked, theirs)| {
-            asked.value != theirs.value
-                && int(&asked.value).is_none_or(|asked| int(&theirs.value) != Some(asked))
-        });
-        let ours = count
-            .into_iter()
-            .chain(others)
-            .filter(|(asked, _)| asked.from.is_flag());
-        ours.map(|(asked, theirs)| {
-            let what = "zlaunch and the command give different numbers";
-            Problem::error(Rule::Launcher, what)
-                .at(&asked)
-                .at(&theirs)
-                .fix("drop one of them")
-        })
-        .collect()
-    }
-
-    /// Flags that the launcher does not have, and GPUs that the machine does not have.
-    pub(crate) fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
-        let mut problems = deepspeed::slots_problems(self.spec, &self.args, host);
-        if !self.second_python.is_empty() {
-            let python = &self.second_python;
-            let what = format!(
-                "`{}` starts Python itself and takes `{python}` for the script",
-                self.name
-            );
-            problems.push(
-                Problem::error(Rule::Launcher, what)
-                    .at(python)
-                    .fix(drop_word(python).of(Owner::Launcher)),
-            );
-        }
-        let takes_value = self.spec.options.lines().filter(|line| !is_switch(line));
-        problems.extend(
-            takes_value
-                .filter_map(|line| self.without_value(option_name(line)))
-                .map(|option| {
-                    let what = format!("`{option}` has no value (is a variable empty?)");
-                    Problem::error(Rule::Launcher, what)
-                        .at(&*option)
-                        .fix(give(&option, "VALUE").of(Owner::Launcher))
-                }),
-        );
-        for flag in self.spec.unknown_flags(&self.flags) {
-            let (word, file) = (
-                flag[0].to_string_lossy(),
-                self.spec.modules[0].0.replace('.', "/") + ".py",
-            );
-            let given = word.split('=').next().unwrap_or_default();
-            let name = given.trim_start_matches('-').replace('-', "_");
-            // Another release may have it.
-            let source = job
-                .installed_file(&file)
-                .and_then(|file| reading::text_if_any(&file));
-            if source
-                .as_ref()
-                .is_some_and(|text| text.contains(&format!("{given}\"")))
-            {
-                continue;
+        let mut problems = Vec::new();
+        let mut compare = |asked: Sourced<String>, theirs: Sourced<String>, is_same: bool| {
+            if !is_same && asked.from.is_flag() {
+                let what = "zlaunch and the command give different numbers";
+                let problem = refused(what).at(&asked).at(&theirs);
+                problems.push(problem.fix("drop one of them"));
             }
-            let near = nearest(&name, self.spec.options.lines().map(option_name));
-            let what = format!("`{}` has no option `{given}`", self.name);
-            let fix = match near {
-                Some(near) => rename_option(&word, word.replacen(given, &format!("--{near}"), 1)),
-                None => drop_word(shell::text(flag)),
-            };
-            let problem = Problem::error(Rule::Launcher, what)
-                .at(&*word)
-                .fix(fix.of(Owner::Launcher));
-            problems.push(if near.is_some() || source.is_some() {
-                problem
-            } else {
-                problem.into_warning()
-            });
+        };
+        let mut counts = self.spec.count_options.iter();
+        if let Some(asked) = &flags.nproc_per_node
+            && let Some(theirs) = counts.find_map(|name| self.args.text(name))
+        {
+            let stated = self.stated_ranks(host).nproc_per_node;
+            let is_same = stated.is_some_and(|stated| stated.value == asked.value);
+            let asked = asked.clone().map(|asked| asked.to_string());
+            compare(asked, theirs, is_same);
+        }
+        for (name, asked) in self.other_flags(flags) {
+            if let (Some(asked), Some(theirs)) = (asked, self.args.text(name)) {
+                let number = int(&asked.value);
+                let is_same =
+                    asked.value == theirs.value || number.is_some() && number == int(&theirs.value);
+                compare(asked, theirs, is_same);
+            }
         }
         problems
     }
 
+    /// Refuses flags that the launcher does not have or that have no value, and a hostfile that is not there.
+    pub(crate) fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.spec.launcher == Launcher::Deepspeed {
+            problems.extend(deepspeed::hostfile_problem(&self.args, host));
+        }
+        let python = &self.second_python;
+        if !python.is_empty() {
+            let what = format!(
+                "`{}` starts Python itself and takes `{python}` for the script",
+                self.name
+            );
+            let problem = refused(what).at(python);
+            problems.push(problem.fix(drop_word(python).of(Owner::Launcher)));
+        }
+        for line in self.spec.options.lines().filter(|line| !is_switch(line)) {
+            if let Some(option) = self.without_value(option_name(line)) {
+                let what = format!("`{option}` has no value (is a variable empty?)");
+                let problem = refused(what).at(&*option);
+                problems.push(problem.fix(give(&option, "VALUE").of(Owner::Launcher)));
+            }
+        }
+        for flag in self.spec.split_flags(&self.flags) {
+            problems.extend(self.unknown_flag(flag, job));
+        }
+        problems
+    }
+
+    fn unknown_flag(&self, flag: &[OsString], job: &Job) -> Option<Problem> {
+        let word = flag[0].to_string_lossy();
+        if self.spec.has_flag(&word) {
+            return None;
+        }
+        let given = word.split('=').next().unwrap_or_default();
+        // Another release may have it.
+        let file = self.spec.modules[0].name.replace('.', "/") + ".py";
+        let source = job.installed_file(&file);
+        let source = source.and_then(|file| reading::text_if_any(&file));
+        let is_in_source = |text: &String| text.contains(&format!("{given}\""));
+        if source.as_ref().is_some_and(is_in_source) {
+            return None;
+        }
+        let name = name_of(&word).replace('-', "_");
+        let near = nearest(&name, self.spec.options.lines().map(option_name));
+        let what = format!("`{}` has no option `{given}`", self.name);
+        let fix = match near {
+            Some(near) => rename_option(&word, word.replacen(given, &format!("--{near}"), 1)),
+            None => drop_word(shell::text(flag)),
+        };
+        let problem = refused(what).at(&*word).fix(fix.of(Owner::Launcher));
+        Some(if near.is_some() || source.is_some() {
+            problem
+        } else {
+            problem.into_warning()
+        })
+    }
+
     /// The option, if its value is missing: argparse takes no other option for it, and an empty text is no number.
     fn without_value(&self, name: &str) -> Option<String> {
-        let [nproc, nnodes, rank, _, port] = self.spec.rank_options;
         let (option, values) = self.args.list(name)?;
-        (values.is_empty() || values == [""] && [nproc, nnodes, rank, port].contains(&name))
-            .then_some(option)
+        let options = self.spec.rank_options;
+        let mut ranks = options.pairs().into_iter().map(|(_, theirs)| theirs);
+        let is_number = ranks.any(|theirs| theirs == name) && name != options.master_addr;
+        (values.is_empty() || values == [""] && is_number).then_some(option)
     }
 
     /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in
@@ -352,22 +279,12 @@ impl ExistingLauncher {
             let first = path.map_or_else(|| self.program[0].clone(), PathBuf::into_os_string);
             [&[first], &self.program[1..]].concat()
         };
-        let (to_launcher, to_script) = if self.is_given_config(job) {
-            (config, None)
-        } else {
-            (None, config)
-        };
         let mut flags = self.flags.clone();
-        if let Some(config) = to_launcher {
-            let in_file = self
-                .run_file(job, Path::new(config), context.host)
-                .is_some();
-            let option = if in_file { RUN_FILE } else { CONFIG };
-            if self.args.is_given(option) {
-                flags = self.args.with(option, config);
-            } else {
-                flags.extend((!self.args.is_given(SWITCH)).then(|| format!("--{SWITCH}").into()));
-                flags.extend([format!("--{option}").into(), config.to_os_string()]);
+        let mut to_script = config;
+        if self.is_given_config(job) {
+            to_script = None;
+            if let Some(config) = config {
+                flags = self.flags_with_config(context, config);
             }
         }
         if job.rewritten {
@@ -385,29 +302,22 @@ impl ExistingLauncher {
     }
 
     fn open_flags(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
-        let LaunchContext {
-            flags, topology, ..
-        } = context;
+        let topology = context.topology;
+        let asked = context.flags.nproc_per_node.as_ref();
         let nproc = topology.nproc_per_node.as_ref().map(|nproc| nproc.value);
-        let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-        let asked = if self.states_count() {
-            None
-        } else {
-            flags.nproc_per_node.as_ref()
-        };
         let count = asked.map(|asked| match (self.spec.count_meaning, nproc) {
-            (CountMeaning::PerNodeOrWord, _) | (_, None) => asked.value.to_string(),
-            (CountMeaning::PerNode, Some(nproc)) => nproc.to_string(),
-            (CountMeaning::Total, Some(nproc)) => {
-                (u64::from(nproc) * u64::from(nnodes)).to_string()
-            }
+            (CountMeaning::PerNodeOrWord, _) | (_, None) => asked.to_string().into(),
+            (CountMeaning::PerNode, Some(nproc)) => nproc.to_string().into(),
+            (CountMeaning::Total, Some(nproc)) => (u64::from(nproc)
+                * u64::from(topology.machines()))
+            .to_string()
+            .into(),
         });
-        let others = self
-            .other_flags(flags)
-            .map(|(theirs, flag)| (theirs, Some(flag.value)));
-        let all = [(self.spec.rank_options[0], count)]
-            .into_iter()
-            .chain(others);
-        option_words(all.filter(|(theirs, _)| !self.args.is_given(theirs))).collect()
+        let count = count.filter(|_| !self.states_count());
+        let mut options = vec![(self.spec.rank_options.nproc_per_node, count)];
+        let others = self.other_flags(context.flags).into_iter();
+        options.extend(others.map(|(theirs, flag)| (theirs, value_word(flag.as_ref()))));
+        options.retain(|(theirs, _)| !self.args.is_given(theirs));
+        option_words(options).collect()
     }
 }

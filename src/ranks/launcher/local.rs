@@ -4,20 +4,21 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::context::{LaunchContext, Launcher};
+use super::context::{LaunchContext, refused};
+use super::tables::launchers::Launcher;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::job::Job;
 use crate::command::target::Target;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
+use crate::report::Problem;
 use crate::report::fix::give;
-use crate::report::{Problem, Rule};
 
 /// Variables whose value is the rank. On one machine these are the same number.
 pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_RANK];
 
-/// As in torchrun.
+/// torchrun's own default.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -43,16 +44,14 @@ impl LocalRanks {
     }
 }
 
-/// Several machines need the rendezvous of torchrun.
+/// Refuses `local` for several machines, which need the rendezvous of torchrun.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     let Some(nnodes) = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) else {
         return Ok(());
     };
-    let what = format!(
-        "`local` only starts the ranks of one machine; {} machines need torchrun",
-        nnodes.value
-    );
-    let problem = Problem::error(Rule::Launcher, what).at(asked).at(nnodes);
+    let what =
+        format!("`local` only starts the ranks of one machine; {nnodes} machines need torchrun");
+    let problem = refused(what).at(asked).at(nnodes);
     Err(problem.fix(give("--launcher", "torchrun").remark("once on each machine")))
 }
 

@@ -3,27 +3,17 @@
 
 use std::ffi::{OsStr, OsString};
 
+use super::context::refused;
+use super::tables::srun::{PER_TASK, SHORT_SWITCHES, SWITCHES};
 use crate::base::vars;
 use crate::command::target::base_name;
 use crate::host::{self, Host};
-use crate::ranks::topology::engines::slurm::{in_step, node_counts, requested_gpus};
+use crate::ranks::topology::engines::slurm::{PerMachine, in_step, requested_gpus};
 use crate::ranks::topology::{Role, Topology};
 use crate::report::fix::{Owner, drop_word, run};
-use crate::report::{NOT_FOUND, Place, Problem, Rule};
+use crate::report::{NOT_FOUND, Place, Problem};
 
 const PROGRAM: &str = "srun";
-
-/// Options of srun without a value, or with one only after `=`. All others take the next word.
-const SWITCHES: &str = "bcast compress contiguous debugger-test disable-status exact exclusive external-launcher help hold \
-    immediate interactive kill-on-bad-exit label nice no-allocate no-kill overcommit overlap oversubscribe \
-    preserve-env propagate pty quiet quit-on-interrupt reboot resv-ports send-libs share spread-job stepmgr \
-    test-only unbuffered usage use-min-nodes verbose version x11";
-
-const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
-
-/// Limits for each task of the job. If one task replaces several on a machine, it needs what all of them had.
-const PER_TASK: &str = "SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_TRES_BIND SLURM_GPU_BIND SLURM_CPUS_PER_TASK \
-    SRUN_CPUS_PER_TASK";
 
 pub struct SrunPrefix<'a> {
     flags: &'a [OsString],
@@ -51,17 +41,14 @@ impl<'a> SrunPrefix<'a> {
         (!command.is_empty() && !several).then_some(SrunPrefix { flags, command })
     }
 
-    /// Inside a step, a second one would wait for ever for the first, unless they share the machines.
+    /// Refuses `srun` inside a step: a second step would wait for ever for the first, unless they share the machines.
     pub(crate) fn check(&self, host: &Host) -> Result<(), Problem> {
         let shares = self.flags.iter().any(|flag| flag == "--overlap")
             || host.nonempty_var("SLURM_OVERLAP").is_some();
         if !in_step(host) || shares {
             return Ok(());
         }
-        let problem = Problem::error(
-            Rule::Launcher,
-            "`srun` inside a step waits for that step to end",
-        );
+        let problem = refused("`srun` inside a step waits for that step to end");
         let drop = drop_word("`srun`")
             .of(Owner::Launcher)
             .remark("zlaunch works out its place itself");
@@ -73,17 +60,14 @@ impl<'a> SrunPrefix<'a> {
 
 fn takes_next(word: &str) -> bool {
     match word.strip_prefix("--") {
-        Some(long) => {
-            !long.is_empty()
-                && !long.contains('=')
-                && !SWITCHES.split(' ').any(|switch| switch == long)
-        }
+        Some(long) => !long.is_empty() && !long.contains('=') && !SWITCHES.contains(&long),
         // `-N 2`, but not `-N2` or `-lu`.
         None => word.len() == 2 && !SHORT_SWITCHES.contains(&word.as_bytes()[1]),
     }
 }
 
-/// The command on every machine of the job, behind zlaunch with these options of ours. `prefix`: the command's own `srun`.
+/// The line that runs the command on every machine of the job, behind zlaunch with these options of ours. `prefix`: the
+/// command's own `srun`.
 pub(crate) fn argv(
     prefix: Option<&SrunPrefix<'_>>,
     options: &[OsString],
@@ -96,9 +80,7 @@ pub(crate) fn argv(
         let what = "the job has several machines, but `srun`, which reaches them, is not on PATH";
         let fix = run("srun --ntasks-per-node=1 zlaunch …")
             .remark("from a shell that has srun, outside the container");
-        return Err(Problem::error(Rule::Launcher, what)
-            .fix(fix)
-            .status(NOT_FOUND));
+        return Err(refused(what).fix(fix).status(NOT_FOUND));
     };
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());
     let command = prefix.map_or(command, |prefix| prefix.command);
@@ -120,7 +102,7 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
         // Each group has its own number of machines.
         Role::Shell { groups } if *groups > 1 => vec![format!("--het-group=0-{}", groups - 1)],
         _ => {
-            let machines = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
+            let machines = topology.machines();
             vec![
                 format!("--nodes={machines}"),
                 format!("--ntasks={machines}"),
@@ -139,7 +121,8 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
     flags.into_iter().map(OsString::from).collect()
 }
 
-/// In a job with GPUs per task, srun would give the one task of a machine only the share of one.
+/// The option that gives the one task of a machine the GPUs of all tasks. In a job with GPUs per task, srun would give it
+/// only the share of one.
 pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     let tasks = several_tasks(host)?;
     // `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
@@ -158,18 +141,18 @@ pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
         .nonempty_var(vars::SLURM_GPUS_PER_TASK)
         .and_then(requested_gpus)
         .or(in_list)?;
-    if let [(tasks, _)] = tasks[..] {
-        return Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?));
+    if let [tasks] = &tasks[..] {
+        return Some(format!("--gres=gpu:{}", tasks.count.checked_mul(each)?));
     }
-    let all = tasks.iter().try_fold(0_u32, |sum, (tasks, machines)| {
-        sum.checked_add(tasks.checked_mul(*machines)?)
+    let all = tasks.iter().try_fold(0_u32, |sum, tasks| {
+        sum.checked_add(tasks.count.checked_mul(tasks.machines)?)
     })?;
     Some(format!("--gpus={}", all.checked_mul(each)?))
 }
 
-fn several_tasks(host: &Host) -> Option<Vec<(u32, u32)>> {
-    let tasks = node_counts(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
-    tasks.iter().any(|(tasks, _)| *tasks > 1).then_some(tasks)
+fn several_tasks(host: &Host) -> Option<Vec<PerMachine>> {
+    let tasks = PerMachine::parse(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
+    tasks.iter().any(|tasks| tasks.count > 1).then_some(tasks)
 }
 
 /// Variables that would give the one task of a machine only the share of one.
@@ -177,9 +160,6 @@ pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
     if several_tasks(host).is_none() {
         return Vec::new();
     }
-    PER_TASK
-        .split(' ')
-        .filter(|name| host.var_os(name).is_some())
-        .map(str::to_string)
-        .collect()
+    let set = PER_TASK.iter().filter(|name| host.var_os(name).is_some());
+    set.map(|name| (*name).to_string()).collect()
 }

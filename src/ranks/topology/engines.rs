@@ -1,57 +1,61 @@
-//! The engines: those that are a block of the table, and those that have code besides.
+//! The engines: schedulers, MPIs, operators of Kubernetes and clouds. Each tells a process its place by its own environment
+//! variables; no server is asked. `tables/engines.rs` has a row for each.
 
-mod batch;
-mod clouds;
 pub mod hostlist;
 pub mod job;
 mod machines;
 mod mpi;
+mod shell;
 pub(crate) mod slurm;
-pub mod table;
 
-use super::allocation::Allocation;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::allocation::Answer;
+use super::tables::engines::{ENGINES, Engine, Kind, Variable};
+use crate::base::vars::{Does, Var, of_no_engine};
 use crate::host::Host;
-use crate::report::Problem;
-use table::Block;
-
-/// `None`: its variables say nothing of a larger job. It is a problem if they say it only in part.
-pub(super) type Answer = Result<Option<Allocation>, Vec<Problem>>;
-
-type Detect = fn(&Block, &Host) -> Answer;
-
-const WITH_CODE: &[(&str, Detect)] = &[
-    ("Slurm", slurm::detect),
-    ("LSF", batch::detect_lsf),
-    ("Grid Engine", batch::detect_grid_engine),
-    ("Azure", batch::detect_azure),
-    ("Determined", clouds::detect_determined),
-    ("SageMaker", clouds::detect_sagemaker),
-    ("Vertex AI", clouds::detect_vertex),
-    ("OCI Data Science", clouds::detect_oci),
-    ("ClearML", clouds::detect_clearml),
-    ("MPIJob", clouds::detect_mpi_job),
-];
 
 /// What every engine says whose variables are there.
-pub(super) fn answers(host: &Host) -> impl Iterator<Item = (Block, Answer)> {
-    let present =
-        table::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
-    present.map(|block| {
-        let detect = match WITH_CODE.iter().find(|(name, _)| *name == block.name()) {
-            Some((_, detect)) => *detect,
-            None if block.field("manual").is_some() => batch::detect,
-            None if !block.name_of("rank").is_empty() => mpi::detect,
-            None => machines::detect,
-        };
-        (block, detect(&block, host))
-    })
+pub(super) fn answers(host: &Host) -> impl Iterator<Item = (&'static Engine, Answer)> {
+    let is_there = |prefix: &&str| host.vars_from(prefix).next().is_some();
+    let present = ENGINES
+        .iter()
+        .filter(move |engine| engine.prefixes.iter().any(is_there));
+    present.map(|engine| (engine, ask(engine, host)))
 }
 
-#[cfg(feature = "testing")]
-pub fn with_code() -> impl Iterator<Item = &'static str> {
-    WITH_CODE.iter().map(|(name, _)| *name)
+fn ask(engine: &Engine, host: &Host) -> Answer {
+    match engine.kind {
+        Kind::Machines | Kind::Pods { .. } => machines::detect(engine, host),
+        Kind::Ranks | Kind::RanksBelow(..) | Kind::RanksWithoutPlace => mpi::detect(engine, host),
+        Kind::Shell(_) => shell::detect(engine, host),
+        Kind::Slurm => slurm::detect(engine, host),
+        Kind::Lsf(_) => shell::detect_lsf(engine, host),
+        Kind::GridEngine(_) => shell::detect_grid_engine(engine, host),
+        Kind::Azure(_) => shell::detect_azure(engine, host),
+        Kind::MpiJob(_) => machines::detect_mpi_job(engine, host),
+        Kind::Determined => machines::detect_determined(engine, host),
+        Kind::SageMaker => machines::detect_sagemaker(engine, host),
+        Kind::Vertex => machines::detect_vertex(engine, host),
+        Kind::ClearMl => machines::detect_clearml(engine, host),
+    }
 }
 
-fn is_set(prefix: &str, host: &Host) -> bool {
-    host.vars_from(prefix).next().is_some()
+/// Every variable that zlaunch reads or sets. One of several engines stands in the row of the first.
+pub fn all_variables() -> Vec<Var> {
+    let mut all = of_no_engine();
+    let mut seen: BTreeSet<Cow<str>> = all.iter().flat_map(|var| var.names.clone()).collect();
+    for group in ENGINES.iter().flat_map(|engine| engine.documented) {
+        let mut names: Vec<Cow<str>> = group.variables.iter().map(Variable::name).collect();
+        names.retain(|name| seen.insert(name.clone()));
+        if !names.is_empty() {
+            all.push(Var {
+                names,
+                does: Does::Reads,
+                about: group.about,
+            });
+        }
+    }
+    all
 }

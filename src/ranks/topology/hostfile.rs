@@ -1,7 +1,7 @@
 //! Machines and their GPUs as DeepSpeed's runner takes them: a file of `host slots=N` lines, and `--include` or
 //! `--exclude host:0,1@host`. Without a file, these select among the GPUs of this machine.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::variables::check;
@@ -16,9 +16,15 @@ pub struct HostFlags {
     pub(crate) exclude: Option<Sourced<String>>,
 }
 
-/// Machines by name, each with the names of its GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResourcePool(pub Vec<(String, Vec<String>)>);
+pub struct ResourcePool(pub Vec<PoolMachine>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolMachine {
+    pub name: String,
+    /// The names of its GPUs.
+    pub slots: Vec<String>,
+}
 
 impl HostFlags {
     /// The GPUs of this machine, after the filters; `None` if there are no filters for it.
@@ -26,36 +32,28 @@ impl HostFlags {
         if self.hostfile.is_some() || self.include.is_none() && self.exclude.is_none() {
             return Ok(None);
         }
-        let pool = self.filtered(ResourcePool(vec![("localhost".to_string(), gpus.to_vec())]))?;
-        Ok(pool.0.into_iter().next().map(|(_, gpus)| gpus))
+        let mut pool = self.filtered(ResourcePool::of_this_machine(gpus.to_vec()))?;
+        Ok(pool.0.pop().map(|machine| machine.slots))
     }
 
     /// As the user typed them, without those given by variables.
     pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
-        let file = self
-            .hostfile
-            .iter()
-            .map(|sourced| (&sourced.from, sourced.from.with(sourced.value.display())));
-        let filters = self
-            .include
-            .iter()
-            .chain(&self.exclude)
-            .map(|sourced| (&sourced.from, sourced.spelling()));
-        file.chain(filters)
-            .filter(|(from, _)| from.is_flag())
-            .map(|(_, place)| place)
+        let file = self.hostfile.clone();
+        let file = file.map(|file| file.map(|path| path.display().to_string()));
+        let filters = [file, self.include.clone(), self.exclude.clone()];
+        let flags = filters
+            .into_iter()
+            .flatten()
+            .filter(|flag| flag.from.is_flag());
+        flags.map(|flag| flag.spelling())
     }
 
     pub(super) fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
-                let problem =
-                    Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
-                Err(problem
-                    .at(include)
-                    .at(exclude)
-                    .fix("drop one of them")
-                    .into())
+                let what = "`--include` cannot be used with `--exclude`";
+                let problem = Problem::error(Rule::Hosts, what).at(include).at(exclude);
+                Err(problem.fix("drop one of them").into())
             }
             (Some(filter), None) => pool.filtered(filter, true),
             (None, Some(filter)) => pool.filtered(filter, false),
@@ -65,50 +63,47 @@ impl HostFlags {
 }
 
 impl ResourcePool {
-    /// Only what the filter names, or everything else. A machine without a list of GPUs means all of them.
-    pub fn filtered(&self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
-        let pool: BTreeMap<&str, &Vec<String>> = self
-            .0
-            .iter()
-            .map(|(host, slots)| (host.as_str(), slots))
-            .collect();
-        let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
+    pub(crate) fn of_this_machine(slots: Vec<String>) -> Self {
+        let name = "localhost".to_string();
+        ResourcePool(vec![PoolMachine { name, slots }])
+    }
+
+    /// Keeps only what the filter names, or everything else. A machine without a list of GPUs means all of them.
+    pub fn filtered(mut self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
+        let mut named: BTreeSet<(&str, String)> = BTreeSet::new();
         let mut problems = Vec::new();
         for item in filter.value.split('@') {
-            let (name, slots) = item
-                .split_once(':')
-                .map_or((item, None), |(name, slots)| (name, Some(slots)));
-            let name = name.trim();
-            match (pool.get(name), slots) {
-                (None, _) => problems.push(self.no_such_machine(filter, name)),
-                (Some(have), None) => named.extend(have.iter().map(|slot| (name, slot.as_str()))),
-                (Some(have), Some(slots)) => {
-                    for slot in slots.split(',').map(str::trim) {
-                        if !have.iter().any(|own| own == slot) {
-                            problems.push(no_such_slot(filter, name, slot, have));
-                        }
-                        named.insert((name, slot));
-                    }
+            let mut parts = item.splitn(2, ':').map(str::trim);
+            let name = parts.next().unwrap_or_default();
+            let Some(machine) = self.0.iter().find(|machine| machine.name == name) else {
+                problems.push(self.no_such_machine(filter, name));
+                continue;
+            };
+            let Some(slots) = parts.next() else {
+                named.extend(machine.slots.iter().map(|slot| (name, slot.clone())));
+                continue;
+            };
+            for slot in slots.split(',').map(|slot| slot.trim().to_string()) {
+                if !machine.slots.contains(&slot) {
+                    problems.push(machine.no_such_slot(filter, &slot));
                 }
+                named.insert((name, slot));
             }
         }
         check(problems)?;
-        let mut left = self.0.clone();
-        for (host, slots) in &mut left {
-            slots.retain(|slot| named.contains(&(host, slot)) == keep);
+        for PoolMachine { name, slots } in &mut self.0 {
+            slots.retain(|slot| named.contains(&(name, slot.clone())) == keep);
         }
-        left.retain(|(_, slots)| !slots.is_empty());
-        if left.is_empty() {
-            return Err(Problem::error(Rule::Hosts, "no GPU is left")
-                .at(filter)
-                .fix("keep at least one")
-                .into());
+        self.0.retain(|machine| !machine.slots.is_empty());
+        if self.0.is_empty() {
+            let problem = Problem::error(Rule::Hosts, "no GPU is left").at(filter);
+            return Err(problem.fix("keep at least one").into());
         }
-        Ok(ResourcePool(left))
+        Ok(self)
     }
 
     fn no_such_machine(&self, filter: &Sourced<String>, name: &str) -> Problem {
-        let known: Vec<&str> = self.0.iter().map(|(host, _)| host.as_str()).collect();
+        let known: Vec<&str> = self.0.iter().map(|machine| machine.name.as_str()).collect();
         let help = match nearest(name, known.iter().copied()) {
             Some(near) => meant(near),
             None if known.len() == 1 && name.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -127,85 +122,61 @@ impl ResourcePool {
     }
 }
 
+impl PoolMachine {
+    fn no_such_slot(&self, filter: &Sourced<String>, slot: &str) -> Problem {
+        let mut help = if self.slots.is_empty() {
+            "no GPU is visible".to_string()
+        } else {
+            format!("it has {}", self.slots.join(","))
+        };
+        if slot.contains('-') {
+            help += "; write a range such as 0-3 as 0,1,2,3";
+        }
+        let what = format!("`{}` has no GPU `{slot}`", self.name);
+        Problem::error(Rule::Hosts, what).at(filter).fix(help)
+    }
+}
+
 pub fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
-    let mut pool: Vec<(String, Vec<String>)> = Vec::new();
-    let (mut known, mut problems) = (BTreeSet::new(), Vec::new());
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
+    let mut pool: Vec<PoolMachine> = Vec::new();
+    let mut known = BTreeSet::new();
+    let mut problems = Vec::new();
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let mut problem = |what: String, help: &str| {
-            problems.push(
-                Problem::error(Rule::Hosts, what)
-                    .at(Place::line(file, (number, 1)))
-                    .fix(help),
-            );
-        };
+        let problem =
+            |what: String| Problem::error(Rule::Hosts, what).at(Place::line(file, (number, 1)));
         match parse_line(line) {
             None => {
                 let (name, rest) = line.split_once([' ', '\t', ':']).unwrap_or((line, ""));
                 let digits = rest.trim_matches(|c: char| !c.is_ascii_digit());
-                let number = if digits.parse::<u32>().is_ok() {
-                    digits
-                } else {
-                    "N"
-                };
-                problem(
-                    format!("`{line}` is not of the form `host slots=N`"),
-                    &format!("{name} slots={number}"),
-                );
+                let is_number = digits.parse::<u32>().is_ok();
+                let slots = if is_number { digits } else { "N" };
+                let problem = problem(format!("`{line}` is not of the form `host slots=N`"));
+                problems.push(problem.fix(format!("{name} slots={slots}")));
             }
-            Some((name, _)) if !known.insert(name) => {
-                problem(
-                    format!("`{name}` is in the hostfile twice"),
-                    "put all its slots on one line",
-                );
+            Some(machine) if !known.insert(machine.name.clone()) => {
+                let problem = problem(format!("`{}` is in the hostfile twice", machine.name));
+                problems.push(problem.fix("put all its slots on one line"));
             }
-            Some((name, slots)) => {
-                pool.push((
-                    name.to_string(),
-                    (0..slots).map(|slot| slot.to_string()).collect(),
-                ));
-            }
+            Some(machine) => pool.push(machine),
         }
     }
     if pool.is_empty() && problems.is_empty() {
-        problems.push(
-            Problem::error(Rule::Hosts, "the hostfile names no machine")
-                .at(file)
-                .fix("node01 slots=8"),
-        );
+        let problem = Problem::error(Rule::Hosts, "the hostfile names no machine").at(file);
+        problems.push(problem.fix("node01 slots=8"));
     }
     check(problems).map(|()| ResourcePool(pool))
 }
 
-fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
-    let have = if have.is_empty() {
-        "no GPU is visible".to_string()
-    } else {
-        format!("it has {}", have.join(","))
-    };
-    let problem =
-        Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`")).at(filter);
-    problem.fix(
-        have + if slot.contains('-') {
-            "; write a range such as 0-3 as 0,1,2,3"
-        } else {
-            ""
-        },
-    )
-}
-
-fn parse_line(line: &str) -> Option<(&str, u32)> {
+fn parse_line(line: &str) -> Option<PoolMachine> {
     let (name, rest) = line.split_once(char::is_whitespace)?;
-    let digits = rest.trim_start().strip_prefix("slots=")?;
-    let end = digits
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(digits.len());
-    let slots = digits[..end]
-        .parse::<u32>()
-        .ok()
-        .filter(|slots| (1..=1024).contains(slots))?;
-    Some((name, slots))
+    let rest = rest.trim_start().strip_prefix("slots=")?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    let slots = digits.parse::<u32>().ok()?;
+    (1..=1024).contains(&slots).then(|| PoolMachine {
+        name: name.to_string(),
+        slots: (0..slots).map(|slot| slot.to_string()).collect(),
+    })
 }

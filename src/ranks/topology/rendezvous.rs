@@ -4,10 +4,10 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 
-use super::problems::meets_on_loopback;
+use super::allocation::{meets_on_loopback, refused};
 use crate::base::source::Sourced;
+use crate::report::Problem;
 use crate::report::fix::give;
-use crate::report::{Problem, Rule};
 
 /// The reason that several machines cannot meet there.
 pub(super) fn problem(
@@ -23,18 +23,15 @@ pub(super) fn problem(
                 .find(|part| !part.is_empty())
                 .unwrap_or("HOST");
             let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
-            let what = format!("`{}` is not a machine's name or address", address.value);
+            let what = format!("`{address}` is not a machine's name or address");
             let fix = give("--master-addr", host).and(give("--master-port", port));
-            Some(Problem::error(Rule::Ranks, what).at(address).fix(fix))
+            Some(refused(what).at(address).fix(fix))
         }
         Some(address) if has_port => {
             is_loopback(&address.value).then(|| meets_on_loopback(address, nnodes))
         }
         _ => {
-            let what = format!(
-                "{} machines need the address and port of the first",
-                nnodes.value
-            );
+            let what = format!("{nnodes} machines need the address and port of the first");
             let port = give("--master-port", 29500);
             let fix = if address.is_some() {
                 port
@@ -42,7 +39,7 @@ pub(super) fn problem(
                 give("--master-addr", "HOST").and(port)
             };
             Some(
-                Problem::error(Rule::Ranks, what)
+                refused(what)
                     .at(nnodes)
                     .fix(fix.remark("the same on every machine")),
             )
@@ -61,13 +58,10 @@ pub fn is_loopback(address: &str) -> bool {
 
 /// An address of this machine that others can reach. Debian maps a machine's own name to 127.0.1.1, and other systems may
 /// do the same; then it is the address this machine has towards the second machine.
-pub(super) fn reachable_address(
-    own: Sourced<String>,
-    second: impl FnOnce() -> Option<String>,
-) -> Sourced<String> {
+pub(super) fn reachable_address(own: Sourced<String>, second: Option<&String>) -> Sourced<String> {
     let hosts_file = fs::read_to_string("/etc/hosts").unwrap_or_default();
     if maps_to_loopback(&hosts_file, &own.value)
-        && let Some(address) = second().and_then(|second| local_address_towards(&second))
+        && let Some(address) = second.and_then(|second| local_address_towards(second))
     {
         return Sourced::new(address.to_string(), own.from);
     }

@@ -3,9 +3,9 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use super::problems::{not_a_number, range_of_machines};
+use super::allocation::{not_a_number, range_of_machines};
+use super::tables::rank_variables::{MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE};
 use crate::base::source::{Source, Sourced};
-use crate::base::vars;
 use crate::host::Host;
 use crate::report::Problem;
 
@@ -20,7 +20,7 @@ pub struct RankFlags {
 }
 
 impl RankFlags {
-    /// Variables say what the flags leave open.
+    /// The flags, and what variables say of those that are left open.
     pub(super) fn or_variables(&self, host: &Host) -> Result<Self, Problem> {
         fn or<T>(
             flag: Option<T>,
@@ -78,24 +78,7 @@ impl Display for Processes {
     }
 }
 
-/// The variables of ms-swift and torchrun that mean the same as our flags.
-pub(super) const NNODES: [&str; 2] = [vars::NNODES, vars::PET_NNODES];
-pub(super) const NODE_RANK: [&str; 2] = [vars::NODE_RANK, vars::PET_NODE_RANK];
-pub(super) const NPROC_PER_NODE: [&str; 2] = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
-pub(super) const MASTER_ADDR: [&str; 2] = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
-pub(super) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
-
-/// Every launcher sets these for each rank.
-pub(super) const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE];
-
-/// torchrun sets these for each rank, and no engine does.
-pub(super) const STARTED_BY_TORCHRUN: [&str; 3] = [
-    vars::LOCAL_WORLD_SIZE,
-    vars::GROUP_RANK,
-    vars::TORCHELASTIC_RUN_ID,
-];
-
-/// The machines of so many ranks, if each has `local` of them.
+/// The number of machines of so many ranks, if each has `local` of them.
 pub(super) fn machines_of(world: u64, local: u64) -> Option<u32> {
     let machines = world
         .checked_div(local)
@@ -128,10 +111,10 @@ pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
     }
 }
 
-pub(super) trait Number: FromStr + PartialOrd + Display + Copy {}
+pub(crate) trait Number: FromStr + PartialOrd + Display + Copy {}
 impl<T: FromStr + PartialOrd + Display + Copy> Number for T {}
 
-/// A number from `least` on.
+/// Reads a number, which must be `least` or more.
 pub(super) fn parsed<T: Number>(text: Sourced<String>, least: T) -> Result<Sourced<T>, Problem> {
     match text.value.trim().parse::<T>() {
         Ok(value) if value >= least => Ok(Sourced::new(value, text.from)),

@@ -240,7 +240,7 @@ impl<'a> Examination<'a> {
                     let line = format!(
                         "zlaunch doctor --nnodes {} --master-addr {} …",
                         pool.0.len(),
-                        pool.0[0].0
+                        pool.0[0].name
                     );
                     let problem =
                         Problem::warning(Rule::NoAnswer, "only this machine was looked at");

@@ -24,7 +24,7 @@ use crate::base::vars;
 use crate::host::terminal;
 use crate::plan::diagnostics_json;
 use crate::ranks::launcher::srun::{self, SrunPrefix};
-use crate::ranks::topology::engines::hostlist::HostList;
+use crate::ranks::topology::engines::hostlist;
 use crate::ranks::topology::{Role, Topology};
 use crate::report::fix::give;
 use crate::report::secrets::Secrets;
@@ -265,16 +265,23 @@ impl Meeting<'_> {
         let list = first.and_then(|first| first["facts"]["variables.SLURM_STEP_NODELIST"].as_str());
         let list = list
             .or_else(|| self.seen.host.nonempty_var(vars::SLURM_JOB_NODELIST))
-            .and_then(HostList::parse);
+            .and_then(hostlist::expand);
         let machines = first
             .and_then(|first| first["of"].as_u64())
-            .or_else(|| Some(list.as_ref()?.count()))
+            .or_else(|| Some(list.as_ref()?.len() as u64))
             .unwrap_or(1);
         let silent = (0..machines.min(1 << 16))
             .filter(|at| answers.iter().all(|answer| answer["index"] != *at));
-        let named = |at| list.as_ref().and_then(|list| list.get(at));
+        let named = |at| {
+            list.as_ref()
+                .and_then(|list| list.get(usize::try_from(at).ok()?))
+        };
         let silent: Vec<String> = silent
-            .map(|at| named(at).unwrap_or_else(|| format!("machine {at}")))
+            .map(|at| {
+                named(at)
+                    .cloned()
+                    .unwrap_or_else(|| format!("machine {at}"))
+            })
             .collect();
         if !silent.is_empty() {
             let waited = took.min(self.timeout).as_secs_f64().ceil();

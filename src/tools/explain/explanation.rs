@@ -21,7 +21,7 @@ use crate::config::auto;
 use crate::config::schema::{self, KeySpec, Known};
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
-use crate::ranks::topology::engines::table::all_variables;
+use crate::ranks::topology::engines::all_variables;
 use crate::report::secrets::Secrets;
 use crate::report::{Language, Problem, Rule};
 use crate::tools::output::painted;

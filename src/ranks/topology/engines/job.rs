@@ -1,16 +1,101 @@
-//! The job that a task runs in, and its machines as a scheduler lists them.
+//! The rows of the engines and the variables of a job, as the code of the engines reads them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::hostlist::HostList;
-use super::table;
+use super::hostlist;
 use crate::base::bytes::fnv1a;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::variables::{first_text, text};
-use crate::report::reading;
+use crate::ranks::topology::allocation::not_understood;
+use crate::ranks::topology::tables::engines::{ENGINES, Engine, Kind, Role, Variable};
+use crate::ranks::topology::variables::{Number, first_text, parsed, text};
+use crate::report::{Problem, reading};
+
+impl Engine {
+    pub fn variables(&self) -> impl Iterator<Item = &'static Variable> + use<> {
+        let documented = self.documented.iter().flat_map(|group| group.variables);
+        self.undocumented.iter().chain(documented)
+    }
+
+    pub fn with_role(&self, role: Role) -> impl Iterator<Item = &'static Variable> + use<> {
+        self.variables()
+            .filter(move |variable| variable.role() == role)
+    }
+
+    /// The line that starts zlaunch on each machine, if this engine runs the shell of a job.
+    pub fn line(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Shell(line)
+            | Kind::Lsf(line)
+            | Kind::GridEngine(line)
+            | Kind::Azure(line)
+            | Kind::MpiJob(line) => Some(line),
+            _ => None,
+        }
+    }
+
+    /// The value of the first variable with this role that is set.
+    pub(super) fn told(&self, role: Role, host: &Host) -> Result<Option<Sourced<String>>, Problem> {
+        for variable in self.with_role(role) {
+            let told = match variable {
+                Variable::Only(_, start, end) => {
+                    let names = host.vars_from(start).map(|(name, _)| name);
+                    let mut set = names
+                        .filter(|name| name.ends_with(end))
+                        .filter_map(|name| text(name, host));
+                    let only = set.next();
+                    if set.next().is_some() {
+                        return Err(not_understood(self.name, &variable.name()));
+                    }
+                    only
+                }
+                Variable::Shows(..) | Variable::Beside(..) => variable.text(host),
+            };
+            if told.is_some() {
+                return Ok(told);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The number in the first variable with this role that is set. It must be `least` or more.
+    pub(crate) fn number<T: Number>(
+        &self,
+        role: Role,
+        least: T,
+        host: &Host,
+    ) -> Result<Option<Sourced<T>>, Problem> {
+        let told = self.told(role, host)?;
+        told.map(|text| parsed(text, least)).transpose()
+    }
+}
+
+impl Variable {
+    pub fn role(&self) -> Role {
+        let (Variable::Shows(role, ..) | Variable::Beside(role, ..) | Variable::Only(role, ..)) =
+            self;
+        *role
+    }
+
+    /// The name as the documents have it: with a `*` if several variables can be meant.
+    pub fn name(&self) -> Cow<'static, str> {
+        match self {
+            Variable::Shows(_, name, _) | Variable::Beside(_, name, _) => Cow::from(*name),
+            Variable::Only(_, start, end) => format!("{start}*{end}").into(),
+        }
+    }
+
+    pub(super) fn text(&self, host: &Host) -> Option<Sourced<String>> {
+        text(&self.name(), host)
+    }
+
+    pub fn shows_a_job(&self) -> bool {
+        matches!(self, Variable::Shows(..))
+    }
+}
 
 /// The first host of the job, as the scheduler around an MPI lists them.
 pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
@@ -21,18 +106,16 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
             file.from,
         ))
     };
-    let mut files = table::all()
-        .filter(|block| block.field("manual").is_some())
-        .map(|block| block.name_of("first"));
+    let files = ENGINES
+        .iter()
+        .flat_map(|engine| engine.with_role(Role::FirstFile));
     let azure = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"];
     text(vars::SLURM_JOB_NODELIST, host)
         .and_then(|list| {
-            Some(Sourced::new(
-                HostList::parse(&list.value)?.get(0)?,
-                list.from,
-            ))
+            let first = hostlist::expand(&list.value)?.swap_remove(0);
+            Some(Sourced::new(first, list.from))
         })
-        .or_else(|| files.find_map(|name| in_file(name, 0)))
+        .or_else(|| files.into_iter().find_map(|file| in_file(&file.name(), 0)))
         .or_else(|| shell_of_grid_engine(host))
         // The first line of LSF's file is the machine that launches, which runs no rank.
         .or_else(|| in_file(vars::LSB_DJOB_RANKFILE, 1))
@@ -100,7 +183,7 @@ pub fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
     Sourced::new(FIRST + u16::try_from(number).unwrap_or(0), job.from.clone())
 }
 
-/// With or without its domain.
+/// True if this machine is called so, with or without its domain.
 pub(super) fn is_this_host(name: &str, host: &Host) -> bool {
     let short = |name: &str| {
         name.split('.')
