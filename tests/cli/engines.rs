@@ -732,6 +732,37 @@ fn the_user_overrides_the_scheduler_with_a_warning() {
     ]);
 }
 
+/// Beside a flag that says which machine this is, only the number of machines must agree.
+#[test]
+fn a_flag_may_say_which_machine_this_is() {
+    let sandbox = step(&[("NODE_RANK", "0")]);
+    sandbox
+        .launch(ZERO3, SWIFT)
+        .refused(&["Slurm says machine 1 of 2, but NODE_RANK says machine 0"]);
+    for rank in ["0", "1"] {
+        let plan = sandbox.plan(&[ZERO3, &["--node-rank", rank]].concat(), SWIFT);
+        let topology = &plan["topology"];
+        assert_eq!(topology["nnodes"], 2, "{rank}");
+        assert_eq!(topology["node_rank"].to_string(), rank);
+    }
+    step(&[("NNODES", "3")])
+        .launch(&[ZERO3, &["--node-rank", "1"]].concat(), SWIFT)
+        .refused(&["Slurm says machine 1 of 2, but NNODES says 3 machines"]);
+}
+
+/// With `--nnodes 1`, this machine may have any number among others; a variable does not insist like that.
+#[test]
+fn one_machine_by_flag_needs_no_number() {
+    let sandbox = with(&[("NNODES", "1"), ("NODE_RANK", "1")]);
+    sandbox.launch(ZERO3, SWIFT).refused(&[
+        "machine 1 of 1 does not exist",
+        "NODE_RANK=1",
+        "NNODES=1",
+    ]);
+    let plan = sandbox.plan(&[ZERO3, &["--nnodes", "1"]].concat(), SWIFT);
+    assert_eq!(topology(&plan), json!([1, 0, 4, 4, null, null]));
+}
+
 #[test]
 fn a_task_with_one_gpu_has_local_rank_0() {
     let sandbox = step(&[
@@ -1043,6 +1074,42 @@ fn slurm_counts_the_gpus_that_no_list_names() {
     let mut sandbox = step(&[("SLURM_GPUS_ON_NODE", "3")]);
     let plan = sandbox.unset("CUDA_VISIBLE_DEVICES").plan(&[], SCRIPT);
     assert_eq!(plan["topology"]["nproc_per_node"], 3, "{plan}");
+}
+
+/// `srun --resv-ports` reserves ports that no other step gets. Without it, job and step make one.
+#[test]
+fn the_ports_that_slurm_reserves_come_first() {
+    let port = |more: &[(&str, &str)]| {
+        let plan = step(more).plan(ZERO3, SWIFT);
+        let topology = &plan["topology"];
+        let from = topology["from"]["master_port"].as_str().unwrap_or_default();
+        (topology["master_port"].as_u64().unwrap(), from.to_string())
+    };
+    let (made, from) = port(&[]);
+    assert!((20_000..32_768).contains(&made) && from == "SLURM_JOB_ID");
+    for (ports, first) in [
+        ("12007-12009", 12007),
+        ("12007,12044", 12007),
+        ("12007", 12007),
+    ] {
+        let reserved = port(&[("SLURM_STEP_RESV_PORTS", ports)]);
+        assert_eq!(
+            reserved,
+            (first, "SLURM_STEP_RESV_PORTS".to_string()),
+            "{ports}"
+        );
+    }
+    assert_eq!(port(&[("SLURM_STEP_RESV_PORTS", "(null)")]).0, made);
+    // What the user sets comes before it.
+    let stated = port(&[("SLURM_STEP_RESV_PORTS", "12007"), ("MASTER_PORT", "4711")]);
+    assert_eq!(stated, (4711, "MASTER_PORT".to_string()));
+    // So where each rank is a task.
+    let tasks = step(&[
+        ("SLURM_STEP_RESV_PORTS", "12007-12009"),
+        ("SLURM_STEP_TASKS_PER_NODE", "4(x2)"),
+    ]);
+    let set = &tasks.plan(ZERO3, SWIFT)["env"]["set"];
+    assert_eq!(set["MASTER_PORT"], "12007");
 }
 
 #[test]

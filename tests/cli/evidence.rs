@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use zlaunch::testing::engines::{self, Block};
+use zlaunch::testing::engines::{ENGINES, Engine, Example, Outcome, Variable};
 
 use crate::sandbox::{Run, Sandbox, Share, side_by_side};
 
@@ -72,49 +72,40 @@ const WARNED: &[&str] = &[
 ];
 
 struct Job {
-    block: Block,
+    engine: &'static Engine,
     machine: usize,
     variables: BTreeMap<String, String>,
 }
 
 fn jobs(sandbox: &Sandbox) -> Vec<Job> {
-    let value = |text: &str, machine: usize| {
-        let value =
-            text.split_once('|').map_or(
-                text,
-                |values| if machine == 0 { values.0 } else { values.1 },
-            );
-        match value.strip_prefix('@') {
-            Some(words) => {
-                let name = format!(
-                    "machines-{}",
-                    words.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
-                );
-                sandbox
-                    .file(&name, words.replace(' ', "\n"))
-                    .display()
-                    .to_string()
-            }
-            None => value.replace("\\n", "\n"),
+    let value = |value: Example, machine: usize| match value {
+        Example::Unset => String::new(),
+        Example::Both(value) => value.to_string(),
+        Example::Each(first, second) => [first, second][machine].to_string(),
+        Example::Lines(lines) => {
+            let name = lines
+                .join("_")
+                .replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+            let file = sandbox.file(&format!("machines-{name}"), lines.join("\n"));
+            file.display().to_string()
         }
     };
-    // On one machine, whatever its variables say.
-    let several = engines::all().filter(|block| {
-        !["submitit", "MPICH"].contains(&block.name()) || block.head.contains(" n1:")
+    // Those of which all tasks are on one machine are not asked.
+    let several = ENGINES.iter().filter(|engine| {
+        !matches!(engine.example, Outcome::Task(Example::Both(at), _) if at.starts_with("127.0.0.1:"))
     });
-    let jobs = several.flat_map(|block| [0, 1].map(|machine| (block, machine)));
-    jobs.map(|(block, machine)| {
-        let set = block
-            .variables()
-            .filter_map(|variable| variable.setting.split_once('='));
-        let set = set.map(|(name, text)| (name.trim_start_matches('?'), value(text, machine)));
-        let variables = set
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| (name.to_string(), value));
+    let jobs = several.flat_map(|engine| [0, 1].map(|machine| (engine, machine)));
+    jobs.map(|(engine, machine)| {
+        let set = engine.variables().filter_map(|variable| match variable {
+            Variable::Shows(_, name, set) | Variable::Beside(_, name, set) => {
+                Some((name.to_string(), value(*set, machine)))
+            }
+            Variable::Only(..) => None,
+        });
         Job {
-            block,
+            engine,
             machine,
-            variables: variables.collect(),
+            variables: set.filter(|(_, value)| !value.is_empty()).collect(),
         }
     })
     .collect()
@@ -136,7 +127,7 @@ fn is_placed(plan: &Value, job: &Job) -> bool {
         || topology["nnodes"] == 2 && topology["node_rank"] == machine
         || set("WORLD_SIZE") == Some("4") && set("RANK") == Some(if machine == 0 { "0" } else { "2" })
         // PMIx numbers the ranks, but does not count them.
-        || plan["launcher"] == "direct" && machine == 0 && (topology["world_size"] == 4 || job.block.name() == "PMIx")
+        || plan["launcher"] == "direct" && machine == 0 && (topology["world_size"] == 4 || job.engine.name == "PMIx")
 }
 
 fn is_warned(run: &Run) -> bool {
@@ -183,7 +174,7 @@ fn check(
     let mut variables = job.variables.clone();
     let more: Vec<_> = left_over(more).collect();
     // These set the variables of PMIx themselves. A variable of the job is not left over.
-    if job.block.name() == "PMIx"
+    if job.engine.name == "PMIx"
         && ["a task of Open MPI", "a job of Slurm on one machine"].contains(&what)
     {
         return false;
@@ -202,7 +193,7 @@ fn check(
         .chain(command.split(' '));
     let run = sandbox.answer_with(words, &variables);
     let is_told = run.status != Some(0) || may_be_warned && is_warned(&run);
-    let (name, machine) = (job.block.name(), job.machine);
+    let (name, machine) = (job.engine.name, job.machine);
     assert!(
         is_told || is_placed(&run.json(), job),
         "machine {machine} of {name} is alone or in the wrong place, with {what} left over: {command}\n{variables:?}\n{run:?}"

@@ -152,10 +152,6 @@ const LINES: &[(&str, &str)] = &[
     ),
     (
         "",
-        "--deepspeed zero2 -- deepspeed --include localhost:0,1 --num_gpus=2 hf.py --output_dir out",
-    ),
-    (
-        "",
         "--deepspeed zero2 -- accelerate launch --num_process 2 hf.py --output_dir out",
     ),
     (

@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use zlaunch::testing::engines::{self, Block, Variable};
+use zlaunch::testing::engines::{ENGINES, Engine, Example, Kind, Outcome, Role, Variable};
 use zlaunch::testing::source::Sourced;
 use zlaunch::testing::topology::engines::job::port_of_job;
-use zlaunch::testing::topology::engines::with_code;
-use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Topology};
-use zlaunch::testing::{Host, Problem, Source, bytes, vars};
+use zlaunch::testing::topology::{HostFlags, RankFlags, Topology};
+use zlaunch::testing::{Host, Problem, Source, bytes, topology, vars};
 
-/// Other forms of jobs than the examples in the table of engines, and what one machine alone finds.
+/// Other forms of jobs than the examples of the engines, and what one machine alone finds.
 const OTHERS: &str = include_str!("../data/engines.txt");
 
 /// What one machine finds, on many platforms.
@@ -22,59 +21,127 @@ const ABSURD: [&str; 6] = ["", " ", "x", "-1", "1.5", "99999999999"];
 
 struct Environment {
     name: &'static str,
+    /// `placed`, `rank`, `srun`, `refused` or `alone`.
     expected: &'static str,
     /// Where the ranks meet, and how many are on each machine if a variable counts them, for both. `None`: not of interest.
     place: Option<[String; 2]>,
-    /// Whether it says something of a larger job, its name, its values on both machines.
-    variables: Vec<(bool, &'static str, [String; 2])>,
+    variables: Vec<Setting>,
 }
 
-fn environments(folder: &Path) -> Vec<Environment> {
-    let blocks = engines::all().chain(engines::blocks(OTHERS));
-    blocks.map(|block| environment(block, folder)).collect()
+struct Setting {
+    /// It says something of a larger job.
+    shows_a_job: bool,
+    name: &'static str,
+    /// On both machines.
+    values: [String; 2],
 }
 
-fn environment(block: Block, folder: &Path) -> Environment {
-    let answer = answer(&block);
-    let (expected, place) = answer
-        .split_once(" at ")
-        .map_or((answer, None), |(word, place)| (word, Some(place)));
-    let variables = block.variables().filter_map(|variable| {
-        let values = on_both(example(variable)?).map(|value| value_of(value, folder));
-        Some((variable.shows_a_job(), variable.name(), values))
-    });
-    let place = place.map(|place| on_both(place).map(str::to_string));
-    Environment {
-        name: block.name(),
-        expected,
-        place,
-        variables: variables.collect(),
+impl Environment {
+    fn of_engine(engine: &'static Engine, folder: &Path) -> Self {
+        let place = |at: Example, ranks: Option<u32>| {
+            let ranks = ranks.map(|ranks| format!(", {ranks} a machine"));
+            let ranks = ranks.unwrap_or_default();
+            values(at, folder).map(|at| at.map(|at| at + &ranks))
+        };
+        let (expected, place) = match engine.example {
+            Outcome::Refused => ("refused", None),
+            Outcome::Machine(at, ranks) => ("placed", place(at, ranks)),
+            Outcome::Task(at, ranks) => ("rank", place(at, ranks)),
+        };
+        let variables = engine.variables().filter_map(|variable| {
+            let (name, value) = set(variable)?;
+            Some(Setting {
+                shows_a_job: variable.shows_a_job(),
+                name,
+                values: values(value, folder)?,
+            })
+        });
+        Environment {
+            name: engine.name,
+            expected,
+            place,
+            variables: variables.collect(),
+        }
+    }
+
+    /// `NAME: ANSWER (REMARK)`, then a line `NAME=VALUE` for each variable. `|` divides machine 0 from machine 1, and `@` begins
+    /// the words of a file, one a line. `?` before the name: by itself it does not show a larger job.
+    fn of_text(text: &'static str, folder: &Path) -> Self {
+        let (head, body) = text.split_once('\n').unwrap();
+        let (name, answer) = head.split_once(": ").unwrap();
+        let answer = answer.split(" (").next().unwrap();
+        let (expected, place) = match answer.split_once(" at ") {
+            Some((expected, place)) => (expected, Some(place)),
+            None => (answer, None),
+        };
+        let both = |value: &str| {
+            let (first, second) = value.split_once('|').unwrap_or((value, value));
+            [first, second].map(|value| match value.strip_prefix('@') {
+                Some(words) => file(&words.split(' ').collect::<Vec<_>>(), folder),
+                None => value.to_string(),
+            })
+        };
+        let lines = body.lines().filter(|line| !line.is_empty());
+        let variables = lines.map(|line| {
+            let (name, value) = line.split_once('=').unwrap();
+            Setting {
+                shows_a_job: !name.starts_with('?'),
+                name: name.trim_start_matches('?'),
+                values: both(value),
+            }
+        });
+        Environment {
+            name,
+            expected,
+            place: place.map(both),
+            variables: variables.collect(),
+        }
+    }
+
+    /// What one of the machines finds.
+    fn on(&self, machine: usize) -> BTreeMap<&str, &str> {
+        let set = self.variables.iter();
+        set.map(|it| (it.name, it.values[machine].as_str()))
+            .collect()
     }
 }
 
-/// What is expected of it, without the remark.
-fn answer(block: &Block) -> &'static str {
-    let (_, answer) = block.head.split_once(": ").unwrap();
-    answer.split(" (").next().unwrap()
+fn environments(folder: &Path) -> Vec<Environment> {
+    let engines = ENGINES
+        .iter()
+        .map(|engine| Environment::of_engine(engine, folder));
+    let others = blocks(OTHERS).map(|text| Environment::of_text(text, folder));
+    engines.chain(others).collect()
 }
 
-/// Its values, if it is set there.
-fn example(variable: Variable) -> Option<&'static str> {
-    variable.setting.split_once('=').map(|(_, value)| value)
+/// The parts of a text that begin with `= `.
+fn blocks(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.split("\n= ").skip(1)
 }
 
-fn on_both(value: &str) -> [&str; 2] {
-    value
-        .split_once('|')
-        .map_or([value; 2], |(first, second)| [first, second])
+/// The name and the value of a variable that the example may set.
+fn set(variable: &Variable) -> Option<(&'static str, Example)> {
+    match variable {
+        Variable::Shows(_, name, value) | Variable::Beside(_, name, value) => Some((*name, *value)),
+        Variable::Only(..) => None,
+    }
 }
 
-fn value_of(value: &str, folder: &Path) -> String {
-    let Some(words) = value.strip_prefix('@') else {
-        return value.replace("\\n", "\n");
-    };
-    let file: PathBuf = folder.join(format!("{:x}", bytes::fnv1a(words.as_bytes())));
-    std::fs::write(&file, words.replace(' ', "\n")).unwrap();
+/// On both machines; `None` if it is not set.
+fn values(value: Example, folder: &Path) -> Option<[String; 2]> {
+    match value {
+        Example::Unset => None,
+        Example::Both(value) => Some([value, value].map(str::to_string)),
+        Example::Each(first, second) => Some([first, second].map(str::to_string)),
+        Example::Lines(lines) => Some([file(lines, folder), file(lines, folder)]),
+    }
+}
+
+/// The path of a file with these lines.
+fn file(lines: &[&str], folder: &Path) -> String {
+    let text = lines.join("\n");
+    let file: PathBuf = folder.join(format!("{:x}", bytes::fnv1a(text.as_bytes())));
+    std::fs::write(&file, text).unwrap();
     file.display().to_string()
 }
 
@@ -99,12 +166,12 @@ fn is_placed(topology: &Topology, machine: usize) -> bool {
     let machine = u32::try_from(machine).unwrap();
     match &topology.role {
         // It starts on both.
-        Role::Shell { .. } => true,
-        Role::Task(task) => task.world_size.value == 4 && task.rank.value == 2 * machine,
-        Role::Rank { first } => {
+        topology::Role::Shell { .. } => true,
+        topology::Role::Task(task) => task.world_size.value == 4 && task.rank.value == 2 * machine,
+        topology::Role::Rank { first } => {
             topology.world_size.as_ref().is_some_and(|it| it.value > 1) && *first == (machine == 0)
         }
-        Role::Starter => {
+        topology::Role::Starter => {
             let are_two = topology
                 .nnodes
                 .as_ref()
@@ -123,12 +190,12 @@ fn check(
     let mut variables = BTreeMap::new();
     let mut says_more = false;
     for at in present {
-        let (says, name, values) = &environment.variables[*at];
+        let set = &environment.variables[*at];
         let value = absurd
             .filter(|(absurd, _)| absurd == at)
-            .map_or(values[machine].as_str(), |(_, value)| value);
-        variables.insert(*name, value);
-        says_more |= *says && !value.is_empty();
+            .map_or(set.values[machine].as_str(), |(_, value)| value);
+        variables.insert(set.name, value);
+        says_more |= set.shows_a_job && !value.is_empty();
     }
     match decide(machine, &variables) {
         Err(problems) => {
@@ -171,7 +238,7 @@ fn no_part_of_a_job_trains_alone() {
                     absurd += 1;
                     // A list of one machine makes sense.
                     let lists =
-                        environment.variables[*at].2[machine].contains([',', ';', ' ', '\n']);
+                        environment.variables[*at].values[machine].contains([',', ';', ' ', '\n']);
                     let value = ABSURD[absurd % if lists { 2 } else { ABSURD.len() }];
                     check(environment, machine, &present, Some((*at, value)));
                 }
@@ -186,19 +253,14 @@ fn whole_environments_are_as_expected() {
     let folder = tempfile::tempdir().unwrap();
     for environment in environments(folder.path()) {
         for machine in [0, 1] {
-            let variables = environment
-                .variables
-                .iter()
-                .map(|(_, name, values)| (*name, values[machine].as_str()));
-            let decided = decide(
-                machine,
-                &variables.filter(|(_, value)| !value.is_empty()).collect(),
-            );
+            let mut variables = environment.on(machine);
+            variables.retain(|_, value| !value.is_empty());
+            let decided = decide(machine, &variables);
             let found = match &decided {
                 Err(_) => "refused",
-                Ok(topology) if matches!(topology.role, Role::Shell { .. }) => "srun",
+                Ok(topology) if matches!(topology.role, topology::Role::Shell { .. }) => "srun",
                 Ok(topology) if !is_placed(topology, machine) => "alone",
-                Ok(topology) if matches!(topology.role, Role::Task(_)) => "rank",
+                Ok(topology) if matches!(topology.role, topology::Role::Task(_)) => "rank",
                 Ok(_) => "placed",
             };
             assert_eq!(
@@ -228,13 +290,9 @@ fn a_process_of_azure_ml_on_each_machine_is_no_rank() {
         .find(|it| it.name == name)
         .unwrap();
     for machine in [0, 1] {
-        let variables = environment
-            .variables
-            .iter()
-            .map(|(_, name, values)| (*name, values[machine].as_str()));
-        let topology = decide(machine, &variables.collect()).unwrap();
+        let topology = decide(machine, &environment.on(machine)).unwrap();
         assert!(
-            matches!(topology.role, Role::Starter),
+            matches!(topology.role, topology::Role::Starter),
             "{:?}",
             topology.role
         );
@@ -244,22 +302,17 @@ fn a_process_of_azure_ml_on_each_machine_is_no_rank() {
 #[test]
 fn one_machine_is_never_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let blocks = engines::blocks(ONE_MACHINE)
-        .chain(engines::blocks(OTHERS))
-        .filter(|block| answer(block) == "alone");
-    let environments: Vec<_> = blocks
-        .map(|block| environment(block, folder.path()))
+    let environments: Vec<_> = blocks(ONE_MACHINE)
+        .chain(blocks(OTHERS))
+        .map(|text| Environment::of_text(text, folder.path()))
+        .filter(|environment| environment.expected == "alone")
         .collect();
     assert!(environments.len() >= 140, "{}", environments.len());
     for environment in environments {
-        let variables = environment
-            .variables
-            .iter()
-            .map(|(_, name, values)| (*name, values[0].as_str()))
-            .collect();
-        let decided = decide(0, &variables);
+        let decided = decide(0, &environment.on(0));
         let is_whole = |topology: &Topology| {
-            topology.nproc_per_node.is_some() || matches!(topology.role, Role::Rank { .. })
+            topology.nproc_per_node.is_some()
+                || matches!(topology.role, topology::Role::Rank { .. })
         };
         let is_alone = decided
             .as_ref()
@@ -352,6 +405,217 @@ fn what_another_tool_counts_is_refused_by_its_name() {
     );
 }
 
+/// `A=1 B=2`.
+fn written(variables: &'static str) -> BTreeMap<&'static str, &'static str> {
+    let set = variables.split_whitespace();
+    set.map(|set| set.split_once('=').unwrap()).collect()
+}
+
+const SLURM_STEP: &str = "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NUM_NODES=2 SLURM_STEP_NODELIST=n[1-2] \
+    SLURM_STEP_TASKS_PER_NODE=1(x2) SLURM_NODEID=0 SLURM_PROCID=0 SLURM_LOCALID=0";
+
+/// Two pieces of evidence: what is said where they contradict each other, and which one is to be unset. Nothing is said of
+/// two that agree.
+#[test]
+fn evidence_must_agree() {
+    const OPEN_MPI: &str = "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2";
+    const OPEN_MPI_MACHINES: &str = "MASTER_ADDR=n1 OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2";
+    const SKYPILOT: &str =
+        "SKYPILOT_NUM_NODES=2 SKYPILOT_NODE_RANK=1 SKYPILOT_NODE_IPS=10.0.0.1,10.0.0.2";
+    for (one, two, what, unset) in [
+        // A launcher in a task of an MPI numbers other ranks than the MPI does.
+        (OPEN_MPI, "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2", "", ""),
+        (
+            OPEN_MPI,
+            "RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2",
+            "Open MPI says rank 1 of 2, but RANK says rank 0 of 2",
+            "RANK LOCAL_RANK WORLD_SIZE",
+        ),
+        (
+            OPEN_MPI,
+            "RANK=1 LOCAL_RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4",
+            "Open MPI says rank 1 of 2, but RANK says rank 1 of 4",
+            "RANK LOCAL_RANK WORLD_SIZE",
+        ),
+        // torchrun numbers them as they come.
+        (
+            OPEN_MPI,
+            "RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 GROUP_RANK=0 GROUP_WORLD_SIZE=1",
+            "",
+            "",
+        ),
+        (
+            OPEN_MPI_MACHINES,
+            "RANK=0 LOCAL_RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 GROUP_RANK=0 GROUP_WORLD_SIZE=2",
+            "",
+            "",
+        ),
+        (
+            OPEN_MPI_MACHINES,
+            "RANK=0 LOCAL_RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4 GROUP_RANK=0 GROUP_WORLD_SIZE=1",
+            "Open MPI says rank 2 of 4, but RANK says rank 0 of 4",
+            "RANK LOCAL_RANK WORLD_SIZE",
+        ),
+        // Slurm sets the variables of PMI and PMIx for its tasks, and then they are numbered alike.
+        (SLURM_STEP, "PMI_RANK=0 PMI_SIZE=2", "", ""),
+        (SLURM_STEP, "PMI_RANK=1 PMI_SIZE=2", "", ""),
+        (SLURM_STEP, "PMIX_RANK=1", "", ""),
+        (
+            SLURM_STEP,
+            "PMI_RANK=2 PMI_SIZE=2",
+            "Slurm says machine 0 of 2, but PMI says rank 2 of 2",
+            "PMI_RANK PMI_SIZE",
+        ),
+        (
+            SLURM_STEP,
+            "PMI_RANK=0 PMI_SIZE=3",
+            "Slurm says machine 0 of 2, but PMI says rank 0 of 3",
+            "PMI_RANK PMI_SIZE",
+        ),
+        // Machines have equally many ranks.
+        (
+            "RANK=0 LOCAL_RANK=0 WORLD_SIZE=3",
+            "NNODES=2 NODE_RANK=0",
+            "RANK says rank 0 of 3, but NNODES says machine 0 of 2",
+            "RANK LOCAL_RANK WORLD_SIZE",
+        ),
+        (
+            "RANK=0 LOCAL_RANK=0 WORLD_SIZE=4",
+            "NNODES=2 NODE_RANK=0",
+            "",
+            "",
+        ),
+        // What was set for less is rather left over: ranks, then what a user sets, then one machine.
+        (
+            OPEN_MPI_MACHINES,
+            "NNODES=3 NODE_RANK=1",
+            "Open MPI says rank 2 of 4, but NNODES says machine 1 of 3",
+            "MASTER_ADDR OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_LOCAL_SIZE",
+        ),
+        (
+            SKYPILOT,
+            "NNODES=3 NODE_RANK=1",
+            "SkyPilot says machine 1 of 2, but NNODES says machine 1 of 3",
+            "NNODES NODE_RANK",
+        ),
+        (
+            "NNODES=1",
+            "PET_NNODES=2 PET_NODE_RANK=1",
+            "NNODES says one machine, but PET_NNODES says machine 1 of 2",
+            "NNODES",
+        ),
+        (
+            "NNODES=2 NODE_RANK=1",
+            "PET_NNODES=1",
+            "NNODES says machine 1 of 2, but PET_NNODES says one machine",
+            "PET_NNODES",
+        ),
+        (
+            SKYPILOT,
+            "SLURM_JOB_ID=7 SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0",
+            "SkyPilot says machine 1 of 2, but Slurm says one machine",
+            "SLURM_JOB_ID SLURM_NODEID",
+        ),
+        // Which machine this is counts as well as how many there are.
+        (SKYPILOT, "NNODES=2 NODE_RANK=1", "", ""),
+        (
+            SKYPILOT,
+            "NNODES=2 NODE_RANK=0",
+            "SkyPilot says machine 1 of 2, but NNODES says machine 0 of 2",
+            "NNODES NODE_RANK",
+        ),
+        (SKYPILOT, "RANK=2 LOCAL_RANK=0 WORLD_SIZE=4", "", ""),
+        (
+            SKYPILOT,
+            "RANK=1 LOCAL_RANK=1 WORLD_SIZE=4",
+            "SkyPilot says machine 1 of 2, but RANK says rank 1 of 4",
+            "RANK LOCAL_RANK WORLD_SIZE",
+        ),
+        (
+            SKYPILOT,
+            "RANK=2 LOCAL_RANK=0 WORLD_SIZE=3",
+            "SkyPilot says machine 1 of 2, but RANK says rank 2 of 3",
+            "RANK LOCAL_RANK WORLD_SIZE",
+        ),
+    ] {
+        let mut variables = written(one);
+        variables.extend(written(two));
+        let problems = decide(0, &variables).err().unwrap_or_default();
+        let said: Vec<&str> = problems
+            .iter()
+            .map(|problem| problem.what.as_str())
+            .collect();
+        if what.is_empty() {
+            assert!(said.is_empty(), "{one} {two}: {said:?}");
+            continue;
+        }
+        assert_eq!(said, [what], "{one} {two}");
+        let help = problems[0].help();
+        let start = format!("unset {unset} (if left over");
+        assert!(help.starts_with(&start), "{one} {two}: {help}");
+    }
+}
+
+/// A container may be given only a part of Slurm's variables. What is left tells its shell from its tasks, or not.
+#[test]
+fn the_shell_of_a_slurm_job_is_told_from_its_tasks() {
+    for (variables, expected) in [
+        ("SLURM_JOB_NUM_NODES=2 SLURM_NODEID=0", "shell"),
+        ("SLURM_JOB_NUM_NODES=2 SLURMD_NODENAME=n1", "shell"),
+        ("SLURM_JOB_NUM_NODES=2 SLURM_SUBMIT_DIR=/home/me", "shell"),
+        ("SLURM_JOB_NUM_NODES=1 SLURM_SUBMIT_DIR=/home/me", "shell"),
+        ("SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0", "starter"),
+        ("SLURM_JOB_NUM_NODES=1", "starter"),
+        (
+            "SLURM_JOB_NUM_NODES=2",
+            "this seems to be part of a larger job of Slurm, but nothing says whether this is its shell or one of its tasks",
+        ),
+        (
+            "SLURM_JOB_NUM_NODES=2 SLURM_NODEID=1",
+            "this seems to be part of a larger job of Slurm, but nothing says which step: SLURM_STEP_ID is not set",
+        ),
+        (
+            "SLURM_NODEID=0",
+            "this seems to be part of a larger job of Slurm, but nothing says how many machines it has",
+        ),
+        ("SLURM_SUBMIT_DIR=/home/me", "shell"),
+        ("SLURM_SUBMIT_DIR=/home/me SLURM_NTASKS=1", "shell"),
+        (
+            "SLURM_SUBMIT_DIR=/home/me SLURM_NTASKS=4",
+            "this seems to be part of a larger job of Slurm, but nothing says how many machines it has",
+        ),
+    ] {
+        let mut set = written(variables);
+        set.insert("SLURM_JOB_ID", "7");
+        let found = match decide(0, &set) {
+            Ok(topology) => match topology.role {
+                topology::Role::Shell { .. } => "shell".to_string(),
+                topology::Role::Starter => "starter".to_string(),
+                role => format!("{role:?}"),
+            },
+            Err(problems) => problems[0].what.clone(),
+        };
+        assert_eq!(found, expected, "{variables}");
+    }
+}
+
+/// AWS Batch may make any machine the main one. It becomes machine 0, and those before it move up by one.
+#[test]
+fn the_main_machine_is_the_first() {
+    for (index, node_rank) in [("0", 1), ("1", 0), ("2", 2)] {
+        let topology = decide(
+            0,
+            &BTreeMap::from([
+                ("AWS_BATCH_JOB_NUM_NODES", "3"),
+                ("AWS_BATCH_JOB_MAIN_NODE_INDEX", "1"),
+                ("AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS", "10.0.0.1"),
+                ("AWS_BATCH_JOB_NODE_INDEX", index),
+            ]),
+        );
+        assert_eq!(topology.unwrap().node_rank.value, node_rank, "{index}");
+    }
+}
+
 /// Numbers that no engine gives to a task.
 #[test]
 fn tasks_that_cannot_be_are_refused() {
@@ -425,32 +689,23 @@ fn outcome(machine: usize, variables: &BTreeMap<&str, &str>) -> String {
     }
 }
 
+/// Every way to see an engine is tried.
 #[test]
-fn the_example_of_every_engine_says_where_its_ranks_meet() {
+fn every_prefix_is_in_an_environment() {
     let folder = tempfile::tempdir().unwrap();
-    for block in engines::all() {
-        let example = environment(block, folder.path());
-        assert_eq!(
-            example.place.is_some(),
-            ["placed", "rank"].contains(&example.expected),
-            "{}",
-            block.name()
-        );
-    }
-    // Every way to see an engine is tried.
-    let tried: Vec<Environment> = environments(folder.path());
-    for (block, prefix) in
-        engines::all().flat_map(|block| block.env_prefixes().map(move |prefix| (block, prefix)))
-    {
-        let mut names = tried
-            .iter()
-            .flat_map(|environment| &environment.variables)
-            .map(|(_, name, _)| name);
-        assert!(
-            names.any(|name| name.starts_with(prefix)),
-            "{prefix} of {} is in no environment",
-            block.name()
-        );
+    let tried = environments(folder.path());
+    for engine in ENGINES {
+        for prefix in engine.prefixes {
+            let mut names = tried
+                .iter()
+                .flat_map(|environment| &environment.variables)
+                .map(|set| set.name);
+            assert!(
+                names.any(|name| name.starts_with(prefix)),
+                "{prefix} of {} is in no environment",
+                engine.name
+            );
+        }
     }
 }
 
@@ -458,54 +713,43 @@ fn the_example_of_every_engine_says_where_its_ranks_meet() {
 #[test]
 fn every_variable_of_an_example_counts() {
     let folder = tempfile::tempdir().unwrap();
-    let tried: Vec<Environment> = environments(folder.path());
+    let tried = environments(folder.path());
     let counts = |name: &str, environment: &Environment| {
-        let machine = |replaced: Option<&str>| {
-            let value = |variable: &(bool, &'static str, [String; 2])| match replaced {
-                Some(value) if variable.1 == name => value.to_string(),
-                _ => variable.2[1].clone(),
-            };
-            let values: Vec<_> = environment
-                .variables
-                .iter()
-                .map(|it| (it.1, value(it)))
-                .collect();
-            outcome(
-                1,
-                &values
-                    .iter()
-                    .map(|(name, value)| (*name, value.as_str()))
-                    .collect(),
-            )
+        let outcome_with = |value: Option<&str>| {
+            let mut variables = environment.on(1);
+            if let Some(value) = value
+                && let Some(set) = variables.iter_mut().find(|(set, _)| **set == name)
+            {
+                *set.1 = value;
+            }
+            outcome(1, &variables)
         };
-        machine(Some("x")) != machine(None) || machine(Some("")) != machine(None)
+        outcome_with(Some("x")) != outcome_with(None)
+            || outcome_with(Some("")) != outcome_with(None)
     };
-    for block in engines::all().filter(|block| block.field("manual").is_none()) {
-        for variable in block
-            .variables()
-            .filter(|variable| !variable.roles.is_empty())
-        {
+    for engine in ENGINES.iter().filter(|engine| engine.line().is_none()) {
+        let read = engine.variables().filter(|it| it.role() != Role::Other);
+        for variable in read {
+            // The only one of a kind is filled by another variable of the example.
+            let name = match variable {
+                Variable::Shows(_, name, _) | Variable::Beside(_, name, _) => name,
+                Variable::Only(_, start, end) => {
+                    let mut names = engine.variables().filter_map(set).map(|(name, _)| name);
+                    names
+                        .find(|name| name.starts_with(start) && name.ends_with(end))
+                        .unwrap()
+                }
+            };
+            // What must be there besides, or shows a job by itself.
+            let shows =
+                variable.role() == Role::Mark && decide(1, &BTreeMap::from([(name, "x")])).is_err();
             let mut of_engine = tried
                 .iter()
-                .filter(|it| it.name.split(',').next() == Some(block.name()));
-            // A pattern is filled by another variable of the example.
-            let (start, end) = variable
-                .name()
-                .split_once('*')
-                .unwrap_or((variable.name(), variable.name()));
-            let is_meant = |name: &&str| name.starts_with(start) && name.ends_with(end);
-            let name = block
-                .variables()
-                .map(Variable::name)
-                .find(is_meant)
-                .unwrap();
-            // What must be there besides, or shows a job by itself.
-            let shows = variable.is("mark") && decide(1, &BTreeMap::from([(name, "x")])).is_err();
-            let counts = shows || of_engine.any(|it| counts(name, it));
+                .filter(|it| it.name.split(',').next() == Some(engine.name));
             assert!(
-                counts,
+                shows || of_engine.any(|it| counts(name, it)),
                 "{}: every example gives the same without {name}",
-                block.name()
+                engine.name
             );
         }
     }
@@ -515,22 +759,18 @@ fn every_variable_of_an_example_counts() {
 #[test]
 fn every_variable_of_a_job_shell_tells_its_machines() {
     let folder = tempfile::tempdir().unwrap();
-    for block in engines::all() {
-        let Some(line) = block.field("manual") else {
+    for engine in ENGINES {
+        let Some(line) = engine.line() else {
             continue;
         };
-        assert!(line.contains(" zlaunch …"), "{}: {line}", block.name());
-        for variable in block
-            .variables()
-            .filter(|variable| !variable.roles.is_empty())
-        {
-            let name = variable.name();
-            let value = value_of(
-                example(variable).unwrap_or_else(|| panic!("{name} has no value")),
-                folder.path(),
-            );
+        assert!(line.contains(" zlaunch …"), "{}: {line}", engine.name);
+        for variable in engine.variables().filter(|it| it.role() != Role::Other) {
+            let (name, value) = set(variable).unwrap();
+            let [value, _] =
+                values(value, folder.path()).unwrap_or_else(|| panic!("{name} has no value"));
             let refused = outcome(0, &BTreeMap::from([(name, value.as_str())]));
-            let told = if variable.is("mark") {
+            let is_mark = variable.role() == Role::Mark;
+            let told = if is_mark {
                 "cannot be read"
             } else {
                 "job on 2 machines"
@@ -540,56 +780,29 @@ fn every_variable_of_a_job_shell_tells_its_machines() {
                 "{name}: {refused}"
             );
             let line = line.replace('"', "\\\"").replace("{hosts}", "n1 n2");
-            let is_pasted =
-                variable.is("mark") || refused.contains(&line) || line.contains("n1 n2");
+            let is_pasted = is_mark || refused.contains(&line) || line.contains("n1 n2");
             assert!(is_pasted, "{name}: {refused}");
         }
     }
 }
 
 #[test]
-fn every_line_is_understood() {
-    const ROLES: &str = "count others index instance hosts first main first_prefix domain port gpus job worker mark rank size local_rank \
-         local_size nodes file list pairs";
-    let table = include_str!("../../src/ranks/topology/engines/engines.txt");
-    assert_eq!(
-        table.lines().filter(|line| line.starts_with('=')).count(),
-        engines::all().count()
-    );
-    for block in engines::all() {
-        assert!(
-            block.head.contains(": ") && block.body.starts_with("prefixes "),
-            "{}",
-            block.head
-        );
-        for line in block
-            .body
-            .lines()
-            .filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()))
-        {
-            let word = line.split(' ').next().unwrap();
-            let is_role = word
-                .split(',')
-                .all(|word| ROLES.split(' ').any(|role| role == word));
+fn every_variable_has_a_name_and_stands_there_once() {
+    for engine in ENGINES {
+        assert!(!engine.name.is_empty() && !engine.prefixes.is_empty());
+        for variable in engine.variables() {
+            let name = variable.name();
             assert!(
-                is_role || engines::FIELDS.contains(&word),
-                "{}: {line}",
-                block.name()
+                vars::is_name(&name.replace('*', "")),
+                "{}: {name}",
+                engine.name
             );
-        }
-        for variable in block.variables() {
-            let is_name = vars::is_name(&variable.name().replace('*', ""));
-            assert!(is_name, "{}: {}", block.name(), variable.name());
-            let count = block
-                .variables()
-                .filter(|other| other.name() == variable.name())
-                .count();
+            let same = engine.variables().filter(|other| other.name() == name);
             assert_eq!(
-                count,
+                same.count(),
                 1,
-                "{}: {} stands there twice",
-                block.name(),
-                variable.name()
+                "{}: {name} stands there twice",
+                engine.name
             );
         }
     }
@@ -597,50 +810,45 @@ fn every_line_is_understood() {
 
 #[test]
 fn no_prefix_begins_with_another() {
-    let of_block = |block: Block| {
-        block
-            .env_prefixes()
-            .map(move |prefix| (block.name(), prefix))
-    };
-    let prefixes: Vec<_> = engines::all().flat_map(of_block).collect();
-    for (at, (name, prefix)) in prefixes.iter().enumerate() {
+    let prefixes: Vec<&str> = ENGINES
+        .iter()
+        .flat_map(|engine| engine.prefixes)
+        .copied()
+        .collect();
+    for (at, prefix) in prefixes.iter().enumerate() {
         let mut others = prefixes
             .iter()
             .enumerate()
             .filter(|(other, _)| *other != at);
-        let other = others.find(|(_, (_, other))| prefix.starts_with(other));
-        assert!(other.is_none(), "{prefix} of {name} begins with {other:?}");
+        let other = others.find(|(_, other)| prefix.starts_with(**other));
+        assert!(other.is_none(), "{prefix} begins with {other:?}");
         // Another tool's may begin with the same letters.
-        let mut whole = engines::all().flat_map(|block| block.variables());
+        let mut whole = ENGINES.iter().flat_map(Engine::variables);
         assert!(
             prefix.ends_with('_') || whole.any(|variable| variable.name() == *prefix),
-            "{prefix} of {name}"
+            "{prefix}"
         );
     }
-    assert!(
-        engines::all().all(|block| block.env_prefixes().next().is_some()),
-        "an engine without one is never asked"
-    );
 }
 
 #[test]
-fn every_block_says_all_or_has_code() {
-    for name in with_code() {
-        assert_eq!(
-            engines::all().filter(|block| block.name() == name).count(),
-            1,
-            "{name}"
-        );
-    }
-    for block in engines::all().filter(|block| !with_code().any(|name| name == block.name())) {
-        let has = |roles: &[&str]| roles.iter().all(|role| !block.name_of(role).is_empty());
-        let is_mpi =
-            has(&["rank", "size", "local_rank"]) && (has(&["local_size"]) || has(&["nodes"]));
-        let is_mpi = is_mpi || has(&["rank"]) && block.field("untold").is_some();
-        let is_shell = block.field("manual").is_some() && (has(&["file"]) || has(&["list"]));
-        let is_node = has(&["count"]) && (has(&["index"]) || has(&["instance"]))
-            || block.field("pods").is_some();
-        assert!(is_mpi || is_shell || is_node, "{}", block.name());
+fn every_row_says_all_or_has_code() {
+    for engine in ENGINES {
+        let has = |roles: &[Role]| {
+            roles
+                .iter()
+                .all(|role| engine.with_role(*role).next().is_some())
+        };
+        let says_all = match engine.kind {
+            Kind::Machines => {
+                has(&[Role::Count]) && (has(&[Role::Index]) || has(&[Role::Instance]))
+            }
+            Kind::Ranks | Kind::RanksBelow(..) => has(&[Role::Rank, Role::Size]),
+            Kind::RanksWithoutPlace => has(&[Role::Rank]),
+            Kind::Shell(_) => has(&[Role::FirstFile]) || has(&[Role::List]),
+            _ => true,
+        };
+        assert!(says_all, "{}", engine.name);
     }
 }
 

@@ -1,7 +1,7 @@
 //! How many ranks, lists of GPUs, hostfiles, the rendezvous, and the words of the launchers.
 
 mod device_list {
-    use zlaunch::testing::topology::device_list::*;
+    use zlaunch::testing::topology::devices::*;
 
     /// On a machine with one GPU: what the driver (`cuDeviceGetCount`) said to each list.
     #[test]
@@ -11,7 +11,6 @@ mod device_list {
             "0",
             " 0",
             "0 ",
-            "+0",
             "00",
             "0,",
             "0,,0",
@@ -98,7 +97,7 @@ mod hostfile {
         assert_eq!(
             slots
                 .iter()
-                .map(|(_, slots)| slots.len())
+                .map(|machine| machine.slots.len())
                 .collect::<Vec<_>>(),
             [2, 3]
         );
@@ -126,7 +125,7 @@ mod hostfile {
             Ok(left
                 .0
                 .iter()
-                .map(|(host, slots)| format!("{host}:{}", slots.join(",")))
+                .map(|machine| format!("{}:{}", machine.name, machine.slots.join(",")))
                 .collect::<Vec<_>>()
                 .join("@"))
         };

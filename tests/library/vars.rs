@@ -1,6 +1,6 @@
 //! The variables: those that a template may set, and their rows.
 
-use zlaunch::testing::engines;
+use zlaunch::testing::engines::{ENGINES, Engine, Role};
 use zlaunch::testing::template::document::only_tunes;
 use zlaunch::testing::vars::*;
 
@@ -65,20 +65,21 @@ fn every_name_has_a_row() {
 #[test]
 fn every_variable_with_a_role_has_a_row() {
     let all = zlaunch::testing::all_variables();
-    for variable in engines::all()
-        .flat_map(|block| block.variables())
-        .filter(|variable| !variable.roles.is_empty())
+    for variable in ENGINES
+        .iter()
+        .flat_map(Engine::variables)
+        .filter(|variable| variable.role() != Role::Other)
     {
         let called = |var: &Var| {
             let begins = |name: &str| {
                 name.strip_suffix('*')
                     .is_some_and(|begin| variable.name().starts_with(begin))
             };
-            var.is_called(variable.name()) || var.names().any(begins)
+            var.is_called(&variable.name()) || var.names().any(begins)
         };
         assert!(
             all.iter().any(called),
-            "{}: `about` must stand above",
+            "{}: it must be among the documented ones",
             variable.name()
         );
     }
