@@ -6,7 +6,6 @@ pub mod layout;
 pub mod options;
 pub mod python_value;
 pub mod recorded;
-pub mod rows;
 pub mod shell;
 pub mod size;
 pub mod source;

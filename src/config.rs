@@ -5,5 +5,6 @@ pub mod layers;
 pub mod patch;
 pub(crate) mod places;
 pub mod schema;
+pub mod tables;
 pub mod template;
 pub mod zero;

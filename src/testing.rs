@@ -3,17 +3,16 @@
 
 pub use crate::base::source::Source;
 pub use crate::base::{
-    bytes, json, layout, options, python_value, recorded, rows, shell, size, source, texts, vars,
-    yaml,
+    bytes, json, layout, options, python_value, recorded, shell, size, source, texts, vars, yaml,
 };
 pub use crate::command::front_end::Ranks;
 pub use crate::command::job::Job;
+pub use crate::command::tables as command_tables;
 pub use crate::command::{
-    argv, input_paths, model, python, script, script_source, section_option, shipped, target,
-    trainer,
+    argv, input_paths, model, python, script, section_option, shipped, target, trainer,
 };
 pub use crate::config::template::search::BUILT_IN;
-pub use crate::config::{auto, layers, patch, schema, template, zero};
+pub use crate::config::{auto, layers, patch, schema, tables, template, zero};
 pub use crate::host::{Host, argument_of, cards, machine};
 pub use crate::judge::Judged;
 pub use crate::plan::record::timestamp;
@@ -61,5 +60,6 @@ pub mod fit {
 
 pub mod prefix {
     pub use crate::command::prefix::Prefix;
-    pub use crate::command::prefix::program::{Barrier, PrefixProgram, all};
+    pub use crate::command::prefix::program::Barrier;
+    pub use crate::command::prefix::tables::{PROGRAMS, PrefixProgram, Trait};
 }

@@ -26,32 +26,3 @@ pub fn base64(bytes: &[u8]) -> String {
     }
     text
 }
-
-/// The JSON object in base64 of either alphabet: accelerate and DeepSpeed take a config in this form too.
-pub fn object_in_base64(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut bits = 1; // a one in front of the bits that are not yet written
-    for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
-        let six = match letter {
-            b'+' => 62,
-            b'/' => 63,
-            b'=' => 0,
-            _ => {
-                DIGITS
-                    .iter()
-                    .zip(0_u32..)
-                    .find(|(digit, _)| **digit == letter)?
-                    .1
-            }
-        };
-        bits = bits << 6 | six;
-        if let [1, three @ ..] = bits.to_be_bytes() {
-            bytes.extend(three);
-            bits = 1;
-        }
-    }
-    bytes.truncate(bytes.len().saturating_sub(text.matches('=').count()));
-    String::from_utf8(bytes)
-        .ok()
-        .filter(|text| bits == 1 && text.trim_start().starts_with('{'))
-}

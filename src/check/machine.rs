@@ -12,7 +12,7 @@ use crate::base::size::size;
 use crate::base::{shell, vars};
 use crate::command::job::Job;
 use crate::command::python::Python;
-use crate::command::trainer;
+use crate::command::tables::HF_PACKAGES;
 use crate::config::zero::{Device, Zero};
 use crate::host::machine::{Limit, Lock, Memory, locks_in};
 use crate::host::{Host, can_be_written};
@@ -154,7 +154,7 @@ fn missing_packages(job: &Job, python: &Python, host: &Host) -> Vec<Problem> {
             .lines()
             .any(|line| statements.iter().any(|it| line.starts_with(it)))
     };
-    let by_trainer = job.trainer.is_hf() && trainer::HF_PACKAGES.iter().any(|name| imports(name));
+    let by_trainer = job.trainer.is_hf() && HF_PACKAGES.iter().any(|name| imports(name));
     let needed = NEEDED
         .into_iter()
         .filter(|name| *name != "transformers" || job.trainer.is_hf());

@@ -81,17 +81,18 @@ pub(super) fn untested_optimizer(subject: &Subject, found: &mut Findings) {
 
 /// It fails even if the section is empty or null. A later release may fix it.
 pub(super) fn section_for_swift(subject: &Subject, found: &mut Findings) {
-    let Some([since, until]) = subject.job.trainer.config.refuses_optimizer else {
+    let Some(refused) = &subject.job.trainer.config.refuses_optimizer else {
         return;
     };
     let version = subject.job.version();
-    if subject.get("optimizer").is_none() || version.is_some_and(|version| version.is_before(since))
+    if subject.get("optimizer").is_none()
+        || version.is_some_and(|version| version.is_before(refused.start))
     {
         return;
     }
     let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
                 object has no attribute 'param_groups'";
-    let is_certain = version.is_some_and(|version| version.is_before(until));
+    let is_certain = version.is_some_and(|version| version.is_before(refused.end));
     found.key(&["optimizer"], what, unset("optimizer")).severity = Severity::error_if(is_certain);
 }
 

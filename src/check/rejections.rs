@@ -140,7 +140,7 @@ fn is_recorded(subject: &Subject) -> bool {
 struct Reading<'a> {
     subject: &'a Subject<'a>,
     parser: Parser,
-    versions: Versions<'a>,
+    versions: Versions,
     words: Cow<'a, [OsString]>,
     /// The parser refuses unknown options.
     closed: bool,
@@ -159,7 +159,7 @@ impl<'a> Reading<'a> {
                 parser = Parser::new(&[class(&job.target, subject.host)?]);
                 let besides = job.trainer.arguments.besides.iter().chain(&["help"]);
                 parser.own.extend(besides.map(ToString::to_string));
-                closed = matches!(unknown, UnknownOptions::Refused(unless) if !unless(&job.args, subject.host));
+                closed = matches!(unknown, UnknownOptions::Refused { unless } if !unless(&job.args, subject.host));
             }
             ArgumentParser::Script if job.trainer.is_hf() => {
                 let flow = job.flow()?;

@@ -14,7 +14,7 @@ use crate::base::source::{Source, Sourced};
 use crate::command::argv::hf_bool;
 use crate::command::job::Job;
 use crate::command::python::Python;
-use crate::command::script_source::ScriptSource;
+use crate::command::script::ScriptSource;
 use crate::command::target::Target;
 use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;

@@ -34,6 +34,52 @@ pub(crate) struct RecordedDefault {
     pub(crate) certain: bool,
 }
 
+/// A distribution, and the recorded versions that stand for the one that is installed.
+pub(crate) struct Installed {
+    pub(crate) distribution: &'static str,
+    /// As its metadata say it; `None` where it was not found.
+    pub(super) text: Option<String>,
+    /// The recorded versions before and after it; twice the same where one counts alone.
+    pub(super) older: Version,
+    pub(super) newer: Version,
+    /// It is one of them, or between them.
+    pub(super) certain: bool,
+}
+
+impl Installed {
+    pub(super) fn find(
+        distribution: &'static str,
+        recorded: &'static str,
+        python: Option<&Python>,
+    ) -> Option<Self> {
+        let text = python.and_then(|python| python.version_text(distribution));
+        let newest = versions(recorded).next_back()?;
+        let found = match &text {
+            Some(text) => VersionMatch::find(versions(recorded), Version::parse(text)),
+            None => VersionMatch::Nearest(newest),
+        };
+        let newer = match found {
+            VersionMatch::Between(_, newer) => newer,
+            _ => found.version(),
+        };
+        // `4.7.0.dev0` may be anything between two releases.
+        let is_release = |text: &String| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        Some(Installed {
+            distribution,
+            certain: found.is_certain() && text.as_ref().is_some_and(is_release),
+            text,
+            older: found.version(),
+            newer,
+        })
+    }
+
+    /// The version itself, or the oldest that was recorded.
+    fn version(&self) -> Version {
+        let text = self.text.as_deref();
+        text.map(Version::parse).unwrap_or_default().max(self.older)
+    }
+}
+
 impl ArgumentClass {
     pub(crate) fn find(distribution: &'static str, name: &str) -> Option<Self> {
         let mut classes = DEFAULTS
@@ -51,34 +97,29 @@ impl ArgumentClass {
         python: Option<&Python>,
     ) -> Option<RecordedDefault> {
         let name = self.distribution;
-        let all = DEFAULTS.find(&[name, "*"])?;
-        let (oldest, newest) = (versions(all).next()?, versions(all).next_back()?);
-        let installed = python.and_then(|python| python.version_text(name));
-        let version = installed.as_deref().map(Version::parse);
-        let nearest = version.map(|version| VersionMatch::find(versions(all), version));
-        let certain = nearest.is_some_and(VersionMatch::is_certain);
-        let history = DEFAULTS
-            .find(&[name, self.name, argument])
-            .unwrap_or_default();
-        let value = match at(history, version.unwrap_or(newest).max(oldest)) {
-            Some(value) if value != INHERITED => value,
-            _ if self == TRAINING_ARGUMENTS => return None,
-            _ => {
-                let found = TRAINING_ARGUMENTS.default(argument, python)?;
-                return Some(RecordedDefault {
-                    certain: certain && found.certain,
-                    ..found
-                });
+        let installed = Installed::find(name, DEFAULTS.find(&[name, "*"])?, python)?;
+        let history = DEFAULTS.find(&[name, self.name, argument]);
+        let value = history.and_then(|history| at(history, installed.version()));
+        let Some(value) = value.filter(|value| *value != INHERITED) else {
+            if self == TRAINING_ARGUMENTS {
+                return None;
             }
+            let found = TRAINING_ARGUMENTS.default(argument, python)?;
+            return Some(RecordedDefault {
+                certain: installed.certain && found.certain,
+                ..found
+            });
         };
-        let of = match (&installed, nearest) {
-            (Some(text), _) if certain => format!("{name} {text}"),
-            (Some(text), Some(nearest)) => {
-                format!("{name} {}; {text} is installed", nearest.version())
-            }
-            _ => format!("{name} {newest}; no installed version was found"),
+        let of = match &installed.text {
+            Some(text) if installed.certain => format!("{name} {text}"),
+            Some(text) => format!("{name} {}; {text} is installed", installed.older),
+            None => format!("{name} {}; no installed version was found", installed.older),
         };
-        Some(RecordedDefault { value, of, certain })
+        Some(RecordedDefault {
+            value,
+            of,
+            certain: installed.certain,
+        })
     }
 
     pub fn row(self, argument: &str) -> Option<&'static str> {

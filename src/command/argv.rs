@@ -7,26 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use crate::base::python_value;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
+use crate::command::argument_class::TRAINING_ARGUMENTS;
 use crate::report::{self, Problem, Wanted};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nargs {
-    One,
-    /// One word or none; none means true (HF's `bool` fields).
-    Optional,
-    Nothing,
-}
-
-/// An option that zlaunch reads, by its name with underscores.
-pub type Field = (&'static str, Nargs);
-
-/// Fields in one text, with a `?` behind those that may stand without a value.
-pub fn fields(list: &'static str) -> impl Iterator<Item = Field> {
-    list.split_ascii_whitespace().map(|word| {
-        word.strip_suffix('?')
-            .map_or((word, Nargs::One), |name| (name, Nargs::Optional))
-    })
-}
 
 /// The options of a front end. argparse accepts an abbreviation that fits one of them only.
 #[derive(Clone, Copy)]
@@ -35,6 +17,26 @@ pub enum OptionList<'a> {
     Known(&'a [Table]),
     /// The script may define more, so an abbreviation cannot be resolved.
     Open,
+}
+
+impl OptionList<'_> {
+    /// The line of the only option that the word means.
+    fn find(self, spelled: &str) -> Option<&'static str> {
+        let OptionList::Known(lists) = self else {
+            return None;
+        };
+        let exact = lines_of(lists, &with_underscores(spelled)).next();
+        exact.or_else(|| {
+            let all = lists.iter().flat_map(|list| list.lines());
+            let mut fitting = all.filter(|line| fits(option_name(line), spelled));
+            let only = fitting.next()?;
+            // An option with an underscore has two strings, and a prefix that ends before it fits both.
+            let name = option_name(only);
+            let fits_both =
+                name.contains('_') && name.starts_with(spelled) && starts_dashed(name, spelled);
+            (fitting.next().is_none() && !fits_both).then_some(only)
+        })
+    }
 }
 
 /// The value of an argument, if it is given.
@@ -48,130 +50,86 @@ pub enum ArgumentError {
 }
 
 #[derive(Clone, Debug)]
-struct Occurrence {
-    name: &'static str,
+struct GivenOption {
+    /// The name of the option that is meant, with underscores.
+    name: String,
+    /// It may also abbreviate a longer name.
+    may_be_short: bool,
+    /// As it is written, with its dashes.
     spelled: String,
     value: Option<OsString>,
     /// `--name=value` is one word.
     joined: bool,
-    /// The word with the value; the option itself where it has none.
+    /// Its position among the words.
     at: usize,
 }
 
-impl Occurrence {
-    fn is_dashed(&self) -> bool {
-        self.spelled[2..].contains('-')
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Args {
-    words: Vec<OsString>,
-    occurrences: Vec<Occurrence>,
-    /// Words that may abbreviate a field, in front ends whose options are not all known: (position, word, field).
-    unclear: Vec<(usize, String, &'static str)>,
-}
-
-impl Args {
-    pub fn read(words: Vec<OsString>, fields: &[Field], options: OptionList) -> Self {
-        let mut args = Args::default();
-        for at in 0..options_end(&words) {
-            let occurrence = args.read_at(&words, at, fields, options);
-            args.occurrences.extend(occurrence);
-        }
-        Args { words, ..args }
-    }
-
-    fn read_at(
-        &mut self,
-        words: &[OsString],
-        at: usize,
-        fields: &[Field],
-        options: OptionList,
-    ) -> Option<Occurrence> {
-        let word = words[at]
-            .as_bytes()
-            .strip_prefix(b"--")
-            .filter(|rest| !rest.is_empty())?;
+impl GivenOption {
+    fn read(words: &[OsString], at: usize, options: OptionList) -> Option<Self> {
+        let word = words[at].as_bytes().strip_prefix(b"--")?;
         let equals = word.iter().position(|b| *b == b'=');
-        let name = std::str::from_utf8(&word[..equals.unwrap_or(word.len())]).ok()?;
-        let (field, takes) = match fields.iter().find(|(field, _)| is_spelling(name, field)) {
-            Some(field) => *field,
-            None => self.abbreviated(at, name, fields, options)?,
+        let spelled = std::str::from_utf8(&word[..equals.unwrap_or(word.len())]).ok()?;
+        let known = options.find(spelled);
+        let name = known.map_or_else(
+            || with_underscores(spelled),
+            |line| option_name(line).to_string(),
+        );
+        let is_switch = known.is_some_and(|line| line.ends_with('!'));
+        let value = match (equals, words.get(at + 1)) {
+            (Some(equals), _) => Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()),
+            (None, Some(next)) if is_value(next) && !is_switch => Some(next.clone()),
+            _ => None,
         };
-        let next = words
-            .get(at + 1)
-            .filter(|next| takes != Nargs::Nothing && is_value(next));
-        let (value, at) = match (equals, next) {
-            (Some(equals), _) => (
-                Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()),
-                at,
-            ),
-            (None, Some(next)) => (Some(next.clone()), at + 1),
-            (None, None) => (None, at),
-        };
-        Some(Occurrence {
-            name: field,
-            spelled: ["--", name].concat(),
+        let is_open = matches!(options, OptionList::Open);
+        Some(GivenOption {
+            may_be_short: is_open && TRAINING_ARGUMENTS.row(&name).is_none(),
+            name,
+            spelled: format!("--{spelled}"),
             value,
             joined: equals.is_some(),
             at,
         })
     }
 
-    /// argparse accepts a prefix that fits one option string only. Every option has two strings once it has an
-    /// underscore, so a prefix that ends before it fits both.
-    fn abbreviated(
-        &mut self,
-        at: usize,
-        prefix: &str,
-        fields: &[Field],
-        options: OptionList,
-    ) -> Option<Field> {
-        let strings = |name: &str| {
-            let other = name.contains('_') && starts_dashed(name, prefix);
-            usize::from(name.starts_with(prefix)) + usize::from(other)
-        };
-        let mut fitting = fields
-            .iter()
-            .filter(|(name, _)| strings(name) > 0)
-            .peekable();
-        fitting.peek()?;
-        let OptionList::Known(all) = options else {
-            self.unclear
-                .extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
-            return None;
-        };
-        let names = all.iter().flat_map(|list| all_options(*list));
-        let mut matches = names.filter(|name| strings(name) > 0);
-        let (only, more) = (matches.next()?, matches.next());
-        (more.is_none() && strings(only) == 1)
-            .then(|| fitting.find(|(name, _)| *name == only).copied())?
+    fn is_dashed(&self) -> bool {
+        self.spelled[2..].contains('-')
+    }
+
+    fn may_mean(&self, name: &str) -> bool {
+        self.may_be_short && self.name != name && fits(name, &self.spelled[2..])
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Args {
+    words: Vec<OsString>,
+    given: Vec<GivenOption>,
+}
+
+impl Args {
+    pub fn read(words: Vec<OsString>, options: OptionList) -> Self {
+        let given =
+            (0..options_end(&words)).filter_map(|at| GivenOption::read(&words, at, options));
+        let given = given.collect();
+        Args { words, given }
     }
 
     pub fn has_dashes(&self) -> bool {
-        self.occurrences.iter().any(Occurrence::is_dashed)
+        self.given.iter().any(GivenOption::is_dashed)
     }
 
     /// For a parser that knows only the names with underscores.
     pub fn without_dashes(mut self) -> Self {
-        self.occurrences
-            .retain(|occurrence| !occurrence.is_dashed());
+        self.given.retain(|option| !option.is_dashed());
         self
     }
 
-    /// The last occurrence counts, unless a later word may mean the same option.
-    fn last(&self, name: &str) -> Option<&Occurrence> {
-        let last = self
-            .occurrences
-            .iter()
-            .rev()
-            .find(|occurrence| occurrence.name == name)?;
-        let later = self
-            .unclear
-            .iter()
-            .any(|(at, _, field)| *field == name && *at > last.at);
-        (!later).then_some(last)
+    /// The last one counts, unless a later word may mean the same option.
+    fn last(&self, name: &str) -> Option<&GivenOption> {
+        let mut meant = self.given.iter().rev();
+        meant
+            .find(|option| option.name == name || option.may_mean(name))
+            .filter(|option| option.name == name)
     }
 
     pub fn is_given(&self, name: &str) -> bool {
@@ -184,10 +142,8 @@ impl Args {
 
     /// A word that may mean this option but is cut short.
     pub fn unclear(&self, name: &str) -> Option<&str> {
-        self.unclear
-            .iter()
-            .find(|(_, _, field)| *field == name)
-            .map(|(_, word, _)| word.as_str())
+        let option = self.given.iter().find(|option| option.may_mean(name))?;
+        Some(&option.spelled)
     }
 
     pub fn raw(&self, name: &str) -> Option<Sourced<&OsStr>> {
@@ -251,52 +207,34 @@ impl Args {
 
     /// The last option of this name as it is spelled, and all the words that belong to it.
     pub fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
-        let words = &self.words[..options_end(&self.words)];
-        let at = words.iter().rposition(|word| {
-            let option = word
-                .as_bytes()
-                .strip_prefix(b"--")
-                .and_then(|text| text.split_at_checked(name.len()));
-            let option = option.filter(|(_, behind)| matches!(behind, [] | [b'=', ..]));
-            option.is_some_and(|(option, _)| {
-                str::from_utf8(option).is_ok_and(|option| is_spelling(option, name))
-            })
-        })?;
-        let (word, length) = (words[at].to_str()?, "--".len() + name.len());
-        let values = match word.get(length + 1..) {
-            Some(value) => vec![OsStr::new(value)],
-            None => words[at + 1..]
+        let option = self.given.iter().rfind(|option| option.name == name)?;
+        let values = match &option.value {
+            Some(value) if option.joined => vec![value.as_os_str()],
+            _ => self.words[option.at + 1..options_end(&self.words)]
                 .iter()
                 .take_while(|word| is_value(word))
                 .map(OsString::as_os_str)
                 .collect(),
         };
-        Some((word[..length].to_string(), values))
+        Some((option.spelled.clone(), values))
     }
 
     /// The words with the value of `name` replaced where it stands, or `name value` appended.
     pub fn with(&self, name: &str, value: &OsStr) -> Vec<OsString> {
         let mut words = self.words.clone();
         match self.last(name) {
-            Some(Occurrence {
-                joined: true,
-                spelled,
-                at,
-                ..
-            }) => {
-                words[*at] = OsString::from(format!("{spelled}="));
-                words[*at].push(value);
+            Some(option) if option.joined => {
+                words[option.at] = OsString::from(format!("{}=", option.spelled));
+                words[option.at].push(value);
             }
-            Some(Occurrence {
-                value: Some(_), at, ..
-            }) => words[*at] = value.to_os_string(),
-            Some(Occurrence { at, .. }) => words.insert(at + 1, value.to_os_string()),
+            Some(option) => {
+                let behind = option.at + 1;
+                let replaced = behind + usize::from(option.value.is_some());
+                words.splice(behind..replaced, [value.to_os_string()]);
+            }
             None => {
-                let at = options_end(&self.words);
-                words.splice(
-                    at..at,
-                    [OsString::from(format!("--{name}")), value.to_os_string()],
-                );
+                let end = options_end(&self.words);
+                words.splice(end..end, [format!("--{name}").into(), value.to_os_string()]);
             }
         }
         words
@@ -335,19 +273,32 @@ pub fn hf_bool(text: &str) -> Option<bool> {
     }
 }
 
-pub fn all_options(list: Table) -> impl Iterator<Item = &'static str> {
-    list.lines().map(option_name)
-}
-
 /// A line of a list without its mark: ` !` behind an option that takes no value, ` ?` behind one that may take one.
 pub(crate) fn option_name(line: &str) -> &str {
     line.split(' ').next().unwrap_or(line)
 }
 
-pub fn has_option(list: Table, name: &str) -> bool {
-    list.from(name)
-        .next()
-        .is_some_and(|line| option_name(line) == name)
+pub fn has_option(lists: &[Table], name: &str) -> bool {
+    lines_of(lists, name).next().is_some()
+}
+
+fn lines_of(lists: &[Table], name: &str) -> impl Iterator<Item = &'static str> {
+    let lines = lists.iter().filter_map(|list| list.from(name).next());
+    lines.filter(move |line| option_name(line) == name)
+}
+
+/// The name of an option that is written with dashes. A mixture is the name of none.
+fn with_underscores(spelled: &str) -> String {
+    if spelled.contains('_') {
+        spelled.to_string()
+    } else {
+        spelled.replace('-', "_")
+    }
+}
+
+/// True if the word is the start of one of the option's strings.
+pub(super) fn fits(name: &str, prefix: &str) -> bool {
+    name.starts_with(prefix) || starts_dashed(name, prefix)
 }
 
 /// `--a_b` or `--a-b`, never a mixture.

@@ -1,21 +1,25 @@
 //! The properties of a front end, which the files in `trainer/` fill in.
 
-use crate::base::recorded::Version;
+use std::ops::Range;
+
+use crate::base::recorded::{Table, Version};
 use crate::base::source::Sourced;
 use crate::command::argument_class::ArgumentClass;
-use crate::command::argv::{Args, ArgumentError, OptionList};
-use crate::command::input_paths::Input;
+use crate::command::argv::{Args, ArgumentError};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;
+use crate::command::tables::recognition::WithoutConfig;
+use crate::command::tables::training::TrainingDefaults;
+use crate::command::tables::{AutoSource, Input};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 
-pub(crate) struct LaunchTraits {
+pub struct LaunchTraits {
     /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them.
-    pub(crate) consoles: &'static [&'static str],
+    pub consoles: &'static [&'static str],
     /// Their sub-commands that train, the usual one first.
-    pub(crate) commands: &'static [&'static str],
+    pub commands: &'static [&'static str],
     /// The modules behind them, for `python -m`.
     pub(crate) console_modules: &'static [&'static str],
     pub(crate) rank_args: fn(&Args, Ranks) -> &'static [&'static str],
@@ -25,23 +29,24 @@ pub(crate) struct LaunchTraits {
     pub(crate) has_own_launcher: bool,
 }
 
-pub(crate) struct ConfigTraits {
+pub struct ConfigTraits {
     /// `None`: it takes no config.
     pub(crate) filler: Option<AutoFiller>,
     pub(crate) argument: fn(&Args) -> &'static str,
     pub(crate) hand_over: HandOver,
     /// DeepSpeed configs in its package, which its own argument may name.
     pub(crate) shipped: Option<ShippedConfigs>,
-    /// The config may be JSON in base64, as accelerate and DeepSpeed read it.
-    pub(crate) reads_base64: bool,
-    /// Versions from the first up to the second fail with an `optimizer` section.
-    pub(crate) refuses_optimizer: Option<[[u32; 3]; 2]>,
+    /// The versions that fail with an `optimizer` section.
+    pub(crate) refuses_optimizer: Option<Range<[u32; 3]>>,
+    /// What it fills in itself, if it fills in an "auto".
+    pub(crate) auto_sources: &'static [AutoSource],
+    /// The commands that it recognises and that take no config.
+    pub refusals: &'static [WithoutConfig],
 }
 
 pub(crate) struct ArgumentTraits {
-    /// Those that zlaunch reads, besides `COMMON_FIELDS` (`argv::fields`).
-    pub(crate) fields: &'static str,
-    pub(crate) options: fn(&Target) -> OptionList<'static>,
+    /// The options of its commands, the usual one first. Nothing where they are not all known.
+    pub(crate) options: &'static [CommandOptions],
     /// Those that name a model, a dataset or a checkpoint.
     pub(crate) inputs: &'static [Input],
     pub(crate) datasets: Datasets,
@@ -54,13 +59,18 @@ pub(crate) struct ArgumentTraits {
         fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
 }
 
+/// The options of one command, by the module that it runs.
+pub(crate) struct CommandOptions {
+    pub(crate) module: &'static str,
+    pub(crate) lists: &'static [Table],
+}
+
 pub(crate) struct ModelTraits {
     pub(crate) argument: &'static str,
     /// The hub of a model that is not a folder.
     pub(crate) hub: fn(&Args, &Host) -> Hub,
     pub(crate) hidden_size: HiddenSizeLookup,
-    pub(crate) fp16: fn(&Args) -> Precision,
-    pub(crate) bf16: fn(&Args) -> Precision,
+    pub(crate) precision: fn(&Args, HalfPrecision) -> Precision,
     /// It makes a reference model, which gets the config before transformers fills it.
     pub(crate) has_reference: fn(&Args, &Target) -> bool,
     /// It fails where the model's folder has no weights.
@@ -88,7 +98,7 @@ pub(crate) enum AutoFiller {
 pub(crate) enum HandOver {
     /// `--name PATH`, in place of one that is given.
     Argument,
-    /// `--name=PATH` (axolotl's inner parser).
+    /// `--name=PATH`, for parsers that take one word.
     Joined,
     /// `name=PATH` behind a run file, else like `Argument` (LLaMA-Factory).
     Dotted,
@@ -101,14 +111,6 @@ pub(crate) enum HandOver {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TakesConfig {
-    /// `--name PATH`, by a name of its own.
-    Named(String),
-    /// `--name=PATH` in one word.
-    Joined,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranks {
     Single,
@@ -118,43 +120,37 @@ pub enum Ranks {
     Existing,
 }
 
+#[derive(Clone, Copy)]
+pub(crate) enum HalfPrecision {
+    Fp16,
+    Bf16,
+}
+
+impl HalfPrecision {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            HalfPrecision::Fp16 => "fp16",
+            HalfPrecision::Bf16 => "bf16",
+        }
+    }
+
+    pub(crate) fn full_eval(self) -> &'static str {
+        match self {
+            HalfPrecision::Fp16 => "fp16_full_eval",
+            HalfPrecision::Bf16 => "bf16_full_eval",
+        }
+    }
+
+    pub(super) fn other(self) -> Self {
+        match self {
+            HalfPrecision::Fp16 => HalfPrecision::Bf16,
+            HalfPrecision::Bf16 => HalfPrecision::Fp16,
+        }
+    }
+}
+
 /// On or off, and the argument that says so; nothing where the arguments do not tell.
 pub(crate) type Precision = Result<Option<Sourced<bool>>, ArgumentError>;
-
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a default of its own"
-)]
-pub(crate) struct TrainingDefaults {
-    pub(crate) micro_batch: u64,
-    /// Sequences of a step on all ranks together, up to which gradients are accumulated if nothing is said.
-    pub(crate) batch: u64,
-    pub(crate) seq_len: Option<u64>,
-    pub(crate) lora: bool,
-    pub(crate) lora_rank: u64,
-    pub(crate) checkpointing: bool,
-    /// LoRA has dropout on its inputs.
-    pub(crate) dropout: bool,
-    /// It loads a model in 16 bits, whatever the model's config says.
-    pub(crate) half: bool,
-    /// Sequences at once in an evaluation, unless they are as many as in a step.
-    pub(crate) eval_batch: Option<u64>,
-    /// The arguments that name an evaluation set, if the training is evaluated as soon as it has one.
-    pub(crate) eval_sets: &'static [&'static str],
-    /// What GRPO does by default; `None` if its arguments are not TRL's.
-    pub(crate) online: Option<OnlineDefaults>,
-    /// Its PPO and GKD are its own, not TRL's.
-    pub(crate) own_ppo_and_gkd: bool,
-    /// The memory of its losses was measured, not only that of the usual one.
-    pub(crate) measured_losses: bool,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct OnlineDefaults {
-    /// Tokens of a generated answer.
-    pub(crate) answer: u64,
-    pub(crate) has_reference: fn(Option<&Python>) -> bool,
-}
 
 #[derive(Clone, Copy)]
 pub(crate) enum Datasets {
@@ -182,9 +178,10 @@ pub(crate) enum ArgumentParser {
 
 #[derive(Clone, Copy)]
 pub(crate) enum UnknownOptions {
-    /// Unless this holds.
-    Refused(fn(&Args, &Host) -> bool),
-    /// Something else takes them.
+    Refused {
+        unless: fn(&Args, &Host) -> bool,
+    },
+    /// Another program takes the unknown options.
     Ignored,
 }
 
@@ -194,13 +191,8 @@ pub(crate) enum DefaultArguments {
     Recorded(fn(&Args, &Target) -> Option<ArgumentClass>),
     /// Those of the class that the script uses.
     Script,
+    Unknown,
 }
-
-/// Names of transformers' `TrainingArguments` that every HF front end shares.
-pub(crate) const COMMON_FIELDS: &str = "per_device_train_batch_size gradient_accumulation_steps learning_rate weight_decay \
-    adam_beta1 adam_beta2 adam_epsilon max_grad_norm max_steps warmup_steps warmup_ratio auto_find_batch_size? \
-    parallelism_config fp16? bf16? half_precision_backend fp16_backend fp16_full_eval? bf16_full_eval? deepspeed output_dir \
-    model_revision optim fsdp save_only_model? load_best_model_at_end? tuner_type train_type finetuning_type";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoConfig {
@@ -244,8 +236,4 @@ pub(crate) fn python_of(command: &ParsedCommand, host: &Host) -> Option<Python> 
         Some(word) => Some(Python::at(host.find_program(word)?, host)),
         None => Python::of_script(&host.find_program(command.owner.as_ref()?)?, host),
     }
-}
-
-pub(crate) fn text_of<'a>(command: &'a ParsedCommand, host: &Host) -> Option<&'a str> {
-    command.source(host).map(|source| source.text.as_str())
 }

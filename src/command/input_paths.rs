@@ -1,32 +1,10 @@
-//! Arguments that name something to read: a model, a dataset, a checkpoint. The real trainers showed how each is read.
+//! The files and folders that arguments name and that are not there.
 
 use std::path::{Path, PathBuf};
 
 use crate::command::argv::{Args, hf_bool};
+use crate::command::tables::{Input, Reads};
 use crate::host::Host;
-
-/// Arguments that are read in one way.
-pub struct Input {
-    names: &'static str,
-    reads: Reads,
-    /// Some scripts do not read them.
-    perhaps: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Reads {
-    /// `~` is a folder of that name.
-    Plain,
-    Home,
-    /// Like `Home`, or `FOLDER:SUBFOLDER`.
-    SwiftModel,
-    /// Like `Home`, or `PATH:SUBSET#SAMPLES`.
-    SwiftDataset,
-    /// Several, with commas between them.
-    Commas,
-    /// Like `Home`, and always a file, however it is written.
-    File,
-}
 
 pub struct MissingInput {
     pub(crate) option: String,
@@ -38,62 +16,53 @@ pub struct MissingInput {
     pub(crate) expanded: Option<PathBuf>,
 }
 
-impl Input {
-    pub const fn new(names: &'static str, reads: Reads) -> Self {
-        Input {
-            names,
-            reads,
-            perhaps: false,
-        }
-    }
-
-    pub(crate) const fn perhaps(names: &'static str) -> Self {
-        Input {
-            names,
-            reads: Reads::Plain,
-            perhaps: true,
-        }
-    }
-
-    fn missing(&self, name: &str, args: &Args, host: &Host) -> Vec<MissingInput> {
-        let Some((option, values)) = args.list(name) else {
-            return Vec::new();
+/// The paths that arguments name and that are not there.
+pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
+    // With these, ms-swift runs the user's code, which may register a dataset by any name.
+    let plugins = ["external_plugins", "custom_register_path"];
+    let registers = plugins.iter().any(|name| args.list(name).is_some());
+    let mut found = Vec::new();
+    for input in inputs {
+        let separator = if input.reads == Reads::Commas {
+            ','
+        } else {
+            '\0'
         };
-        let may_be_registered =
-            self.reads == Reads::SwiftDataset && PLUGINS.iter().any(|it| args.list(it).is_some());
-        let certain = !self.perhaps && !may_be_registered;
-        let values = values.into_iter().filter_map(|value| value.to_str());
-        let values = values.flat_map(|value| {
-            value.split(if self.reads == Reads::Commas {
-                ','
-            } else {
-                '\0'
-            })
-        });
-        let missing = values.filter_map(|value| {
-            let path = self.missing_path(name, value, host)?;
-            let expanded = value
-                .starts_with('~')
-                .then(|| host.absolute(Path::new(value)));
-            let expanded = expanded.filter(|expanded| *expanded != path && !is_missing(expanded));
-            Some(MissingInput {
-                option: option.clone(),
-                value: value.to_string(),
-                path,
-                certain,
-                expanded,
-            })
-        });
-        missing.collect()
+        for name in input.names {
+            let Some((option, values)) = args.list(name) else {
+                continue;
+            };
+            let values = values.into_iter().filter_map(|value| value.to_str());
+            for value in values.flat_map(|value| value.split(separator)) {
+                let Some(path) = input.missing_path(name, value, host) else {
+                    continue;
+                };
+                let home = host.absolute(Path::new(value));
+                let is_tilde = value.starts_with('~') && home != path && !is_missing(&home);
+                found.push(MissingInput {
+                    option: option.clone(),
+                    value: value.to_string(),
+                    path,
+                    certain: input.certain && !(input.reads == Reads::SwiftDataset && registers),
+                    expanded: is_tilde.then_some(home),
+                });
+            }
+        }
     }
+    found
+}
 
+impl Input {
     /// The path where the trainer looks for the value, if nothing is there.
     fn missing_path(&self, name: &str, value: &str, host: &Host) -> Option<PathBuf> {
         // No hub has checkpoints. `true` means the last one, and scripts have other words for it.
         let is_last = hf_bool(value).is_some() || ["latest", "last", "auto"].contains(&value);
         let is_checkpoint = name == "resume_from_checkpoint" && !is_last;
         let is_file = (self.reads == Reads::File || is_checkpoint) && !value.contains(['$', '{']);
-        let value = Some(value.trim()).filter(|value| is_file || is_path(value))?;
+        let value = value.trim();
+        if !is_file && !is_path(value) {
+            return None;
+        }
         let at = |value: &str| match self.reads {
             Reads::Home | Reads::SwiftModel | Reads::SwiftDataset | Reads::File => {
                 host.absolute(Path::new(value))
@@ -108,51 +77,17 @@ impl Input {
             Reads::SwiftDataset => &[value, whole, without_subset],
             _ => &[value],
         };
-        forms
-            .iter()
-            .all(|form| is_missing(&at(form)))
-            .then(|| at(forms[forms.len() - 1]))
+        let are_missing = forms.iter().all(|form| is_missing(&at(form)));
+        are_missing.then(|| at(forms[forms.len() - 1]))
     }
-}
-
-/// With these, ms-swift runs the user's code, which may register a dataset by any name.
-const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
-
-pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
-    let names_path = args
-        .words()
-        .iter()
-        .filter_map(|word| word.to_str())
-        .any(|word| {
-            let value = if word.starts_with('-') {
-                word.split_once('=').map_or(word, |pair| pair.1)
-            } else {
-                word
-            };
-            is_path(value)
-                || value.as_bytes().ends_with(b".py")
-                || word.starts_with("--resume_from")
-        });
-    if !names_path {
-        return Vec::new();
-    }
-    let named = inputs
-        .iter()
-        .flat_map(|input| input.names.split(' ').map(move |name| (input, name)));
-    named
-        .flat_map(|(input, name)| input.missing(name, args, host))
-        .collect()
 }
 
 /// A name of a hub has one `/` at most.
 fn is_path(value: &str) -> bool {
-    let starts = ["/", "./", "../", "~/"]
-        .iter()
-        .any(|start| value.starts_with(start));
-    let is_deep = value
-        .split([':', '#'])
-        .next()
-        .is_some_and(|name| name.split('/').count() > 2);
+    let first = value.split('/').next();
+    let starts = value.contains('/') && matches!(first, Some("" | "." | ".." | "~"));
+    let name = value.split([':', '#']).next().unwrap_or_default();
+    let is_deep = name.matches('/').count() > 1;
     (starts || ["~", ".", ".."].contains(&value) || is_deep)
         && !value.contains("://")
         && !value.contains(['$', '*', '?', '{', '['])

@@ -12,14 +12,14 @@ use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList, has_option};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, HandOver, LaunchTraits, ModelTraits,
-    NoConfig, Ranks, TakesConfig, Variable, python_of,
+    NoConfig, Ranks, Variable, python_of,
 };
 use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
-use crate::command::script::ArgumentFlow;
-use crate::command::script_source::ScriptSource;
+use crate::command::script::{ArgumentFlow, ScriptSource};
 use crate::command::section_option;
 use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
+use crate::command::tables::Keys;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{Place, Problem, reading};
@@ -30,8 +30,8 @@ pub struct Trainer {
     /// The package whose version is the trainer's, by the name pip knows.
     pub(crate) distribution: Option<&'static str>,
     pub(crate) recognise: fn(&'static Trainer, &ParsedCommand, &Host) -> Option<Job>,
-    pub(crate) launch: LaunchTraits,
-    pub(crate) config: ConfigTraits,
+    pub launch: LaunchTraits,
+    pub config: ConfigTraits,
     pub(crate) arguments: ArgumentTraits,
     pub(crate) model: ModelTraits,
 }
@@ -91,26 +91,26 @@ impl Trainer {
         )
     }
 
+    /// The options of the command that the target is.
+    pub(crate) fn options(&self, target: &Target) -> OptionList<'static> {
+        let rows = self.arguments.options;
+        let own = rows.iter().find(|row| target.is_module(row.module));
+        match own.or(rows.first()) {
+            Some(row) => OptionList::Known(row.lists),
+            None => OptionList::Open,
+        }
+    }
+
     /// `None`: it does not fill that key.
     pub fn source_of_auto(&self, key: &str) -> Option<&'static str> {
-        let rows = if self.fills_auto() {
-            include_str!("trainer/auto_sources.txt")
-        } else {
-            ""
-        }
-        .lines();
-        let mut own = rows.filter_map(|row| {
-            row.strip_prefix(self.name)?
-                .strip_prefix(' ')?
-                .split_once(" | ")
-        });
-        let is_it = |known: &str| {
-            known
-                .strip_suffix('*')
-                .map_or(known == key, |start| key.starts_with(start))
+        let has_key = |keys: &Keys| match keys {
+            Keys::These(keys) => keys.contains(&key),
+            Keys::Section(section) => key
+                .strip_prefix(section)
+                .is_some_and(|rest| rest.starts_with('.')),
         };
-        own.find(|(keys, _)| keys.split(' ').any(is_it))
-            .map(|(_, source)| source)
+        let mut rows = self.config.auto_sources.iter();
+        rows.find(|row| has_key(&row.keys)).map(|row| row.source)
     }
 
     pub(crate) fn sets(&self, key: &str) -> bool {
@@ -124,14 +124,15 @@ pub struct Job {
     pub(super) words: Vec<OsString>,
     /// The words as the trainer reads them, where a run file holds some.
     pub(super) effective_words: Option<Vec<OsString>>,
+    /// Read from `words`.
+    pub(super) given: Args,
     /// Read from the effective words.
     pub args: Args,
-    /// Read from `words`, where the effective ones differ.
-    pub(super) given_args: Option<Args>,
     /// The run file that holds all arguments, where it must be written anew to name the config.
     pub(crate) run_file: Option<RunFile>,
-    /// Set where the script takes the config in another way than the front end's own.
-    pub(super) takes_config: Option<TakesConfig>,
+    pub(super) hand_over: HandOver,
+    /// The script's own name for the option that takes the config.
+    pub(super) config_option: Option<String>,
     /// Arguments in a run file that zlaunch leaves to the trainer.
     pub(crate) unread: Vec<String>,
     /// Arguments in a run file that are texts which nothing converts.
@@ -154,19 +155,20 @@ pub struct Job {
 }
 
 impl Job {
-    pub(crate) fn of(trainer: &'static Trainer, command: &ParsedCommand) -> Self {
+    pub(crate) fn of(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Self {
         Job {
             trainer,
             target: command.target.clone(),
             words: command.args.clone(),
             effective_words: None,
+            given: Args::default(),
             args: Args::default(),
-            given_args: None,
             run_file: None,
-            takes_config: None,
+            hand_over: trainer.config.hand_over,
+            config_option: None,
             unread: Vec::new(),
             texts: Vec::new(),
-            python: None,
+            python: python_of(command, host),
             variables: Vec::new(),
             no_config: None,
             problems: Vec::new(),
@@ -178,48 +180,81 @@ impl Job {
         }
     }
 
-    /// A console script's sub-command: the first of these modules that its package has, by its file.
-    pub(super) fn behind(
+    /// The sub-command of a console script, by the file of the first of these modules that its package has; or one of the
+    /// modules itself.
+    pub(super) fn of_command(
         trainer: &'static Trainer,
         command: &ParsedCommand,
+        name: &str,
         modules: &[&str],
         host: &Host,
-    ) -> Self {
-        let python = python_of(command, host);
-        let file = modules.iter().find_map(|module| {
-            python
-                .as_ref()?
-                .file(&format!("{}.py", module.replace('.', "/")))
-        });
-        let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
-        let words = command.args.iter().skip(1).cloned().collect();
-        Job {
-            target,
-            words,
-            python,
-            ..Self::of(trainer, command)
+    ) -> Option<Self> {
+        let (first, rest) = command.args.split_first().unzip();
+        let is_named = first.is_some_and(|first| first == name);
+        let is_command = is_named && trainer.is_console(&command.target);
+        if !is_command
+            && !modules
+                .iter()
+                .any(|module| command.target.is_module(module))
+        {
+            return None;
         }
+        let mut job = Self::of(trainer, command, host);
+        if is_command {
+            let mut files = modules
+                .iter()
+                .map(|module| module.replace('.', "/") + ".py");
+            let file = files.find_map(|file| job.python.as_ref()?.file(&file));
+            job.target = file.map_or_else(|| Target::module(modules[0]), Target::script);
+            job.words = rest.unwrap_or_default().to_vec();
+        }
+        Some(job)
     }
 
-    /// Puts the arguments in a run file before those behind it. transformers converts none of them.
+    /// The words of the arguments in a run file. With `converts`, its reader makes a number of a text.
+    pub(super) fn words_of(
+        &mut self,
+        entries: &Map<String, Value>,
+        converts: bool,
+    ) -> Vec<OsString> {
+        let mut words = Vec::new();
+        for (key, value) in entries {
+            if run_file::is_usable(key, value, converts) {
+                words.push(run_file::joined_word(key, value));
+            } else {
+                self.unread.push(key.clone());
+            }
+            if let Some(text) = value.as_str()
+                && !converts
+                && !text.contains("${")
+            {
+                self.texts.push((key.clone(), text.to_string()));
+            }
+        }
+        words
+    }
+
+    /// Puts the arguments in a run file, which is the first word, before the other words.
     pub(super) fn read_arguments(&mut self, run_file: &RunFile) {
-        let mut words = run_file::typed_words(&run_file.entries, false);
-        words.extend(self.words.iter().skip(1).cloned());
+        let mut words = self.words_of(&run_file.entries, false);
+        words.extend_from_slice(&self.words[1..]);
         self.effective_words = Some(words);
-        self.unread = run_file::unread(&run_file.entries, false);
-        self.texts = run_file::texts(&run_file.entries);
     }
 
-    /// The entries of a run file. One that cannot be read becomes a problem of the job.
+    /// A run file, also an empty one. One that cannot be read becomes a problem of the job.
     pub(super) fn read_run_file(
         &mut self,
         file: &OsStr,
         dialect: Dialect,
         host: &Host,
-    ) -> Option<Map<String, Value>> {
-        let read =
-            run_file::read(file, dialect, host).map_err(|problem| self.problems.push(problem));
-        read.ok().map(Option::unwrap_or_default)
+    ) -> Option<RunFile> {
+        match RunFile::read(file, dialect, host) {
+            Ok(run_file) => Some(run_file.unwrap_or_default()),
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
     }
 
     pub(crate) fn version(&self) -> Option<Version> {
@@ -235,92 +270,79 @@ impl Job {
 
     /// Nothing where the user's own script is not seen.
     pub(crate) fn flow(&self) -> Option<ArgumentFlow<'_>> {
-        let is_script =
-            self.trainer.is_hf() && matches!(self.trainer.arguments.parser, ArgumentParser::Script);
-        if is_script {
-            self.source.as_deref().map(ArgumentFlow::read)
-        } else {
-            None
+        let is_script = matches!(self.trainer.arguments.parser, ArgumentParser::Script);
+        if !is_script || !self.trainer.is_hf() {
+            return None;
         }
+        self.source.as_deref().map(ArgumentFlow::read)
     }
 
     /// The parser of the user's own script, where it is sure to refuse the option that names the config.
     pub(crate) fn refuses_config_option(&self) -> Option<&'static str> {
-        let is_option = self.trainer.config.hand_over == HandOver::Argument
-            && matches!(self.takes_config, None | Some(TakesConfig::Named(_)))
-            && self.run_file.is_none()
-            && matches!(self.trainer.arguments.parser, ArgumentParser::Script);
-        let source = self
-            .source
-            .as_ref()
-            .filter(|source| is_option && !source.text.contains("HfArgumentParser"))?;
+        let source = self.source.as_ref()?;
+        let is_option = self.hand_over == HandOver::Argument && self.run_file.is_none();
+        let is_script = matches!(self.trainer.arguments.parser, ArgumentParser::Script);
+        if !is_option || !is_script || source.text.contains("HfArgumentParser") {
+            return None;
+        }
         ArgumentFlow::read(source).refuses(self.config_argument())
     }
 
     /// The config that the command or a variable of the trainer names.
     pub(crate) fn own_config(&self, host: &Host) -> Option<Sourced<String>> {
         let name = self.config_argument();
-        match self.trainer.config.hand_over {
+        let (value, from) = match self.hand_over {
             HandOver::Environment { config, switch } => {
-                let switch = switch.map(|name| host.nonempty_var(name).unwrap_or_default());
-                if self.no_config.is_some()
-                    || switch.is_some_and(|value| !value.eq_ignore_ascii_case("true"))
-                {
+                let is_on = switch.is_none_or(|switch| {
+                    let value = host.nonempty_var(switch);
+                    value.is_some_and(|value| value.eq_ignore_ascii_case("true"))
+                });
+                if !is_on || self.no_config.is_some() {
                     return None;
                 }
-                Some(Sourced::new(
-                    host.nonempty_var(config)?.to_string(),
-                    Source::Variable(config.to_string()),
-                ))
+                let from = Source::Variable(config.to_string());
+                (host.nonempty_var(config)?, from)
             }
             HandOver::Nested => {
                 let own = section_option::find(self.command_line(), name)?;
-                Some(Sourced::new(
-                    own.value.to_string(),
-                    Source::Argument(own.spelled.to_string()),
-                ))
+                (own.value, Source::Argument(own.spelled.to_string()))
             }
-            _ => self.args.text(name),
-        }
+            _ => return self.args.text(name),
+        };
+        Some(Sourced::new(value.to_string(), from))
     }
 
-    pub(crate) fn config_variables(&self, config: &OsStr) -> Vec<(&'static str, OsString)> {
-        let HandOver::Environment {
-            config: name,
-            switch,
-        } = self.trainer.config.hand_over
-        else {
+    pub(crate) fn config_variables(&self, path: &OsStr) -> Vec<(&'static str, OsString)> {
+        let HandOver::Environment { config, switch } = self.hand_over else {
             return Vec::new();
         };
         let switch = switch.map(|switch| (switch, OsString::from("true")));
-        switch
-            .into_iter()
-            .chain([(name, config.to_os_string())])
-            .collect()
+        let mut variables = Vec::from_iter(switch);
+        variables.push((config, path.to_os_string()));
+        variables
     }
 
     pub(crate) fn command_line(&self) -> &[OsString] {
-        self.given_args.as_ref().unwrap_or(&self.args).words()
+        self.given.words()
     }
 
     /// The parser gets a run file as a mapping: no option with dashes can stand beside it.
     pub(crate) fn reads_mapping(&self) -> bool {
-        let is_mapping =
-            self.trainer.config.hand_over == HandOver::Dotted || self.run_file.is_some();
+        let is_mapping = self.hand_over == HandOver::Dotted || self.run_file.is_some();
         is_mapping && run_file::first(self.command_line()).is_some()
     }
 
     pub(crate) fn config_argument(&self) -> &str {
-        match &self.takes_config {
-            Some(TakesConfig::Named(name)) => name,
-            _ => (self.trainer.config.argument)(&self.args),
+        match &self.config_option {
+            Some(name) => name,
+            None => (self.trainer.config.argument)(&self.args),
         }
     }
 
     /// True where the options are not known.
     pub(crate) fn takes(&self, name: &str) -> bool {
-        match (self.trainer.arguments.options)(&self.target) {
-            OptionList::Known(lists) => lists.iter().any(|list| has_option(*list, name)),
+        match self.trainer.options(&self.target) {
+            OptionList::Known(lists) => has_option(lists, name),
             OptionList::Open => true,
         }
     }
@@ -333,12 +355,8 @@ impl Job {
 
     /// Some version of the trainer has a config that its own argument names by this word.
     pub(crate) fn ships_config(&self, word: &str) -> bool {
-        let ships = self.trainer.config.shipped.is_some();
-        ships
-            && self
-                .trainer
-                .distribution
-                .is_some_and(|distribution| shipped::is_word(distribution, word))
+        let distribution = self.trainer.distribution.unwrap_or_default();
+        self.trainer.config.shipped.is_some() && shipped::is_word(distribution, word)
     }
 
     /// The file that a word in the trainer's own argument means, in the package or in the current folder.
@@ -360,11 +378,8 @@ impl Job {
     pub(crate) fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
         self.trainer.config.shipped?;
         let config = shipped::by_name(self.trainer.distribution?, self.version(), name)?;
-        Some((
-            config,
-            self.beside_target(config.file)
-                .filter(|path| path.is_file())?,
-        ))
+        let path = self.beside_target(config.file)?;
+        path.is_file().then_some((config, path))
     }
 
     /// A file of an installed package. Other folders are looked through only where the target is not in that package.
@@ -387,37 +402,33 @@ impl Job {
 
     /// `run.yaml:3:8`
     pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
+        let words = if self.effective_words.is_some() {
+            self.given.words()
+        } else {
+            &[]
+        };
         // `name=value` behind a run file wins.
-        let words = self
-            .given_args
-            .iter()
-            .flat_map(Args::words)
-            .filter_map(|word| word.to_str());
-        let mut pairs = words
-            .filter(|word| !word.starts_with('-'))
-            .filter_map(|word| Some((word, word.split_once('=')?)));
-        if let Some((word, _)) = pairs.find(|(_, (name, given))| *name == value || *given == value)
-        {
+        let assigned = words.iter().filter_map(|word| word.to_str()).find(|word| {
+            let pair = word.split_once('=');
+            !word.starts_with('-')
+                && pair.is_some_and(|(name, given)| name == value || given == value)
+        });
+        if let Some(word) = assigned {
             return Some(Place::from(word));
         }
         // ms-swift names its run file in a variable.
-        let named = self
-            .variables
-            .iter()
-            .map(|variable| PathBuf::from(&variable.value));
-        let given = self
-            .given_args
-            .iter()
-            .flat_map(Args::words)
-            .map(PathBuf::from);
-        let files = named.chain(given).filter(|path| run_file::is_one(path));
-        files.into_iter().find_map(|file| {
+        let variables = self.variables.iter();
+        let named = variables.map(|variable| PathBuf::from(&variable.value));
+        let mut files = named.chain(words.iter().map(PathBuf::from));
+        files.find_map(|file| {
+            if !run_file::is_one(&file) {
+                return None;
+            }
             let text = reading::read_text(&host.absolute(&file)).ok()?;
-            let place = text
-                .lines()
-                .zip(1..)
-                .find_map(|(text, line)| Some((line, text.find(value)? + 1)))?;
-            Some(Place::line(file, place))
+            let at = text.find(value)?;
+            let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+            let line = text[..at].matches('\n').count() + 1;
+            Some(Place::line(file, (line, at - line_start + 1)))
         })
     }
 
@@ -429,25 +440,22 @@ impl Job {
 
     /// The arguments of each rank, with the config (or the run file that names it) handed over in the front end's own way.
     pub fn rank_args(&self, config: Option<&OsStr>) -> Vec<OsString> {
-        let given = self.given_args.as_ref().unwrap_or(&self.args);
+        let words = self.command_line();
         let Some(config) = config else {
-            return given.words().to_vec();
+            return words.to_vec();
         };
         if self.run_file.is_some() {
             return vec![config.to_os_string()];
         }
         let name = self.config_argument();
-        match self.trainer.config.hand_over {
-            _ if self.takes_config == Some(TakesConfig::Joined) => {
-                with_joined(given.words(), "--", name, config)
+        match self.hand_over {
+            HandOver::Joined => with_joined(words, "--", name, config),
+            HandOver::Dotted if run_file::first(words).is_some() => {
+                with_joined(words, "", name, config)
             }
-            HandOver::Joined => with_joined(given.words(), "--", name, config),
-            HandOver::Dotted if run_file::first(given.words()).is_some() => {
-                with_joined(given.words(), "", name, config)
-            }
-            HandOver::Nested => section_option::with_value(given.words(), name, config),
-            HandOver::Environment { .. } => given.words().to_vec(),
-            HandOver::Argument | HandOver::Dotted => given.with(name, config),
+            HandOver::Nested => section_option::with_value(words, name, config),
+            HandOver::Environment { .. } => words.to_vec(),
+            HandOver::Argument | HandOver::Dotted => self.given.with(name, config),
         }
     }
 }

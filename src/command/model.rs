@@ -50,9 +50,17 @@ pub struct HiddenSize {
 /// Sections that hold the language model: transformers looks into the first, ms-swift into all of them.
 const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"];
 
-/// The names of the size in transformers' classes, by model type. `key=`: read as `hidden_size` (`attribute_map`). `key!`:
-/// wins over `hidden_size`. `text_config>`: keys at the top are moved there. `text_config-`: not looked at.
+/// The names of the size in transformers' classes, by model type, each with a mark.
 const NAMES: &str = include_str!("../recorded/hidden_size_names.txt");
+
+/// The key is read as `hidden_size` (`attribute_map`).
+const MAPPED: char = '=';
+/// The key wins over `hidden_size`.
+const PREFERRED: char = '!';
+/// Keys at the top are moved to this section.
+const MOVED: char = '>';
+/// The section is not looked at.
+const UNREAD: char = '-';
 
 fn recorded(mark: char, config: &Value) -> Option<&'static str> {
     let model_type = config.get("model_type")?.as_str()?;
@@ -87,64 +95,65 @@ pub fn hidden_size(
             file.display()
         ));
     }
-    match read_hidden_size(&config, lookup) {
-        Some((value, at_top)) => Ok(HiddenSize {
-            value,
-            file,
-            at_top,
-        }),
-        None => Err(format!("{} names no hidden size", file.display())),
-    }
+    let Some(FoundSize { value, at_top }) = read_hidden_size(&config, lookup) else {
+        return Err(format!("{} names no hidden size", file.display()));
+    };
+    Ok(HiddenSize {
+        value,
+        file,
+        at_top,
+    })
 }
 
-pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64, bool)> {
+pub struct FoundSize {
+    pub value: u64,
+    pub at_top: bool,
+}
+
+pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<FoundSize> {
     let swift = lookup == HiddenSizeLookup::MsSwift;
+    let found = |value: u64, at_top: bool| Some(FoundSize { value, at_top });
     let section = |names: &[&str], of: &Value| {
-        names
-            .iter()
-            .find_map(|name| own_size(of.get(name)?, lookup))
+        let mut sections = names.iter().filter_map(|name| of.get(name));
+        sections.find_map(|section| own_size(section, lookup))
     };
     let own = own_size(config, lookup);
-    if let Some(text) = config.get("text_config") {
+    let inner = section(&TEXT_SECTIONS[..1], config);
+    match (own, inner) {
         // Of two different ones, the model's class decides which one is kept.
-        let inner = own_size(text, lookup);
-        if own.is_some() && inner.is_some() && own != inner {
-            return None;
+        (Some(own), Some(inner)) if own != inner => None,
+        // Such a class has a default at the top, which is found first.
+        (None, Some(_)) if recorded(UNREAD, config).is_some() => None,
+        (_, Some(inner)) => found(inner, swift),
+        (Some(own), None) => found(own, swift || recorded(MOVED, config).is_none()),
+        (None, None) if swift => {
+            let thinker = config.get("thinker_config");
+            let deeper =
+                section(&TEXT_SECTIONS[1..], config).or_else(|| section(TEXT_SECTIONS, thinker?));
+            found(deeper?, true)
         }
-        if let Some(size) = inner {
-            // Such a class has a default at the top, which is found first.
-            let shadowed = own.is_none() && recorded('-', config).is_some();
-            return (!shadowed).then_some((size, swift));
-        }
+        (None, None) => None,
     }
-    if let Some(size) = own {
-        return Some((size, swift || recorded('>', config).is_none()));
-    }
-    if !swift {
-        return None;
-    }
-    let deeper = section(&TEXT_SECTIONS[1..], config)
-        .or_else(|| section(TEXT_SECTIONS, config.get("thinker_config")?));
-    deeper.map(|size| (size, true))
 }
 
 /// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`. ms-swift reads an attribute of exactly
 /// this name, and writes None where there is none (`compat_zero3`).
 fn own_size(config: &Value, lookup: HiddenSizeLookup) -> Option<u64> {
-    if let Some(old) = recorded('!', config)
+    if let Some(old) = recorded(PREFERRED, config)
         .and_then(|key| config.get(key))
         .filter(|old| !old.is_null())
     {
         return old.as_u64();
     }
     let size = config.get("hidden_size");
-    if lookup == HiddenSizeLookup::MsSwift && (size.is_none() || recorded('=', config).is_some()) {
+    if lookup == HiddenSizeLookup::MsSwift && (size.is_none() || recorded(MAPPED, config).is_some())
+    {
         return None;
     }
     if let Some(size) = size {
         return size.as_u64();
     }
-    if let Some(key) = recorded('=', config) {
+    if let Some(key) = recorded(MAPPED, config) {
         return config.get(key)?.as_u64();
     }
     config
@@ -198,9 +207,8 @@ fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) ->
     }
     // No ref was recorded but only one snapshot is there: nothing else can be meant.
     let mut all = fs::read_dir(&snapshots).ok()?.filter_map(Result::ok);
-    let (only, more) = (all.next()?, all.next());
-    let file = only.path().join("config.json");
-    (more.is_none() && revision == "main" && file.is_file()).then_some(file)
+    let file = all.next()?.path().join("config.json");
+    (all.next().is_none() && revision == "main" && file.is_file()).then_some(file)
 }
 
 fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {

@@ -5,11 +5,10 @@ mod versions;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 
 use crate::base::recorded;
 use crate::command::argument_class::{ArgumentClass, is_constant};
-use crate::command::argv::{is_spelling, is_value, options_end, starts_dashed};
+use crate::command::argv::{fits, is_spelling, is_value, options_end, starts_dashed};
 use crate::command::python::Python;
 pub(crate) use arg_type::{ArgType, Rejection};
 pub(crate) use versions::{DASHES_SINCE, Versions, stand_in};
@@ -89,7 +88,7 @@ impl Parser {
             return None;
         }
         let dashed = given.name.contains('-') && !given.name.contains('_');
-        let by_version = dashed && !self.mapping && versions.neighbours("transformers").is_some();
+        let by_version = dashed && !self.mapping && versions.installed("transformers").is_some();
         if by_version && versions.all_within("transformers", [0; 3], DASHES_SINCE) {
             return rejected(Rejection::Unknown);
         }
@@ -135,25 +134,23 @@ impl Parser {
         last.and_then(rejected)
     }
 
-    /// The histories of an argument, by distribution. Classes behind one that always has it do not count.
-    fn rows(&self, name: &str) -> Vec<(&'static str, &'static str)> {
-        let mut rows = Vec::new();
+    /// The histories of an argument. Classes behind one that always has it do not count.
+    fn histories(&self, name: &str) -> Vec<History> {
+        let mut found: Vec<History> = Vec::new();
         for class in &self.classes {
-            let Some(history) = class.row(name) else {
-                continue;
-            };
-            rows.push((class.distribution, history));
-            if is_constant(history) && rows.len() == 1 {
+            if found.len() == 1 && is_constant(found[0].line) {
                 break;
             }
+            found.extend(class.row(name).map(|line| History {
+                distribution: class.distribution,
+                line,
+            }));
         }
-        rows
+        found
     }
 
-    fn known_types(rows: &[(&str, &'static str)]) -> Vec<ArgType> {
-        let all = rows
-            .iter()
-            .flat_map(|(_, history)| recorded::history(history));
+    fn known_types(histories: &[History]) -> Vec<ArgType> {
+        let all = histories.iter().flat_map(|it| recorded::history(it.line));
         all.map(|(_, written)| ArgType::parse(written))
             .filter(|arg_type| !arg_type.is_gone())
             .collect()
@@ -161,24 +158,25 @@ impl Parser {
 
     /// The types of an argument in the versions that may be installed; every known type where that may be any version.
     fn types(&self, name: &str, versions: &Versions) -> Vec<ArgType> {
-        let rows = self.rows(name);
-        let is_settled = matches!(rows[..], [(_, history)] if is_constant(history));
-        if is_settled
-            || rows
-                .iter()
-                .any(|(distribution, _)| versions.is_any(distribution))
-        {
-            return Self::known_types(&rows);
+        let histories = self.histories(name);
+        let is_settled = matches!(&histories[..], [only] if is_constant(only.line));
+        if is_settled || histories.iter().any(|it| versions.is_any(it.distribution)) {
+            return Self::known_types(&histories);
         }
-        versions.each(|of| {
-            let written = rows
+        let types = versions.each(|of| {
+            let written = histories
                 .iter()
-                .filter_map(|(distribution, history)| recorded::at(history, of(distribution)));
-            written
-                .map(ArgType::parse)
-                .find(|arg_type| !arg_type.is_gone())
-                .unwrap_or(ArgType::Gone)
-        })
+                .filter_map(|it| recorded::at(it.line, of(it.distribution)));
+            let mut types = written.map(ArgType::parse);
+            types.find(|arg_type| !arg_type.is_gone())
+        });
+        types.map(|found| found.unwrap_or(ArgType::Gone)).to_vec()
+    }
+
+    /// True if every version that may be installed has the argument.
+    fn has_always(&self, name: &str, versions: &Versions) -> bool {
+        let types = self.types(name, versions);
+        types.iter().all(|arg_type| !arg_type.is_gone())
     }
 
     /// True for `no_NAME` of a bool that is true by default.
@@ -197,21 +195,15 @@ impl Parser {
         prefix: &str,
         versions: &Versions,
     ) -> Option<Result<&'static str, Rejection>> {
-        let fits = |name: &str| name.starts_with(prefix) || starts_dashed(name, prefix);
-        let mut names: Vec<&'static str> = self.names().filter(|name| fits(name)).collect();
-        names.retain(|name| {
-            self.types(name, versions)
-                .iter()
-                .all(|arg_type| !arg_type.is_gone())
-        });
+        let mut names: Vec<&'static str> = self
+            .names()
+            .filter(|name| fits(name, prefix) && self.has_always(name, versions))
+            .collect();
         names.sort_unstable();
         names.dedup();
-        let mut negative = self
-            .names()
-            .map(|name| format!("no_{name}"))
-            .filter(|name| fits(name));
-        let fits_other = self.own.iter().any(|name| fits(name))
-            || negative.any(|name| self.turns_off(&name, versions));
+        let mut negative = self.names().map(|name| format!("no_{name}"));
+        let fits_other = self.own.iter().any(|name| fits(name, prefix))
+            || negative.any(|name| fits(&name, prefix) && self.turns_off(&name, versions));
         match &names[..] {
             [] if !fits_other => Some(Err(Rejection::Unknown)),
             // The version of Python decides whether both spellings of one option fit.
@@ -225,24 +217,20 @@ impl Parser {
 
     /// True if no word may abbreviate the argument either.
     pub(crate) fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
-        let options = words
-            .iter()
-            .filter_map(|word| str::from_utf8(word.as_bytes().strip_prefix(b"--")?).ok());
-        let mut names = options
-            .filter_map(|text| text.split('=').next())
-            .filter(|name| !name.is_empty());
-        !names.any(|given| {
+        let texts = words.iter().filter_map(|word| word.to_str());
+        let mut options = texts.filter_map(|text| text.strip_prefix("--")?.split('=').next());
+        !options.any(|given| {
             let is_old_name = name == "eval_strategy" && given.starts_with("evaluation");
-            is_old_name || !self.mapping && (name.starts_with(given) || starts_dashed(name, given))
+            !given.is_empty() && (is_old_name || !self.mapping && fits(name, given))
         })
     }
 
     pub(crate) fn takes(&self, name: &str, is_it: fn(ArgType) -> bool) -> bool {
-        let types = Self::known_types(&self.rows(name));
+        let types = Self::known_types(&self.histories(name));
         !types.is_empty() && types.into_iter().all(is_it)
     }
 
-    pub(crate) fn versions<'p>(&self, python: Option<&'p Python>) -> Versions<'p> {
+    pub(crate) fn versions(&self, python: Option<&Python>) -> Versions {
         Versions::of(self.classes.iter().map(|class| class.distribution), python)
     }
 
@@ -259,6 +247,12 @@ impl Parser {
     }
 }
 
+/// The type of an argument by version.
+struct History {
+    distribution: &'static str,
+    line: &'static str,
+}
+
 struct Given<'w> {
     dashes: &'static str,
     name: &'w str,
@@ -269,24 +263,25 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
     let words = &words[..options_end(words)];
     words.iter().enumerate().filter_map(|(at, word)| {
         let text = word.to_str()?;
-        let (dashes, text) = ["--", "-"]
-            .into_iter()
-            .find_map(|dashes| Some((dashes, text.strip_prefix(dashes)?)))?;
-        let (name, joined) = text
-            .split_once('=')
-            .map_or((text, None), |(name, value)| (name, Some(value)));
+        let (dashes, text) = match text.strip_prefix("--") {
+            Some(long) => ("--", long),
+            None => ("-", text.strip_prefix('-')?),
+        };
+        let (name, joined) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
         // `--x=1 2` is an option only if there is one of that name, and else a value.
-        let odd = words
-            .get(at + 1)
-            .is_some_and(|next| next.as_encoded_bytes().starts_with(b"--") && is_value(next));
-        if is_value(word) || joined.is_none() && odd || name.contains(['$', '<', '{']) {
+        let is_odd = |next: &OsString| next.as_encoded_bytes().starts_with(b"--") && is_value(next);
+        let odd = joined.is_none() && words.get(at + 1).is_some_and(is_odd);
+        if odd || is_value(word) || name.contains(['$', '<', '{']) {
             return None;
         }
-        let behind = words[at + 1..]
-            .iter()
-            .take_while(|word| is_value(word))
-            .filter_map(|word| word.to_str());
-        let values = joined.map_or_else(|| behind.collect(), |value| vec![value]);
+        let behind = words[at + 1..].iter().take_while(|word| is_value(word));
+        let values = match joined {
+            Some(value) => vec![value],
+            None => behind.filter_map(|word| word.to_str()).collect(),
+        };
         Some(Given {
             dashes,
             name,

@@ -2,6 +2,7 @@
 //! behind them, where it finds the variables and the Python that they bring.
 
 pub(crate) mod program;
+pub(crate) mod tables;
 
 use std::ffi::{OsStr, OsString};
 
@@ -9,6 +10,7 @@ use crate::base::{shell, vars};
 use crate::command::target::{base_name, is_python};
 use crate::command::trainer;
 use program::Barrier;
+use tables::{PROGRAMS, Trait};
 
 /// The shells whose `-c` is seen through, where the text is one plain command.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh"];
@@ -39,20 +41,21 @@ enum Behind {
 impl Prefix {
     pub(crate) fn is_one(word: &OsStr) -> bool {
         let name = base_name(word);
-        let mut programs = program::all().flat_map(|program| program.names.split(", "));
+        let mut programs = PROGRAMS.iter().flat_map(|program| program.names);
         SHELLS.contains(&name) || programs.any(|known| known.split(' ').next() == Some(name))
     }
 
     /// Splits off everything that is known to run the words behind it.
     pub fn split(command: &[OsString]) -> Option<Self> {
-        let (mut prefix, mut words, mut at) = (Prefix::default(), command.to_vec(), 0);
-        while let Some(behind) = prefix.take(&words[at..]) {
-            match behind {
-                Behind::At(next) => at += next,
-                Behind::InText(text) => (words, at) = (text, 0),
-            }
+        let mut prefix = Prefix::default();
+        let mut words = command.to_vec();
+        while let Some(behind) = prefix.take(&words) {
+            words = match behind {
+                Behind::At(next) => words.split_off(next),
+                Behind::InText(text) => text,
+            };
         }
-        prefix.command = words.split_off(at);
+        prefix.command = words;
         (!prefix.layers.is_empty()).then_some(prefix)
     }
 
@@ -114,25 +117,28 @@ impl Prefix {
     }
 
     fn take_program(&mut self, words: &[OsString]) -> Option<Behind> {
-        let (program, name) = program::all()
-            .find_map(|program| program.name_in(words).map(|name| (program, name)))?;
+        let mut programs = PROGRAMS.iter();
+        let (program, name) =
+            programs.find_map(|program| Some((program, program.name_in(words)?)))?;
         let (options, mut at) = program.read_options(words, name.split(' ').count())?;
         let mut set = Vec::new();
-        if program.sets_variables {
+        if program.has(Trait::Assignments) {
             set.extend(words[at.min(words.len())..].iter().map_while(assignment));
             at += set.len();
         }
-        at += program.words;
+        at += program.words();
         words.get(at..).filter(|behind| !behind.is_empty())?;
         self.set.extend(set);
         if name == "env" {
             let unset = options
                 .iter()
-                .filter(|(name, _)| ["-u", "--unset"].contains(&name.as_str()));
+                .filter(|option| option.name == "-u" || option.name == "--unset");
             self.unset
-                .extend(unset.filter_map(|(_, value)| value.clone()));
+                .extend(unset.filter_map(|option| option.value.clone()));
         }
-        self.own_python = self.own_python.or(program.own_python.then_some(name));
+        if program.has(Trait::OwnPython) {
+            self.own_python.get_or_insert(name);
+        }
         if self.barrier.is_none() {
             self.barrier = program.barrier(name, &options);
         }

@@ -36,40 +36,34 @@ impl Python {
     /// `options` are those in the shebang, such as pipx's `-E`.
     fn with_options(program: PathBuf, options: &str, host: &Host) -> Self {
         let ignores = |letters: &[char]| {
-            options
-                .split(' ')
-                .any(|word| word.starts_with('-') && word.contains(letters))
+            let mut words = options.split(' ').filter(|word| word.starts_with('-'));
+            words.any(|word| word.contains(letters))
         };
-        let path = if ignores(&['E', 'I']) {
+        let mut named = Vec::new();
+        if let Some(path) = host.nonempty_var(vars::PYTHONPATH)
+            && !ignores(&['E', 'I'])
+        {
+            named.extend(path.split(':').map(|entry| host.cwd.join(entry)));
+        }
+        let user = if ignores(&['s', 'I']) || host.nonempty_var("PYTHONNOUSERSITE").is_some() {
             None
+        } else if let Some(base) = host.nonempty_var("PYTHONUSERBASE") {
+            Some(PathBuf::from(base))
         } else {
-            host.nonempty_var(vars::PYTHONPATH)
+            host.home().map(|home| home.join(".local"))
         };
-        let named = path
-            .into_iter()
-            .flat_map(|path| path.split(':'))
-            .map(|entry| host.cwd.join(entry))
-            .collect();
-        let user_base = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from);
-        let has_user = !ignores(&['s', 'I']) && host.nonempty_var("PYTHONNOUSERSITE").is_none();
-        let user = if has_user {
-            user_base.or_else(|| Some(host.home()?.join(".local")))
-        } else {
-            None
-        };
-        let sites = sites(&program, user.as_deref());
         Python {
+            sites: sites(&program, user.as_deref()),
             program,
             named,
-            sites,
             installed: OnceCell::new(),
         }
     }
 
     pub fn of_script(script: &Path, host: &Host) -> Option<Self> {
-        let found =
-            interpreter(script, host).or_else(|| interpreter(&behind_pyenv(script, host)?, host));
-        found.map(|(program, options)| Self::with_options(program, &options, host))
+        let found = interpreter(script, host)
+            .or_else(|| interpreter(&behind_pyenv(script, host)?, host))?;
+        Some(Self::with_options(found.program, &found.options, host))
     }
 
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
@@ -81,11 +75,8 @@ impl Python {
 
     /// `3.11`, by its name or that of the file its links lead to.
     pub(crate) fn own_version(&self) -> Option<String> {
-        Some(
-            version_of(&self.program)?
-                .trim_start_matches("python")
-                .to_string(),
-        )
+        let name = version_of(&self.program)?;
+        Some(name.trim_start_matches("python").to_string())
     }
 
     /// False where the folders of packages are not known.
@@ -99,21 +90,19 @@ impl Python {
 
     /// `inside` is like `swift/cli/sft.py`.
     pub fn file(&self, inside: &str) -> Option<PathBuf> {
-        let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());
+        let in_folder = |folder: &PathBuf| {
+            let path = folder.join(inside);
+            path.is_file().then_some(path)
+        };
         // Folders are listed only where the plain place has no such file: an editable install.
         let at_site = |site: &PathBuf| {
             in_folder(site).or_else(|| added_by_pth(site).iter().find_map(in_folder))
         };
-        let found = self
-            .named
-            .iter()
-            .find_map(in_folder)
-            .or_else(|| self.sites.iter().find_map(at_site));
-        found.or_else(|| {
-            self.sites
-                .iter()
-                .find_map(|site| mapped_by_finder(site, inside))
-        })
+        let mapped = |site: &PathBuf| mapped_by_finder(site, inside);
+        let named = self.named.iter().find_map(in_folder);
+        named
+            .or_else(|| self.sites.iter().find_map(at_site))
+            .or_else(|| self.sites.iter().find_map(mapped))
     }
 
     /// Looks for a module as `python -m` does from the current folder.
@@ -144,27 +133,23 @@ impl Python {
     /// As its metadata say it: `5.0.0rc1`, `2.9.0+cu128`.
     pub fn version_text(&self, distribution: &str) -> Option<String> {
         let installed = self.installed.get_or_init(|| {
-            let names = self
-                .named
-                .iter()
-                .chain(&self.sites)
-                .flat_map(|folder| names_in(folder));
+            let folders = self.named.iter().chain(&self.sites);
+            let names = folders.flat_map(|folder| names_in(folder));
             names.filter(|name| name.ends_with(".dist-info")).collect()
         });
         let in_name = |folder: &String| {
             let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
             is_same(name, distribution).then(|| version.to_string())
         };
+        let in_egg = |site: &PathBuf| egg_version(site, distribution);
+        let added = || self.sites.iter().flat_map(|site| added_by_pth(site));
         let found = installed.iter().find_map(in_name);
-        let found = found.or_else(|| {
-            self.sites
-                .iter()
-                .find_map(|site| egg_version(site, distribution))
-        });
-        found.or_else(|| {
-            let mut folders = self.sites.iter().flat_map(|site| added_by_pth(site));
-            folders.find_map(|folder| names_in(&folder).find_map(|name| in_name(&name)))
-        })
+        found
+            .or_else(|| self.sites.iter().find_map(in_egg))
+            .or_else(|| {
+                let mut names = added().flat_map(|folder| names_in(&folder));
+                names.find_map(|name| in_name(&name))
+            })
     }
 }
 
@@ -179,51 +164,45 @@ fn head(script: &Path) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// With the options in the shebang.
-pub fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
+pub struct Interpreter {
+    pub program: PathBuf,
+    /// Those in the shebang.
+    options: String,
+}
+
+pub fn interpreter(script: &Path, host: &Host) -> Option<Interpreter> {
     let head = head(script)?;
     let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');
-    let first = lines.next()?.trim_ascii();
-    let (program, rest) =
-        first.split_at(first.iter().position(|b| *b == b' ').unwrap_or(first.len()));
-    let program = Path::new(OsStr::from_bytes(program));
-    let plain = |program: PathBuf| (program, String::new());
-    match program.file_name()?.to_str()? {
+    let mut words = lines.next()?.trim_ascii().splitn(2, |b| *b == b' ');
+    let program = Path::new(OsStr::from_bytes(words.next()?));
+    let rest = words.next().unwrap_or_default().trim_ascii();
+    let mut options = String::new();
+    let program = match program.file_name()?.to_str()? {
         "env" => {
-            let mut words = rest
-                .split(|b| *b == b' ')
-                .filter(|word| !word.is_empty() && *word != b"-S");
+            let words = rest.split(|b| *b == b' ');
+            let mut words = words.filter(|word| !word.is_empty() && *word != b"-S");
             let word = OsStr::from_bytes(words.next()?);
-            is_python(word)
-                .then(|| host.find_program(word))
-                .flatten()
-                .map(plain)
+            is_python(word).then(|| host.find_program(word))??
         }
         // pip writes `'''exec' "/path to/python" "$0" "$@"` where the interpreter's path is too long or has a space.
-        "sh" => trampoline(
-            lines.next()?.strip_prefix(b"'''exec' ")?.trim_ascii(),
-            script,
-        )
-        .map(plain),
-        _ => is_python(program.as_os_str()).then(|| {
-            (
-                program.to_path_buf(),
-                String::from_utf8_lossy(rest.trim_ascii()).into_owned(),
-            )
-        }),
-    }
+        "sh" => {
+            let line = lines.next()?.strip_prefix(b"'''exec' ")?;
+            trampoline(line.trim_ascii(), script)?
+        }
+        _ if is_python(program.as_os_str()) => {
+            options = String::from_utf8_lossy(rest).into_owned();
+            program.to_path_buf()
+        }
+        _ => return None,
+    };
+    Some(Interpreter { program, options })
 }
 
 fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
     // uv writes `"$(dirname -- "$(realpath -- "$0")")"/'python' "$0" "$@"` where the environment may move.
     if line.starts_with(b"\"$(") {
-        let line = std::str::from_utf8(line).ok()?;
-        let name = line
-            .split("\"/")
-            .nth(1)?
-            .split(' ')
-            .next()?
-            .trim_matches('\'');
+        let (_, behind) = std::str::from_utf8(line).ok()?.split_once("\"/")?;
+        let name = behind.split(' ').next()?.trim_matches('\'');
         return Some(fs::canonicalize(script).ok()?.parent()?.join(name));
     }
     let path = match line.first()? {
@@ -235,35 +214,28 @@ fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
 
 /// The program behind a shim of pyenv. PYENV_VERSION, a `.python-version` file or the global setting names the version.
 fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
-    let root = shim
-        .parent()
-        .filter(|folder| folder.ends_with("shims"))?
-        .parent()?;
-    head(shim).filter(|head| String::from_utf8_lossy(head).contains("pyenv"))?;
-    let first_line = |path: PathBuf| {
-        reading::text_if_any(&path)?
-            .split_whitespace()
-            .next()
-            .map(str::to_string)
+    let folder = shim.parent().filter(|folder| folder.ends_with("shims"))?;
+    let root = folder.parent()?;
+    if !String::from_utf8_lossy(&head(shim)?).contains("pyenv") {
+        return None;
+    }
+    let first_word = |path: PathBuf| {
+        let text = reading::text_if_any(&path)?;
+        text.split_whitespace().next().map(str::to_string)
     };
-    let chosen = host
-        .nonempty_var("PYENV_VERSION")
-        .and_then(|list| list.split(':').next())
-        .map(str::to_string);
+    let chosen = host.nonempty_var("PYENV_VERSION");
+    let chosen = chosen.and_then(|list| list.split(':').next());
+    let mut files = host
+        .cwd
+        .ancestors()
+        .map(|folder| folder.join(".python-version"));
     let version = chosen
-        .or_else(|| {
-            host.cwd
-                .ancestors()
-                .find_map(|folder| first_line(folder.join(".python-version")))
-        })
-        .or_else(|| first_line(root.join("version")))
-        // Others may be able to write a file in a folder above.
-        .filter(|version| stays_below(version))?;
-    Some(
-        root.join("versions")
-            .join(version)
-            .join("bin")
-            .join(shim.file_name()?),
-    )
-    .filter(|path| path.is_file())
+        .map(str::to_string)
+        .or_else(|| files.find_map(first_word))
+        .or_else(|| first_word(root.join("version")))?;
+    let program = root
+        .join(format!("versions/{version}/bin"))
+        .join(shim.file_name()?);
+    // Others may be able to write a file in a folder above.
+    (stays_below(&version) && program.is_file()).then_some(program)
 }

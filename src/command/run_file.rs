@@ -5,16 +5,12 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::base::json;
 use crate::base::yaml::{self, Dialect};
+use crate::base::{json, vars};
+use crate::command::front_end::Variable;
+use crate::command::tables::{NUMBERS, SWITCHES};
 use crate::host::Host;
 use crate::report::{Problem, Rule, reading};
-
-/// HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of false.
-const NUMBERS: &str = "per_device_train_batch_size gradient_accumulation_steps learning_rate weight_decay adam_beta1 \
-    adam_beta2 adam_epsilon max_grad_norm max_steps warmup_steps";
-
-const SWITCHES: &str = "fp16 bf16 fp16_full_eval bf16_full_eval auto_find_batch_size";
 
 pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
     let word = words
@@ -28,100 +24,50 @@ pub(crate) fn is_one(path: &Path) -> bool {
         .is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|known| ending == *known))
 }
 
+#[derive(Default)]
 pub(crate) struct RunFile {
-    text: String,
     is_json: bool,
     pub(crate) entries: Map<String, Value>,
 }
 
 impl RunFile {
-    /// Nothing where it cannot be read, or is no mapping.
-    pub(crate) fn read(word: &OsStr, host: &Host) -> Option<Self> {
+    /// `None`: there is nothing in it.
+    pub(crate) fn read(
+        word: &OsStr,
+        dialect: Dialect,
+        host: &Host,
+    ) -> Result<Option<Self>, Problem> {
         let path = host.absolute(Path::new(word));
-        let text = reading::read_text(&path).ok()?;
-        let entries = mapping(&text, &path, Dialect::PyYaml, host)
-            .ok()
-            .flatten()?;
-        Some(RunFile {
-            text,
-            is_json: is_json(&path),
-            entries,
-        })
+        let text = reading::read_text(&path)?;
+        host.has_read(&text);
+        let is_json = path.extension().is_some_and(|ending| ending == "json");
+        let (value, format) = if is_json {
+            (json::parse_exactly(&text), "JSON")
+        } else {
+            (yaml::parse(&text, dialect), "YAML")
+        };
+        let shown = path.display().to_string();
+        match value.map_err(|fault| fault.problem_in_run_file(format, &shown))? {
+            Value::Object(entries) => Ok(Some(RunFile { is_json, entries })),
+            Value::Null => Ok(None),
+            _ => {
+                let what = "a run file must hold `key: value` lines";
+                let problem = Problem::error(Rule::RunFile, what).at(&path);
+                Err(problem.fix("model: Qwen/Qwen3-8B"))
+            }
+        }
     }
 
-    /// Its text with this entry. Everything else stays as it is written: the reader has its own idea of types.
+    /// A copy with this entry, in which every value has the type that the reader gave it.
     pub(crate) fn with(&self, key: &str, value: &str) -> String {
         let mut entries = self.entries.clone();
         entries.insert(key.to_string(), Value::from(value));
+        let entries = Value::Object(entries);
         if self.is_json {
-            return json::write(&Value::Object(entries));
+            json::write(&entries)
+        } else {
+            yaml::flow(&entries) + "\n"
         }
-        let wanted = Value::Object(entries);
-        let line = format!("{key}: {}", Value::from(value));
-        // In front of the first key.
-        let lines = self.text.split_inclusive('\n');
-        let before =
-            lines.take_while(|line| line.starts_with(['#', '-', '%']) || line.trim().is_empty());
-        let (head, rest) = self.text.split_at(before.map(str::len).sum());
-        let inserted = (!rest.is_empty()).then(|| format!("{head}{line}\n{rest}"));
-        let mut edited = [replaced(&self.text, key, &line), inserted]
-            .into_iter()
-            .flatten();
-        let right = edited.find(|text| yaml::parse(text, Dialect::PyYaml).as_ref() == Ok(&wanted));
-        right.unwrap_or_else(|| yaml::flow(&wanted) + "\n")
-    }
-}
-
-/// The text with the entry of a key at the top level replaced by a line.
-fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let at = lines.iter().position(|line| {
-        line.strip_prefix(key)
-            .is_some_and(|it| it.trim_start().starts_with(':'))
-    })?;
-    let more = lines[at + 1..]
-        .iter()
-        .take_while(|line| line.starts_with([' ', '\t', '-']) || line.trim().is_empty());
-    Some(
-        [&lines[..at], &[line, "\n"], &lines[at + 1 + more.count()..]]
-            .concat()
-            .concat(),
-    )
-}
-
-fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "json")
-}
-
-pub(crate) fn read(
-    word: &OsStr,
-    dialect: Dialect,
-    host: &Host,
-) -> Result<Option<Map<String, Value>>, Problem> {
-    let path = host.absolute(Path::new(word));
-    mapping(&reading::read_text(&path)?, &path, dialect, host)
-}
-
-fn mapping(
-    text: &str,
-    path: &Path,
-    dialect: Dialect,
-    host: &Host,
-) -> Result<Option<Map<String, Value>>, Problem> {
-    host.has_read(text);
-    let (value, format) = if is_json(path) {
-        (json::parse_exactly(text), "JSON")
-    } else {
-        (yaml::parse(text, dialect), "YAML")
-    };
-    match value.map_err(|fault| fault.problem_in_run_file(format, &path.display().to_string()))? {
-        Value::Object(object) => Ok(Some(object)),
-        Value::Null => Ok(None),
-        _ => Err(
-            Problem::error(Rule::RunFile, "a run file must hold `key: value` lines")
-                .at(path)
-                .fix("model: Qwen/Qwen3-8B"),
-        ),
     }
 }
 
@@ -164,43 +110,30 @@ pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString>
         .collect()
 }
 
-/// `--key=value` for the entries that a typed reader takes unchanged: numbers, booleans and texts. A boolean for a number,
-/// or the reverse, is left to the trainer; so is a text for either, unless the reader `converts` it.
-pub(crate) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
-    let usable = entries
-        .iter()
-        .filter(|(key, value)| is_usable(key, value, converts));
-    usable
-        .map(|(key, value)| OsString::from(format!("--{key}={}", text_of(value))))
+/// The variables in a block of a run file.
+pub(crate) fn variables(block: Option<&Value>, why: &str) -> Vec<Variable> {
+    let entries = block.and_then(Value::as_object).into_iter().flatten();
+    let named = entries.filter(|(name, _)| vars::is_name(name));
+    named
+        .map(|(name, value)| Variable::new(name, yaml::python_str(value), why))
         .collect()
 }
 
-pub(crate) fn unread(entries: &Map<String, Value>, converts: bool) -> Vec<String> {
-    entries
-        .iter()
-        .filter(|(key, value)| !is_usable(key, value, converts))
-        .map(|(key, _)| key.clone())
-        .collect()
+pub(crate) fn joined_word(key: &str, value: &Value) -> OsString {
+    OsString::from(format!("--{key}={}", text_of(value)))
 }
 
-pub(crate) fn texts(entries: &Map<String, Value>) -> Vec<(String, String)> {
-    let texts = entries
-        .iter()
-        .filter_map(|(key, value)| Some((key, value.as_str()?)));
-    texts
-        .filter(|(_, text)| !text.contains("${"))
-        .map(|(key, text)| (key.clone(), text.to_string()))
-        .collect()
-}
-
-fn is_usable(key: &str, value: &Value, converts: bool) -> bool {
-    let is_in = |list: &str| list.split(' ').any(|name| name == key);
+/// True for an entry that a typed reader takes unchanged: a number, a boolean or a text. A boolean for a number, or the
+/// reverse, is left to the trainer; so is a text for either, unless the reader `converts` it.
+pub(crate) fn is_usable(key: &str, value: &Value, converts: bool) -> bool {
+    let is_switch = SWITCHES.contains(&key);
+    let is_number = NUMBERS.contains(&key);
     match value {
-        Value::Number(_) => !is_in(SWITCHES),
-        Value::Bool(_) => !is_in(NUMBERS),
+        Value::Number(_) => !is_switch,
+        Value::Bool(_) => !is_number,
         // An interpolation is passed on, so that the plan can say that it is not resolved yet.
         Value::String(text) if text.contains("${") => key != "deepspeed",
-        Value::String(_) => converts || !is_in(NUMBERS) && !is_in(SWITCHES),
+        Value::String(_) => converts || !is_number && !is_switch,
         Value::Object(_) => key == "deepspeed",
         _ => false,
     }

@@ -3,23 +3,15 @@
 
 mod flow;
 pub mod kind;
+pub mod source;
 pub mod tokens;
 
 pub(crate) use flow::ArgumentFlow;
 pub(crate) use kind::{ScriptKind, cannot_use_config, reads_own_file, script_kind, uses_handbook};
+pub(crate) use source::ScriptSource;
 
-use crate::command::script_source;
-use tokens::Token;
-
-/// Also true for something below one of these modules.
-pub fn imports(text: &str, modules: &[&str]) -> bool {
-    script_source::imports(text).iter().any(|name| {
-        let mut behind = modules
-            .iter()
-            .filter_map(|module| name.strip_prefix(module));
-        behind.any(|rest| rest.is_empty() || rest.starts_with('.'))
-    })
-}
+use crate::command::tables::ARGUMENT_CLASSES;
+use tokens::tokens;
 
 /// The text between the parentheses of every call of this name, which may be a dotted one.
 pub fn calls<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
@@ -27,30 +19,32 @@ pub fn calls<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     if !text.contains(name) {
         return Vec::new();
     }
-    let tokens = tokens::tokens(text);
+    let tokens = tokens(text);
     let last = name.rsplit('.').next().unwrap_or(name);
     let calls = tokens::calls(&tokens, |token| token.is(last));
     let named = calls.filter(|call| text[..tokens[call.start - 1].at].trim_end().ends_with(name));
+    let end = |at: usize| tokens.get(at).map_or(text.len(), |token| token.at);
     named
-        .map(|call| between(text, &tokens, call.start, call.end))
+        .map(|call| text[tokens[call.start - 1].at + 1..end(call.end)].trim())
         .collect()
 }
 
-/// The value that a call gives to a keyword; nothing where `**` may hold it.
+/// The value that a call gives to a keyword.
 pub fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
-    let tokens = call.contains(name).then(|| tokens::tokens(call))?;
-    let value = tokens::keyword(&tokens, name)?;
-    let start = tokens.len() - value.len();
-    let length = value
-        .iter()
-        .position(|token| token.depth == 0 && token.is(","))
-        .unwrap_or(value.len());
-    Some(between(call, &tokens, start, start + length)).filter(|value| !value.starts_with("**"))
+    let tokens = tokens(call);
+    let mut arguments = tokens.split(|token| token.depth == 0 && token.is(","));
+    let value = arguments.find_map(|argument| match argument {
+        [key, equals, value @ ..] if key.is(name) && equals.is("=") => Some(value),
+        _ => None,
+    })?;
+    let (first, last) = (value.first()?, value.last()?);
+    Some(&call[first.at..last.at + last.text.len()])
 }
 
-fn between<'a>(text: &'a str, tokens: &[Token], start: usize, end: usize) -> &'a str {
-    let at = |index: usize| tokens.get(index).map_or(text.len(), |token| token.at);
-    text[at(start)..at(end)].trim()
+/// The calls that make the arguments of transformers' trainer in code.
+pub(crate) fn made_arguments(text: &str) -> Vec<&str> {
+    let classes = ARGUMENT_CLASSES.iter();
+    classes.flat_map(|class| calls(text, class)).collect()
 }
 
 /// The first line of a value, for a message.

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::command::script_source::ScriptSource;
+use crate::command::script::source::ScriptSource;
 use crate::host::Host;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,43 +123,25 @@ impl ParsedCommand {
 /// The target in the words after `python`, and the number of words up to its end.
 pub(crate) fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
     let mut at = 0;
-    while let Some(word) = words.get(at) {
-        let text = word.to_str()?;
+    loop {
+        let text = words.get(at)?.to_str()?;
         let options = words[..at].to_vec();
+        let module = |name: &OsStr| Target::Module {
+            options: options.clone(),
+            name: name.to_os_string(),
+        };
         match text {
             "-W" | "-X" => at += 2,
-            "-m" => {
-                return Some((
-                    Target::Module {
-                        options,
-                        name: words.get(at + 1)?.clone(),
-                    },
-                    at + 2,
-                ));
-            }
+            "-m" => return Some((module(words.get(at + 1)?), at + 2)),
             "-c" | "-" => return None,
-            _ if text.starts_with("-m") => {
-                return Some((
-                    Target::Module {
-                        options,
-                        name: text[2..].into(),
-                    },
-                    at + 1,
-                ));
-            }
+            _ if text.starts_with("-m") => return Some((module(text[2..].as_ref()), at + 1)),
             _ if text.starts_with('-') => at += 1,
             _ => {
-                return Some((
-                    Target::Script {
-                        options,
-                        path: word.clone(),
-                    },
-                    at + 1,
-                ));
+                let path = words[at].clone();
+                return Some((Target::Script { options, path }, at + 1));
             }
         }
     }
-    None
 }
 
 /// The last part of a path: `swift` of `/opt/env/bin/swift`.

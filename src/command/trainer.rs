@@ -5,8 +5,7 @@ use std::path::Path;
 
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::argv::{self, Args, Field};
-use crate::command::front_end::COMMON_FIELDS;
+use crate::command::argv::Args;
 use crate::command::job::{Job, Trainer};
 use crate::command::parser::DASHES_SINCE;
 use crate::command::python::Python;
@@ -14,50 +13,26 @@ use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
 use crate::report::fix::{Fixes, meant, run};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule};
-pub(crate) use hf::DEFAULTS as HF_DEFAULTS;
-pub(crate) use in_code::PACKAGES as HF_PACKAGES;
+pub use tables::ALL;
+use tables::SWIFT;
 
 mod accelerate;
 mod axolotl;
 mod deepspeed;
-pub(crate) mod hf;
+mod hf;
 mod in_code;
 mod lightning;
-pub(crate) mod llamafactory;
+mod llamafactory;
 mod nested;
-pub(crate) mod swift;
-pub(crate) mod trl;
-pub mod without_config;
+mod swift;
+pub(crate) mod tables;
+mod trl;
+mod without_config;
 mod xtuner;
 
-/// Every front end, in the order they are asked; the last one takes anything.
-pub const ALL: &[&Trainer] = &[
-    &swift::TRAINER,
-    &without_config::MEGATRON,
-    &llamafactory::TRAINER,
-    &axolotl::TRAINER,
-    &trl::TRAINER,
-    &xtuner::TRAINER,
-    &without_config::XTUNER_V1,
-    &without_config::OPENRLHF,
-    &without_config::VERL,
-    &without_config::RAY,
-    &lightning::TRAINER,
-    &without_config::FABRIC,
-    &nested::TRAINER,
-    &accelerate::TRAINER,
-    &in_code::TRAINER,
-    &deepspeed::TRAINER,
-    &hf::TRAINER,
-    passthrough(),
-];
+pub(crate) const EXAMPLE: [&str; 2] = [SWIFT.launch.consoles[0], SWIFT.launch.commands[0]];
 
-pub(crate) const EXAMPLE: [&str; 2] = [
-    swift::TRAINER.launch.consoles[0],
-    swift::TRAINER.launch.commands[0],
-];
-
-pub(crate) const PASSTHROUGH: &str = without_config::PASSTHROUGH.name;
+pub(crate) const PASSTHROUGH: &str = tables::PASSTHROUGH.name;
 
 /// Asks the front ends, or only the one that the user named, what the command is.
 pub fn recognise(
@@ -76,18 +51,20 @@ pub fn recognise(
     });
     let recognised = asked.find_map(|trainer| (trainer.recognise)(trainer, command, host));
     let is_recognised = recognised.is_some();
-    let mut job = recognised
-        .unwrap_or_else(|| Job::of(named.map_or(passthrough(), |named| named.value), command));
+    let mut job = recognised.unwrap_or_else(|| {
+        Job::of(
+            named.map_or(passthrough(), |named| named.value),
+            command,
+            host,
+        )
+    });
     let trainer = job.trainer;
     if job.python.is_none() {
         (job.python, job.blocker) = interpreter(command, host);
     }
-    let fields: Vec<Field> = argv::fields(trainer.arguments.fields)
-        .chain(argv::fields(COMMON_FIELDS))
-        .collect();
-    let options = (trainer.arguments.options)(&job.target);
+    let options = trainer.options(&job.target);
     let read = |words: &[OsString]| {
-        let args = Args::read(words.to_vec(), &fields, options);
+        let args = Args::read(words.to_vec(), options);
         let python = if trainer.is_hf() && args.has_dashes() {
             job.python.as_ref()
         } else {
@@ -102,10 +79,11 @@ pub fn recognise(
         }
     };
     let given = read(&job.words);
-    (job.args, job.given_args) = match &job.effective_words {
-        Some(words) => (read(words), Some(given)),
-        None => (given, None),
+    job.args = match &job.effective_words {
+        Some(words) => read(words),
+        None => given.clone(),
     };
+    job.given = given;
     job.rewritten = job.target != command.target;
     job.is_named = named.is_some();
     if !job.rewritten {
@@ -118,7 +96,7 @@ pub fn recognise(
 }
 
 pub(crate) const fn passthrough() -> &'static Trainer {
-    &without_config::PASSTHROUGH
+    &tables::PASSTHROUGH
 }
 
 pub(crate) fn is_console(word: &OsStr) -> bool {

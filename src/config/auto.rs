@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::places::as_typed;
+use super::tables::AutoRule;
 use super::{layers, schema};
 use crate::base::json;
 use crate::base::python_value::number;
@@ -16,10 +17,9 @@ use crate::command::job::Trainer;
 use crate::report::fix::{Fix, Fixes, Owner, give, set, set_json, unset};
 use crate::report::{Place, Problem, Rule, Severity, When};
 
+pub use super::tables::RULES;
 pub(crate) use context::{FillContext, hidden_size};
 use context::{FilledValue, Unfilled};
-use rules::AutoRule;
-pub use rules::RULES;
 
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Fill {
@@ -55,12 +55,13 @@ pub(crate) struct Resolved {
 /// `check` may find more of them.
 pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> Resolved {
     let trainer = context.job.trainer;
-    let (mut resolved, mut problems) = (Resolved::default(), Vec::new());
     let comparing = context.comparing();
     // Behind such a launcher, nothing is known of the arguments of a script that cannot be read.
     let is_unknown = context.by_launcher.is_some() && context.is_unseen();
     let compares = trainer.is_hf() && !is_unknown;
-    for rule in RULES.iter() {
+    let mut resolved = Resolved::default();
+    let mut problems = Vec::new();
+    for rule in RULES {
         let done = match json::get(context.config, rule.key) {
             Some(value) if is_auto(value) => resolved.fill(rule, context, &place),
             Some(value) if compares && rule.compared && !value.is_null() => {
@@ -72,40 +73,35 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> R
         problems.extend(done.err().filter(|problem| !problems.contains(problem)));
     }
     resolved.config = apply(context.config, &resolved.fills);
-    let by_nobody_else = fills_alone(trainer);
-    if by_nobody_else {
+    if fills_alone(trainer) {
         let Resolved { left, config, .. } = &mut resolved;
         let open: Vec<LeftAuto> = left
             .extract_if(.., |open| !take_out(config, open, trainer))
             .collect();
-        let plain = |key: &str| {
-            RULES
-                .iter()
-                .find(|rule| rule.key == key)
-                .and_then(|rule| rule.plain)
-        };
-        let sets = open
-            .iter()
-            .map(|LeftAuto { key, .. }| set(key, plain(key).unwrap_or("VALUE")));
+        let plain = |key: &str| rule_of(key).and_then(|rule| rule.plain).unwrap_or("VALUE");
+        let sets = open.iter().map(|open| set(&open.key, plain(&open.key)));
         // One fix for all of them, with the first.
         let mut all = sets.clone().reduce(Fix::and);
         for (LeftAuto { key, why }, fix) in open.iter().zip(sets) {
             let what =
                 format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
-            let found = Problem::error(Rule::Auto, what)
-                .at(place(key))
-                .fix(all.take().unwrap_or(fix));
-            problems.push(found.when(noticed(key, context)));
+            let problem = Problem::error(Rule::Auto, what).at(place(key));
+            let problem = problem.fix(all.take().unwrap_or(fix));
+            problems.push(problem.when(noticed(key, context)));
         }
     }
     for key in json::leaves(&resolved.config, is_auto) {
-        let in_table = RULES.iter().any(|rule| rule.key == key);
-        if !(in_table || by_nobody_else && deepspeed_knows_auto(&key)) {
+        let by_deepspeed = fills_alone(trainer) && deepspeed_knows_auto(&key);
+        if rule_of(&key).is_none() && !by_deepspeed {
             problems.push(nobody_fills(&key, place(&key), context));
         }
     }
     resolved.refusals = problems;
     resolved
+}
+
+fn rule_of(key: &str) -> Option<&'static AutoRule> {
+    RULES.iter().find(|rule| rule.key == key)
 }
 
 /// True if nothing fills what zlaunch leaves, unless the trainer sets the key itself.
@@ -121,47 +117,39 @@ impl Resolved {
         place: impl Fn(&str) -> Place,
     ) -> Result<(), Problem> {
         let trainer = context.job.trainer;
-        let key = rule.key;
-        let mut leave = |why: &str| {
-            self.left.push(LeftAuto {
-                key: key.to_string(),
-                why: why.to_string(),
-            });
-        };
-        if let Some(why) = context.by_launcher.or_else(|| trainer.source_of_auto(key)) {
-            leave(why);
-            return Ok(());
-        }
-        let answer = if fills_alone(trainer) && rule.plain.is_none() {
+        let answer = if let Some(why) = context.by_launcher.or(trainer.source_of_auto(rule.key)) {
+            Err(Unfilled::deferred(why))
+        } else if fills_alone(trainer) && rule.plain.is_none() {
             Err(Unfilled::deferred("nothing fills it in"))
         } else if trainer.fills_auto() {
             Err(Unfilled::deferred("the trainer does not"))
         } else {
-            rule.value(context)
+            match rule.value(context) {
+                Ok(_) if context.no_fill => Err(Unfilled::deferred("--no-fill")),
+                Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
+                    Err(Unfilled::deferred("set in the script"))
+                }
+                answer => answer,
+            }
         };
+        let key = rule.key;
         match answer {
-            Ok(_) if context.no_fill => leave("--no-fill"),
-            Ok(FilledValue {
-                value,
-                from,
-                mut arguments,
-            }) => {
-                let argument = if arguments.len() == 1 {
-                    arguments.pop()
-                } else {
-                    None
+            Ok(filled) => {
+                let argument = match &filled.arguments[..] {
+                    [only] => Some(only.clone()),
+                    _ => None,
                 };
                 self.fills.push(Fill {
                     key,
-                    value,
-                    from,
+                    value: filled.value,
+                    from: filled.from,
                     argument,
                 });
             }
-            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
-                leave("set in the script");
-            }
-            Err(Unfilled::Deferred(why)) => leave(&why),
+            Err(Unfilled::Deferred(why)) => self.left.push(LeftAuto {
+                key: key.to_string(),
+                why,
+            }),
             Err(Unfilled::Unsupported) => return Err(nobody_fills(key, place(key), context)),
             Err(Unfilled::Invalid(problem)) => return Err(problem),
         }
@@ -197,60 +185,44 @@ fn mismatch(
     computed: &FilledValue,
     context: &FillContext,
 ) -> Problem {
-    use Severity::{Error, Warning};
-    let AutoRule { key, doc, .. } = rule;
-    let FilledValue {
-        value: wanted,
-        from,
-        ..
-    } = computed;
-    let defaults: Vec<&TrainerDefault> = computed
-        .arguments
-        .iter()
-        .filter_map(Source::trainer_default)
-        .collect();
+    let key = rule.key;
+    let wanted = &computed.value;
     let typed = as_typed(value, &place);
-    let differs = format!("`{key}` is {typed} in the config, but");
+    let differs = |what: &str| format!("`{key}` is {typed} in the config, but {what}");
     let (argument, computes) = match &computed.arguments[..] {
         [one] => (Place::from(one), format!("`{one}` makes it {wanted}")),
-        _ => (
-            Place::from(from),
-            format!("the trainer computes {wanted} from {doc}"),
-        ),
+        _ => {
+            let computes = format!("the trainer computes {wanted} from {}", rule.doc);
+            (Place::from(&computed.from), computes)
+        }
     };
+    let arguments = computed.arguments.iter();
+    let defaults: Vec<&TrainerDefault> = arguments
+        .clone()
+        .filter_map(Source::trainer_default)
+        .collect();
     let names: Vec<String> = defaults
         .iter()
         .map(|default| format!("--{}", default.argument))
         .collect();
-    let not_set = format!(
-        "{} {} not set",
-        names.join(" and "),
-        if names.len() == 1 { "is" } else { "are" }
-    );
+    let are = if names.len() == 1 { "is" } else { "are" };
+    let not_set = format!("({} {are} not set)", names.join(" and "));
     let by_default = format!("the trainer defaults to {wanted}");
-    let doubt = computed.arguments.iter().find_map(Source::doubt);
-    let (severity, rule, what) = match (doubt, defaults.iter().find_map(|default| default.unless)) {
-        (Some(doubt), _) => (
-            Warning,
-            Rule::DoubtfulMismatch,
-            format!("{computes} unless the script changes it ({doubt})"),
-        ),
-        _ if defaults.is_empty() => (Error, Rule::Mismatch, computes),
-        (_, None) => (Error, Rule::Mismatch, format!("{by_default} ({not_set})")),
-        (_, Some(unless)) => (
-            Warning,
-            Rule::DefaultMismatch,
-            format!("{by_default} unless {unless} ({not_set})"),
-        ),
+    let unless = defaults.iter().find_map(|default| default.unless);
+    let doubt = arguments.clone().find_map(Source::doubt);
+    let found = if let Some(doubt) = doubt {
+        let what = format!("{computes} unless the script changes it ({doubt})");
+        Problem::warning(Rule::DoubtfulMismatch, differs(&what))
+    } else if defaults.is_empty() {
+        Problem::error(Rule::Mismatch, differs(&computes))
+    } else if let Some(unless) = unless {
+        let what = format!("{by_default} unless {unless} {not_set}");
+        Problem::warning(Rule::DefaultMismatch, differs(&what))
+    } else {
+        Problem::error(Rule::Mismatch, differs(&format!("{by_default} {not_set}")))
     };
-    let found = Problem {
-        severity,
-        ..Problem::error(rule, format!("{differs} {what}"))
-    };
-    found
-        .at(place)
-        .at(argument)
-        .fix(mismatch_fixes(key, value, &typed, computed, context))
+    let fixes = mismatch_fixes(key, value, &typed, computed, context);
+    found.at(place).at(argument).fix(fixes)
 }
 
 fn mismatch_fixes(
@@ -296,39 +268,34 @@ fn mismatch_fixes(
 /// The samples of a step and the factors, also by the trainer's defaults, as far as they are known.
 pub(crate) fn batch(context: &FillContext) -> Option<(Value, String)> {
     if context.job.trainer.is_hf() {
-        let rule = RULES.iter().find(|rule| rule.key == "train_batch_size")?;
+        let filled = rule_of("train_batch_size")?.value(&context.comparing());
         let FilledValue {
             value,
-            from,
+            mut from,
             arguments,
-        } = rule.value(&context.comparing()).ok()?;
-        let unless = arguments
+        } = filled.ok()?;
+        let mut doubts = arguments
             .iter()
-            .find_map(|from| from.doubt().or(from.trainer_default()?.unless));
-        return Some((
-            value,
-            unless.map_or(from.clone(), |unless| format!("{from}, unless {unless}")),
-        ));
+            .filter_map(|source| source.doubt().or(source.trainer_default()?.unless));
+        if let Some(unless) = doubts.next() {
+            from += &format!(", unless {unless}");
+        }
+        return Some((value, from));
     }
     let size = |key: &str| context.config.get(key).and_then(Value::as_u64);
-    let world = context.topology.world_size.as_ref()?.value;
-    let steps = size("gradient_accumulation_steps").unwrap_or(1);
-    if ["sequence_parallel_size", "pipeline", "tensor_parallel"]
-        .iter()
-        .any(|key| context.config.get(key).is_some())
+    let divides = ["sequence_parallel_size", "pipeline", "tensor_parallel"];
+    if divides.iter().any(|key| context.config.get(key).is_some())
         || context.job.trainer.is_passthrough()
     {
         return None;
     }
+    let world = context.topology.world_size.as_ref()?.value;
+    let steps = size("gradient_accumulation_steps").unwrap_or(1);
     let micro = size("train_micro_batch_size_per_gpu")?;
     let whole = world.checked_mul(micro)?.checked_mul(steps)?;
     let agrees = size("train_batch_size").is_none_or(|said| said == whole);
-    agrees.then(|| {
-        (
-            whole.into(),
-            format!("{world} × {micro} × {steps} (the config)"),
-        )
-    })
+    let factors = format!("{world} × {micro} × {steps} (the config)");
+    agrees.then(|| (whole.into(), factors))
 }
 
 /// Removes an open "auto" from the config if the trainer or DeepSpeed sets a missing key. False if nobody sets it.
@@ -369,7 +336,7 @@ fn noticed(key: &str, context: &FillContext) -> Option<When> {
 
 /// True if a trainer fills an "auto" there, or DeepSpeed itself understands it.
 pub(crate) fn may_be_filled(key: &str) -> bool {
-    RULES.iter().any(|rule| rule.key == key) || deepspeed_knows_auto(key)
+    rule_of(key).is_some() || deepspeed_knows_auto(key)
 }
 
 /// Keys whose "auto" `DeepSpeed` itself understands (accelerate refuses them all the same).

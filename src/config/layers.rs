@@ -1,6 +1,5 @@
 //! The user's layers over a template: `--patch`, `--unset`, `--set`.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -31,89 +30,87 @@ impl Layers {
 const COMPARED: usize = 20;
 
 /// Applies the layers, and refuses a config without the keys that the template requires.
-pub fn with_layers<'t>(
-    template: &'t Template,
+pub fn with_layers(
+    template: &Template,
     layers: &Layers,
     host: &Host,
-) -> Result<Cow<'t, Value>, Vec<Problem>> {
-    let mut config = Cow::Borrowed(&template.config);
+) -> Result<Value, Vec<Problem>> {
+    let mut config = template.config.clone();
     let mut problems = Vec::new();
     for file in &layers.patch {
         let path = host.absolute(&file.value);
-        let applied = reading::read(&path, host).and_then(|change| match change {
-            operations @ Value::Array(_) => patch::operate(config.to_mut(), operations, &path),
-            object @ Value::Object(_) => {
-                patch::merge(config.to_mut(), object);
-                Ok(())
+        let patched = reading::read(&path, host).and_then(|change| {
+            let place = Place::from(&path);
+            match change {
+                Value::Array(_) => patch::operate(&mut config, change, place),
+                Value::Object(_) => {
+                    patch::merge(&mut config, &change);
+                    Ok(())
+                }
+                _ => Err(patch::not_a_patch(
+                    place,
+                    "it is neither a list nor an object",
+                )),
             }
-            _ => Err(patch::not_a_patch(
-                Place::from(&path),
-                "it is neither a list nor an object",
-            )),
         });
-        if let Err(problem) = applied {
+        problems.extend(patched.err().map(|problem| {
             let typed = file.value.to_string_lossy();
-            problems.push(match typed.split_once('=') {
-                _ if typed.trim_start().starts_with(['{', '[']) => {
+            match typed.split_once('=') {
+                _ if typed.starts_with(['{', '[']) => {
                     problem.fix("--patch takes a file: write it to one, or use --set KEY=VALUE")
                 }
                 Some((key, value)) if !path.exists() => problem.fix(fix::set(key, value)),
                 _ => problem,
-            });
-        }
+            }
+        }));
     }
-    if !layers.unset.is_empty() {
-        problems.extend(remove(config.to_mut(), &layers.unset));
-    }
+    problems.extend(remove(&mut config, &layers.unset));
     for assignment in &layers.set {
         let (key, value) = &assignment.value;
-        if let Err(blocked) = set(config.to_mut(), key, value.clone()) {
+        if let Err(blocked) = set(&mut config, key, value.clone()) {
             let what = format!("`{key}` cannot be set: `{blocked}` is a value, not a section");
             let given = Sourced::new(format!("{key}=…"), assignment.from.clone());
             let fixes = fix::set(&blocked, "VALUE").or("set another key");
             problems.push(Problem::error(Rule::Set, what).at(&given).fix(fixes));
         }
     }
-    if config.get(SCHEMA_LINE).is_some() {
-        unset(config.to_mut(), SCHEMA_LINE);
-    }
+    unset(&mut config, SCHEMA_LINE);
     if !config.is_object() {
-        let problem =
-            Problem::error(Rule::Patch, "the patched config is not a JSON object").at("--patch");
-        problems.push(
-            problem
-                .fix("an operation with the path \"\" replaces the whole config; give it a path"),
-        );
+        let what = "the patched config is not a JSON object";
+        let help = "an operation with the path \"\" replaces the whole config; give it a path";
+        problems.push(Problem::error(Rule::Patch, what).at("--patch").fix(help));
     }
     if config.get("$zlaunch").is_some() {
-        let problem = Problem::error(
-            Rule::Set,
-            "`$zlaunch` cannot be set here: it belongs to a template file",
-        );
+        let what = "`$zlaunch` cannot be set here: it belongs to a template file";
         let help = "set variables with --env, choose a template with --deepspeed";
-        problems.push(problem.at("--set, --patch").fix(help));
+        let problem = Problem::error(Rule::Set, what).at("--set, --patch");
+        problems.push(problem.fix(help));
     }
-    for need in &template.needs {
-        let wanted = need
-            .when
-            .as_ref()
-            .is_none_or(|(key, value)| json::get(&config, key) == Some(value));
-        if wanted && json::get(&config, &need.key).is_none_or(Value::is_null) {
-            let (
-                Template { name, .. },
-                RequiredKey {
-                    key, why, example, ..
-                },
-            ) = (template, need);
-            let what = format!("the template `{name}` needs `{key}`: {why}");
-            let problem = Problem::error(Rule::Template, what).at(format!("template {name}"));
-            problems.push(problem.fix(fix::set(key, example)));
-        }
-    }
+    let missing = template
+        .needs
+        .iter()
+        .filter(|need| need.is_missing(&config));
+    problems.extend(missing.map(|need| {
+        let name = &template.name;
+        let what = format!("the template `{name}` needs `{}`: {}", need.key, need.why);
+        Problem::error(Rule::Template, what)
+            .at(format!("template {name}"))
+            .fix(fix::set(&need.key, &need.example))
+    }));
     if problems.is_empty() {
         Ok(config)
     } else {
         Err(problems)
+    }
+}
+
+impl RequiredKey {
+    fn is_missing(&self, config: &Value) -> bool {
+        let is_needed = match &self.when {
+            Some((key, value)) => json::get(config, key) == Some(value),
+            None => true,
+        };
+        is_needed && json::get(config, &self.key).is_none_or(Value::is_null)
     }
 }
 

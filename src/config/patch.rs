@@ -1,8 +1,5 @@
 //! JSON Patch and JSON Merge Patch, for templates and `--patch`. Both keep the order of the keys.
 
-use std::collections::BTreeSet;
-
-use json_patch::jsonptr::Pointer;
 use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::{Map, Value};
 
@@ -14,33 +11,15 @@ pub(super) fn not_a_patch(place: Place, why: &str) -> Problem {
         .fix(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
 }
 
-/// RFC 7386. Not the crate's, which moves the last key into the place of a removed one.
-pub fn merge(config: &mut Value, patch: Value) {
-    let Value::Object(patch) = patch else {
-        return *config = patch;
-    };
-    if !config.is_object() {
-        *config = Value::Object(Map::new());
-    }
-    let Some(object) = config.as_object_mut() else {
-        return;
-    };
-    let mut removed = BTreeSet::new();
-    for (key, value) in patch {
-        if value.is_null() {
-            removed.insert(key);
-        } else {
-            merge(object.entry(key).or_insert(Value::Null), value);
-        }
-    }
-    // All at once, because an ordered removal of one key moves all that follow.
-    if !removed.is_empty() {
-        object.retain(|key, _| !removed.contains(key));
-    }
+/// RFC 7386.
+pub fn merge(config: &mut Value, patch: &Value) {
+    let before = config.clone();
+    json_patch::merge(config, patch);
+    restore_order(&before, config);
 }
 
-/// Operations may place this many values in all, because repeated copies can make a small file explode.
-const MOST_PLACED: usize = 1_000_000;
+/// So many values may be looked at in all, because repeated copies can make a small file explode.
+const MOST_VALUES: usize = 1_000_000;
 
 /// As deep as serde_json reads.
 const DEEPEST: usize = 128;
@@ -57,28 +36,19 @@ pub fn operate(
     };
     let mut operations = Vec::new();
     for (number, value) in (1..).zip(values) {
-        operations
-            .push(read(value).map_err(|why| {
-                not_a_patch(place.clone(), &format!("operation {number}: {why}"))
-            })?);
+        let operation = read(value)
+            .map_err(|why| not_a_patch(place.clone(), &format!("operation {number}: {why}")))?;
+        operations.push(operation);
     }
-    let failed = |number: usize, path: &str, what: &str| {
-        Problem::error(
-            Rule::Patch,
-            format!("operation {number} of the patch fails at `{path}`: {what}"),
-        )
-        .at(place.clone())
-        .fix("`zlaunch templates NAME` shows the config it is applied to; paths start with `/`")
-    };
-    let too_large = "the patched config is too large or too deeply nested";
     let before = config.clone();
-    let (last, mut room) = (operations.len().max(1), MOST_PLACED);
+    let mut room = MOST_VALUES;
     for (number, operation) in (1..).zip(operations) {
-        if !placed(&operation, config)
-            .is_none_or(|(path, value)| fits(value, path.count(), &mut room))
-        {
-            return Err(failed(number, "", too_large));
-        }
+        let failed = |path: &str, what: &str| {
+            let what = format!("operation {number} of the patch fails at `{path}`: {what}");
+            Problem::error(Rule::Patch, what).at(place.clone()).fix(
+                "`zlaunch templates NAME` shows the config it is applied to; paths start with `/`",
+            )
+        };
         json_patch::patch(config, &[operation]).map_err(|why| {
             let what = match why.kind {
                 PatchErrorKind::TestFailed => "its `test` fails",
@@ -87,11 +57,15 @@ pub fn operate(
                 PatchErrorKind::CannotMoveInsideItself => "it moves a value into itself",
                 _ => "it cannot be applied",
             };
-            failed(number, &why.path.to_string(), what)
+            failed(&why.path.to_string(), what)
         })?;
-    }
-    if !is_sensible(config) {
-        return Err(failed(last, "", too_large));
+        // One operation makes it twice as large at most.
+        if !fits(config, DEEPEST, &mut room) {
+            return Err(failed(
+                "",
+                "the patched config is too large or too deeply nested",
+            ));
+        }
     }
     restore_order(&before, config);
     Ok(())
@@ -115,35 +89,16 @@ fn read(operation: Value) -> Result<PatchOperation, String> {
     })
 }
 
-/// The value that an operation places, and its path.
-fn placed<'a>(
-    operation: &'a PatchOperation,
-    config: &'a Value,
-) -> Option<(&'a Pointer, &'a Value)> {
-    Some(match operation {
-        PatchOperation::Add(add) => (&add.path, &add.value),
-        PatchOperation::Replace(replace) => (&replace.path, &replace.value),
-        PatchOperation::Copy(copy) => (&copy.path, copy.from.resolve(config).ok()?),
-        PatchOperation::Move(moved) => (&moved.path, moved.from.resolve(config).ok()?),
-        PatchOperation::Remove(_) | PatchOperation::Test(_) => return None,
-    })
-}
-
-/// It is nested no deeper than a file may be, and has a size that a config can have.
-pub fn is_sensible(value: &Value) -> bool {
-    fits(value, 0, &mut 50_000)
-}
-
-/// As above, for a value at that depth. Takes the number of its values from `room`.
-fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
+/// True if the value is nested no deeper than that. Takes the number of its values from `room`.
+pub fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
     *room = room.saturating_sub(1);
-    depth <= DEEPEST
-        && *room > 0
-        && match value {
-            Value::Array(list) => list.iter().all(|item| fits(item, depth + 1, room)),
-            Value::Object(object) => object.values().all(|item| fits(item, depth + 1, room)),
-            _ => true,
-        }
+    let mut fits_inside = |inner: &Value| depth > 0 && fits(inner, depth - 1, room);
+    let fits = match value {
+        Value::Array(list) => list.iter().all(&mut fits_inside),
+        Value::Object(object) => object.values().all(&mut fits_inside),
+        _ => true,
+    };
+    fits && *room > 0
 }
 
 /// Puts the keys of every object back into the order they had `before`, since the crate removes a key by moving the last

@@ -18,11 +18,14 @@ pub(crate) struct Places<'a> {
     template: &'a Template,
     layers: &'a Layers,
     host: &'a Host,
-    patch: OnceCell<Option<FilePositions>>,
+    patch: OnceCell<Vec<FilePositions>>,
     files: OnceCell<Vec<FilePositions>>,
 }
 
-type FilePositions = (PathBuf, Positions);
+struct FilePositions {
+    path: PathBuf,
+    positions: Positions,
+}
 
 impl<'a> Places<'a> {
     /// `config`: with the layers, before "auto" was filled.
@@ -43,69 +46,60 @@ impl<'a> Places<'a> {
     }
 
     pub(crate) fn of(&self, key: &str) -> Place {
-        if let Some(sourced) = self.set_at(key) {
-            let (name, value) = &sourced.value;
-            let words = self
-                .host
-                .words
-                .iter()
-                .rev()
-                .filter_map(|word| word.to_str());
+        if let Some(set) = self.set_at(key) {
+            let (name, value) = &set.value;
+            let start = format!("{name}=");
+            let words = self.host.words.iter().filter_map(|word| word.to_str());
             let mut words = words.map(|word| word.strip_prefix("--set=").unwrap_or(word));
-            let typed = words.find(|word| {
-                word.strip_prefix(name.as_str())
-                    .is_some_and(|rest| rest.starts_with('='))
-            });
-            let shown = typed.map_or_else(|| format!("{name}={value}"), str::to_string);
-            return Place::from(&Sourced::new(shown, sourced.from.clone()));
+            let typed = words.rfind(|word| word.starts_with(&start));
+            let shown = typed.map_or_else(|| format!("{start}{value}"), str::to_string);
+            return Place::from(&Sourced::new(shown, set.from.clone()));
         }
         if let Some(patch) = self.layers.patch.last()
             && json::get(self.config, key) != json::get(&self.template.config, key)
         {
             let path = self.host.absolute(&patch.value);
-            let file = self.patch.get_or_init(|| positions(&path)).as_ref();
-            return file
-                .and_then(|file| in_file(file, key))
-                .unwrap_or_else(|| Place::key(patch.value.display(), key));
+            let file = self.patch.get_or_init(|| positions([path.as_path()]));
+            return find(file, key).unwrap_or_else(|| Place::key(patch.value.display(), key));
         }
-        // In a chain of templates, the first file that has the key.
-        let files = self
-            .files
-            .get_or_init(|| self.template.files().filter_map(positions).collect());
-        let found = files.iter().find_map(|file| in_file(file, key));
-        found.unwrap_or_else(|| match &self.template.origin {
+        let files = self.files.get_or_init(|| positions(self.template.files()));
+        find(files, key).unwrap_or_else(|| match &self.template.origin {
             Origin::BuiltIn => Place::key(format_args!("template {}", self.template.name), key),
             origin => Place::key(origin, key),
         })
     }
 
-    /// The last `--set` of the key itself or of a section around it.
+    /// The last `--set` of the key itself or of a section around it, or of a key in a section that only `--set` made.
     fn set_at(&self, key: &str) -> Option<&Sourced<(String, Value)>> {
         let is_inside = |key: &str, section: &str| {
-            key.strip_prefix(section)
-                .is_some_and(|rest| rest.starts_with('.'))
+            let rest = key.strip_prefix(section);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        let mut sets = self.layers.set.iter().rev();
-        let around = sets
-            .clone()
-            .find(|set| key == set.value.0 || is_inside(key, &set.value.0));
+        let mut sets = self.layers.set.iter();
+        let around = sets.clone().rfind(|set| is_inside(key, &set.value.0));
         if around.is_some() || json::get(&self.template.config, key).is_some() {
             return around;
         }
-        // A section that only `--set` made.
-        sets.find(|set| is_inside(&set.value.0, key))
+        sets.rfind(|set| is_inside(&set.value.0, key))
     }
 }
 
-fn positions(path: &Path) -> Option<FilePositions> {
-    Some((
-        path.to_path_buf(),
-        json::positions(&reading::read_text(path).ok()?)?,
-    ))
+fn positions<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Vec<FilePositions> {
+    let files = paths.into_iter().filter_map(|path| {
+        Some(FilePositions {
+            path: path.to_path_buf(),
+            positions: json::positions(&reading::read_text(path).ok()?)?,
+        })
+    });
+    files.collect()
 }
 
-fn in_file((path, positions): &FilePositions, key: &str) -> Option<Place> {
-    positions.get(key).map(|at| Place::line(path, *at))
+/// The place in the first file that has the key.
+fn find(files: &[FilePositions], key: &str) -> Option<Place> {
+    files.iter().find_map(|file| {
+        let at = file.positions.get(key)?;
+        Some(Place::line(&file.path, *at))
+    })
 }
 
 /// A value as it is written at a place: `1.0`, which was read as 1.

@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 
 use crate::base::recorded::{Table, Version, VersionMatch};
 use crate::command::python::Python;
+pub use crate::config::tables::UnknownKeys;
+use crate::config::tables::{Form, TYPES, ValueType};
 
-pub(crate) use coercion::{is_true, is_whole, real, truth, whole};
+pub(crate) use coercion::{is_true, real, truth, whole};
 pub use json_schema::definitions;
 use keys::{at, columns, lines_from};
 pub(crate) use keys::{name_of, names_below};
-use value_type::{PYDANTIC_2, ValueRange, ValueType, is_flag};
-pub use value_type::{UnknownKeys, ValueFault};
+pub use value_type::ValueFault;
+use value_type::{PYDANTIC_2, ValueRange};
 
 const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt"));
 
@@ -43,7 +45,7 @@ pub(crate) fn in_environment(python: Option<&Python>) -> VersionMatch {
 pub struct KeySpec {
     pub key: &'static str,
     pub(crate) version: Version,
-    kind: ValueType,
+    kind: &'static ValueType,
     nullable: bool,
     /// DeepSpeed looks at the value when it reads the config.
     pub(crate) checked: bool,
@@ -112,8 +114,7 @@ impl KeySpec {
             key,
             version,
             // A test parses every line, so this never happens.
-            kind: ValueType::parse(kind.strip_suffix('?').unwrap_or(kind))
-                .unwrap_or(ValueType::Any),
+            kind: ValueType::find(kind.trim_end_matches('?')).unwrap_or(&TYPES[0]),
             nullable,
             checked,
             range: at(range, version),
@@ -141,7 +142,7 @@ impl KeySpec {
             (_, Some(removed)) if self.version >= removed.version => {
                 Known::Dropped(removed.version)
             }
-            _ if self.kind == ValueType::Unread => Known::Paused,
+            _ if self.kind.forms == [Form::Unread] => Known::Paused,
             _ => Known::Yes,
         }
     }
@@ -149,7 +150,7 @@ impl KeySpec {
     /// `None` if it is no section, or one that the version does not read.
     pub fn policy(&self) -> Option<UnknownKeys> {
         if self.known() == Known::Yes {
-            self.kind.policy()
+            self.kind.unknown_keys
         } else {
             None
         }
@@ -158,23 +159,36 @@ impl KeySpec {
     fn bounds(&self) -> ValueRange {
         match self.range {
             // The recorded file has no range of validators.
-            "-" if self.kind == ValueType::Scale => ValueRange::AtLeast(0.0),
+            "-" if self.kind.forms == [Form::Scale] => ValueRange::AtLeast(0.0),
             "-" => ValueRange::All,
             range => ValueRange::parse(range).unwrap_or(ValueRange::All),
         }
     }
 
+    /// The forms that DeepSpeed accepts when it reads the value.
+    fn accepted(&self) -> &'static [Form] {
+        if self.version < PYDANTIC_2 && self.is_in_model() {
+            self.kind.of_pydantic1
+        } else {
+            self.kind.forms
+        }
+    }
+
     /// `None` if DeepSpeed accepts the value.
     pub fn fault(&self, value: &Value) -> Option<ValueFault> {
-        if value.is_null() {
-            let taken =
-                self.nullable || matches!(self.kind, ValueType::SectionOrFalsy | ValueType::Any);
-            return (!taken).then_some(ValueFault::Type);
+        self.fault_as(self.accepted(), value)
+    }
+
+    /// True if an unchecked key has a value of another type than it should. Such values are not coerced.
+    pub fn is_odd(&self, value: &Value) -> bool {
+        self.fault_as(self.kind.unchecked, value).is_some()
+    }
+
+    fn fault_as(&self, forms: &[Form], value: &Value) -> Option<ValueFault> {
+        if value.is_null() && self.nullable {
+            return None;
         }
-        if self.version < PYDANTIC_2 && self.is_in_model() {
-            return self.kind.fault_of_pydantic1(value, self.bounds());
-        }
-        self.kind.fault(value, self.bounds())
+        value_type::fault(forms, value, self.bounds())
     }
 
     /// The monitors are fields of a model that has no name in the config.
@@ -186,46 +200,29 @@ impl KeySpec {
         section.is_some_and(|section| section.kind.is_model()) || is_monitor(self.key)
     }
 
-    /// True if an unchecked key has a value of another type than it should. Such values are not coerced.
-    pub fn is_odd(&self, value: &Value) -> bool {
-        if value.is_null() {
-            return !self.nullable;
-        }
-        match self.kind {
-            ValueType::Bool => !is_flag(value),
-            ValueType::Int => !is_whole(value),
-            ValueType::Float => !value.is_number(),
-            kind => kind.fault(value, self.bounds()).is_some(),
-        }
-    }
-
     /// JSON Schemas of which one must hold. Of a section, the object itself is left out.
     pub fn forms(&self) -> Vec<Value> {
-        let range = self.bounds();
-        let mut forms = match self.kind {
-            _ if BATCH_SIZES.contains(&self.key) => {
-                // Any number above 0, and true is 1.
-                vec![
-                    json!({"type": ["number", "boolean"], "exclusiveMinimum": 0, "not": {"const": false}}),
-                ]
-            }
-            _ if self.key == "sequence_parallel_size"
-                && !self.version.is_before(SEQUENCE_JUDGED) =>
-            {
-                return vec![json!({"type": "integer", "not": {"const": 0}})];
-            }
-            kind if !self.checked => {
-                json_schema::as_it_is(kind, self.nullable).unwrap_or_else(|| kind.forms(range))
-            }
-            kind if self.version < PYDANTIC_2 && self.is_in_model() => {
-                kind.forms_of_pydantic1(range)
-            }
-            kind => kind.forms(range),
+        if self.key == "sequence_parallel_size" && !self.version.is_before(SEQUENCE_JUDGED) {
+            return vec![json!({"type": "integer", "not": {"const": 0}})];
+        }
+        let forms = if self.checked {
+            self.accepted()
+        } else {
+            self.kind.unchecked
+        };
+        let schemas = forms.iter().flat_map(|form| form.schemas(self.bounds()));
+        let mut schemas: Vec<Value> = if BATCH_SIZES.contains(&self.key) {
+            // Any number above 0, and true is 1.
+            vec![
+                json!({"type": ["number", "boolean"], "exclusiveMinimum": 0, "not": {"const": false}}),
+            ]
+        } else {
+            schemas.collect()
         };
         if self.nullable {
-            forms.push(json!({"type": "null"}));
+            schemas.push(json!({"type": "null"}));
         }
-        forms
+        schemas
     }
 
     pub(crate) fn choices(&self) -> Vec<&'static str> {

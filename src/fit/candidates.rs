@@ -58,7 +58,7 @@ pub(super) fn config_of(
     host: &Host,
 ) -> Result<(Template, Value), Vec<Problem>> {
     let template = template::resolve(spec, &launch.search, host)?;
-    let config = layers::with_layers(&template, &launch.layers, host)?.into_owned();
+    let config = layers::with_layers(&template, &launch.layers, host)?;
     Ok((template, config))
 }
 

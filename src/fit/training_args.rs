@@ -9,10 +9,9 @@ use super::settings::{Attention, Evaluation, Rollout, TrainingArgs, TrainingSett
 use super::tables::algorithms::{Algorithm, SUPERVISED};
 use super::tables::arguments::{ARGUMENTS, Argument};
 use crate::base::source::Sourced;
-use crate::command::argv::{Args, Field, Nargs, hf_bool};
-use crate::command::front_end::TrainingDefaults;
+use crate::command::argv::{Args, hf_bool};
 use crate::command::job::{Job, Trainer};
-use crate::command::trainer::HF_DEFAULTS;
+use crate::command::tables::training::{self, TrainingDefaults};
 use crate::config::auto::FillContext;
 use crate::host::Host;
 use crate::ranks::topology::{RankFlags, Topology};
@@ -25,7 +24,7 @@ const SEQ_LEN: u64 = 2048;
 const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults {
     micro_batch: 1,
     checkpointing: true,
-    ..HF_DEFAULTS
+    ..training::HF
 };
 
 impl Argument {
@@ -54,7 +53,7 @@ impl<'a> TrainingReader<'a> {
         TrainingReader {
             given,
             trainer,
-            args: job.map_or(Args::default(), read_arguments),
+            args: job.map_or(Args::default(), |job| job.args.clone()),
             job,
             defaults: trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training),
         }
@@ -219,7 +218,7 @@ impl<'a> TrainingReader<'a> {
         if algorithm.groups {
             algorithm.has_reference = match self.float(Argument::Beta) {
                 Some(beta) => beta != 0.0,
-                None => algorithm.has_reference || (online.has_reference)(job.python.as_ref()),
+                None => algorithm.has_reference || online.reference.is_made(job.python.as_ref()),
             };
         }
         Some(algorithm)
@@ -352,15 +351,4 @@ impl<'a> TrainingReader<'a> {
         off.or_else(|| on.map(|text| hf_bool(&text).unwrap_or(true)))
             .or_else(|| self.switch(Argument::Checkpointing))
     }
-}
-
-fn read_arguments(job: &Job) -> Args {
-    let model = &job.trainer.model;
-    let own = model.training.eval_sets.iter().chain([&model.argument]);
-    let mut fields: Vec<Field> = own.map(|name| (*name, Nargs::One)).collect();
-    for row in ARGUMENTS {
-        fields.extend(row.names.iter().map(|name| (*name, row.nargs)));
-    }
-    let options = (job.trainer.arguments.options)(&job.target);
-    Args::read(job.args.words().to_vec(), &fields, options)
 }

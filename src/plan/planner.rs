@@ -1,7 +1,6 @@
 //! Makes a plan in a straight line: the ranks, the config, how it is handed over, the environment. Reads files the user
 //! named; changes nothing, and judges nothing.
 
-use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 
 use serde_json::Value;
@@ -149,10 +148,7 @@ impl<'a> Draft<'a> {
             None => return Ok(None),
         };
         let layered = layers::with_layers(&template, &launch.layers, host)?;
-        let changed = match layered {
-            Cow::Owned(value) => Some(value),
-            Cow::Borrowed(_) => None,
-        };
+        let changed = (!launch.layers.is_empty()).then_some(layered);
         Ok(Some(LayeredConfig {
             template,
             chosen,

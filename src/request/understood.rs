@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::base::bytes::object_in_base64;
 use crate::base::source::{Source, Sourced};
 use crate::base::{shell, vars};
 use crate::command::job::Job;
@@ -341,17 +340,7 @@ impl<'a> UnderstoodLaunch<'a> {
         let trainers = (!job.trainer.is_passthrough())
             .then(|| job.own_config(&self.host))
             .flatten();
-        let own = trainers.or_else(|| existing_launcher.as_ref()?.config(job, &self.host))?;
-        let text = job
-            .trainer
-            .config
-            .reads_base64
-            .then(|| object_in_base64(&own.value))
-            .flatten();
-        Some(Sourced {
-            value: text.unwrap_or(own.value),
-            from: own.from,
-        })
+        trainers.or_else(|| existing_launcher.as_ref()?.config(job, &self.host))
     }
 
     /// Replaces a word in the trainer's own argument by the file that it means to the trainer, in its package or in the

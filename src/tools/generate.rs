@@ -293,7 +293,7 @@ fn from_template(
     notes: &mut Vec<String>,
 ) -> Result<Value, Vec<Problem>> {
     let template = template::resolve(from, &request.search, host)?;
-    let mut config = layers::with_layers(&template, &Layers::default(), host)?.into_owned();
+    let mut config = layers::with_layers(&template, &Layers::default(), host)?;
     let usual = ready(request.batch, &zero(3, false, false), request.fp16);
     for key in [
         "train_batch_size",

@@ -49,7 +49,7 @@ impl Tool for TemplatesArgs {
             None if format == Format::Json => {
                 out(&format!("{:#}\n", json!(template::list(&search, host))))
             }
-            None => out(&template::listed(&template::list(&search, host))),
+            None => out(&template::listed(template::list(&search, host))),
             Some(name) if self.raw => out(&template::raw(&name, &search, host)?),
             Some(name) => {
                 let template = template::resolve(&name, &search, host)?;
@@ -60,7 +60,7 @@ impl Tool for TemplatesArgs {
                 let changed = (!layers.is_empty())
                     .then(|| with_layers(&template, &layers, host))
                     .transpose()?;
-                out(&json::write(changed.as_deref().unwrap_or(&template.config)))
+                out(&json::write(changed.as_ref().unwrap_or(&template.config)))
             }
         })
     }

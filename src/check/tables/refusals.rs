@@ -7,14 +7,14 @@ use super::types::KeyState::{Missing, On};
 use super::types::Refuser::{self, Only, Transformers};
 use super::types::Remedy::*;
 use super::types::{DefaultArgument, ExampleLaunch, Refusal};
-use crate::command::trainer::{hf, llamafactory, swift, trl};
+use crate::command::trainer::tables::front_ends;
 use crate::report::fix::Owner::*;
 
 const TRANSFORMERS: &[Refuser] = &[Transformers];
-const HF_AND_TRL: &[Refuser] = &[Only(&hf::TRAINER), Only(&trl::TRAINER)];
-const LLAMAFACTORY: &[Refuser] = &[Only(&llamafactory::TRAINER)];
-const SWIFT: &[Refuser] = &[Only(&swift::TRAINER)];
-const TRL: &[Refuser] = &[Only(&trl::TRAINER)];
+const HF_AND_TRL: &[Refuser] = &[Only(&front_ends::HF), Only(&front_ends::TRL)];
+const LLAMAFACTORY: &[Refuser] = &[Only(&front_ends::LLAMAFACTORY)];
+const SWIFT: &[Refuser] = &[Only(&front_ends::SWIFT)];
+const TRL: &[Refuser] = &[Only(&front_ends::TRL)];
 
 // Where transformers says what it refuses.
 const CALLBACKS: &[&str] = &["transformers/integrations/integration_utils.py"];

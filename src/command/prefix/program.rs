@@ -2,26 +2,8 @@
 
 use std::ffi::OsString;
 
+use super::tables::{PrefixProgram, Trait};
 use crate::command::target::base_name;
-
-#[derive(Default)]
-pub struct PrefixProgram {
-    /// `nice`, `uv run`, with commas.
-    pub names: &'static str,
-    /// Options that take a value, in the next word or joined to them.
-    pub with_value: &'static str,
-    /// Options without a value, or with one only after `=`. `-#` is a dash and a number.
-    pub switches: &'static str,
-    /// Options that change the folder or drop the variables.
-    pub barring: &'static str,
-    /// The option without which it drops all variables.
-    pub keeps_variables: Option<&'static str>,
-    pub(super) words: usize,
-    pub(super) sets_variables: bool,
-    /// It runs the Python of another environment than PATH shows.
-    pub own_python: bool,
-    pub container: bool,
-}
 
 pub enum Barrier {
     /// There may be no zlaunch in the container.
@@ -32,20 +14,36 @@ pub enum Barrier {
     Without(&'static str, &'static str),
 }
 
-/// The options as they are named in the table, with their values.
-type Options = Vec<(String, Option<OsString>)>;
+pub(super) struct GivenOption {
+    /// As the table writes it.
+    pub(super) name: String,
+    pub(super) value: Option<OsString>,
+}
 
 impl PrefixProgram {
+    pub(super) fn has(&self, wanted: Trait) -> bool {
+        self.traits.contains(&wanted)
+    }
+
+    /// The number of words between its options and the command.
+    pub(super) fn words(&self) -> usize {
+        let mut words = self.traits.iter().filter_map(|it| match it {
+            Trait::Words(count) => Some(*count),
+            _ => None,
+        });
+        words.next().unwrap_or(0)
+    }
+
     pub(super) fn name_in(&self, words: &[OsString]) -> Option<&'static str> {
-        self.names.split(", ").find(|name| {
-            let mut parts = name.split(' ');
+        let mut names = self.names.iter().copied();
+        names.find(|name| {
+            let mut parts = name.split(' ').zip(words);
             let is_program = parts
                 .next()
-                .is_some_and(|program| base_name(&words[0]) == program);
+                .is_some_and(|(part, word)| base_name(word) == part);
             is_program
-                && parts
-                    .zip(1..)
-                    .all(|(part, at)| words.get(at).is_some_and(|word| word == part))
+                && name.split(' ').count() <= words.len()
+                && parts.all(|(part, word)| word == part)
         })
     }
 
@@ -54,7 +52,7 @@ impl PrefixProgram {
         &self,
         words: &[OsString],
         mut at: usize,
-    ) -> Option<(Options, usize)> {
+    ) -> Option<(Vec<GivenOption>, usize)> {
         let mut options = Vec::new();
         while let Some(word) = words
             .get(at)
@@ -75,23 +73,23 @@ impl PrefixProgram {
         &self,
         word: &str,
         next: Option<&OsString>,
-        options: &mut Options,
+        options: &mut Vec<GivenOption>,
     ) -> Option<bool> {
-        let has = |list: &str, name: &str| list.split(' ').any(|own| own == name);
+        let has = |list: &[&str], name: &str| list.contains(&name);
         if word.starts_with("--") || has(self.with_value, word) || has(self.switches, word) {
             let (name, joined) = word
                 .split_once('=')
                 .map_or((word, None), |(name, value)| (name, Some(value.into())));
             let takes_next = joined.is_none() && has(self.with_value, name);
             let known = takes_next || has(self.with_value, name) || has(self.switches, name);
-            options.push((
-                name.to_string(),
-                if takes_next {
+            options.push(GivenOption {
+                name: name.to_string(),
+                value: if takes_next {
                     Some(next?.clone())
                 } else {
                     joined
                 },
-            ));
+            });
             return known.then_some(takes_next);
         }
         if has(self.switches, "-#") && word[1..].parse::<u32>().is_ok() {
@@ -103,72 +101,38 @@ impl PrefixProgram {
             let behind = &word[at + letter.len_utf8()..];
             if has(self.with_value, &name) {
                 let takes_next = behind.is_empty();
-                options.push((
+                let value = if takes_next {
+                    next?.clone()
+                } else {
+                    behind.into()
+                };
+                options.push(GivenOption {
                     name,
-                    Some(if takes_next {
-                        next?.clone()
-                    } else {
-                        behind.into()
-                    }),
-                ));
+                    value: Some(value),
+                });
                 return Some(takes_next);
             }
             if !has(self.switches, &name) {
                 return None;
             }
-            options.push((name, None));
+            options.push(GivenOption { name, value: None });
         }
         Some(false)
     }
 
-    pub(super) fn barrier(&self, name: &'static str, options: &Options) -> Option<Barrier> {
-        if self.container {
+    pub(super) fn barrier(&self, name: &'static str, options: &[GivenOption]) -> Option<Barrier> {
+        if self.has(Trait::Container) {
             return Some(Barrier::Container(name));
         }
-        let mut given = options.iter().map(|(option, _)| option.as_str());
-        if let Some(needed) = self
-            .keeps_variables
-            .filter(|needed| !given.clone().any(|option| option == *needed))
-        {
-            return Some(Barrier::Without(name, needed));
+        let is_given = |wanted: &str| options.iter().any(|option| option.name == wanted);
+        for it in self.traits {
+            if let Trait::KeepsVariablesWith(needed) = it
+                && !is_given(needed)
+            {
+                return Some(Barrier::Without(name, needed));
+            }
         }
-        let option =
-            given.find(|option| self.barring.split(' ').any(|barring| barring == *option))?;
-        Some(Barrier::Option(format!("{name} {option}")))
+        let barring = self.barring.iter().find(|option| is_given(option))?;
+        Some(Barrier::Option(format!("{name} {barring}")))
     }
-}
-
-pub fn all() -> impl Iterator<Item = PrefixProgram> {
-    include_str!("../../recorded/prefixes.txt")
-        .split("\n\n")
-        .filter_map(parse)
-}
-
-/// Nothing for the first block, which only has comments.
-fn parse(block: &'static str) -> Option<PrefixProgram> {
-    let mut lines = block.lines().filter(|line| !line.starts_with('#'));
-    let (names, traits) = lines
-        .next()
-        .map(|head| head.split_once(" | ").unwrap_or((head, "")))?;
-    let mut program = PrefixProgram {
-        names,
-        ..PrefixProgram::default()
-    };
-    let traits = traits
-        .split(' ')
-        .map(|word| word.split_once('=').unwrap_or((word, "")));
-    for (word, value) in traits.chain(lines.filter_map(|line| line.split_once(' '))) {
-        match word {
-            "words" => program.words = value.parse().unwrap_or_default(),
-            "needs" => program.keeps_variables = Some(value),
-            "assignments" => program.sets_variables = true,
-            "python" => program.own_python = true,
-            "container" => program.container = true,
-            "value" => program.with_value = value,
-            "switch" => program.switches = value,
-            "outside" => program.barring = value,
-            _ => {}
-        }
-    }
-    Some(program)
 }

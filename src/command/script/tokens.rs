@@ -1,20 +1,12 @@
-//! The tokens of a Python source: names, numbers, strings and signs, without comments; and the calls among them.
+//! The tokens of a Python source, without comments; the calls and imports among them.
 
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Name,
-    Number,
-    Text,
-    Sign,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
-    pub(super) kind: Kind,
+    /// A name, a number, a sign, or a string with its quotes.
     pub text: &'a str,
-    /// The byte of the source where it starts, quotes included.
+    /// The byte of the source where it starts.
     pub(super) at: usize,
     pub line: usize,
     /// Its column, if it is the first of a statement.
@@ -23,97 +15,109 @@ pub struct Token<'a> {
     pub(super) depth: usize,
 }
 
-impl Token<'_> {
+impl<'a> Token<'a> {
     pub(super) fn is(&self, text: &str) -> bool {
-        self.kind != Kind::Text && self.text == text
+        self.text == text
+    }
+
+    pub(super) fn is_one_of(&self, texts: &[&str]) -> bool {
+        texts.contains(&self.text)
+    }
+
+    pub(super) fn is_name(&self) -> bool {
+        self.text.starts_with(starts_name)
+    }
+
+    /// The content of a string.
+    pub(super) fn string(&self) -> Option<&'a str> {
+        let quotes = ['"', '\''];
+        self.text
+            .starts_with(quotes)
+            .then(|| self.text.trim_matches(quotes))
     }
 }
 
+fn starts_name(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+fn ends_name(c: char) -> bool {
+    !c.is_alphanumeric() && c != '_'
+}
+
+const SIGNS: &[&str] = &[
+    "//=", "**=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "|=", ":=",
+    "->",
+];
+
 pub fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
-    let (mut at, mut line, mut line_start, mut depth) = (0, 1, 0, 0_usize);
-    let mut starts_line = true;
+    let mut at = 0;
+    let mut line = 1;
+    let mut depth = 0_usize;
+    let mut starts_statement = true;
     while let Some(first) = source[at..].chars().next() {
-        let rest = &source[at..];
-        let length = match first {
-            '\n' => {
-                (line, line_start) = (line + 1, at + 1);
-                starts_line |= depth == 0 && !source[..at].ends_with('\\');
-                1
+        let text = &source[at..at + length(&source[at..], first)];
+        if first == '\n' {
+            starts_statement |= depth == 0 && !source[..at].ends_with('\\');
+        } else if !first.is_whitespace() && first != '#' && first != '\\' {
+            if [")", "]", "}"].contains(&text) {
+                depth = depth.saturating_sub(1);
             }
-            '#' => rest.find('\n').unwrap_or(rest.len()),
-            _ if first.is_whitespace() || first == '\\' => first.len_utf8(),
-            _ => {
-                let (kind, length, text) = token(rest, first);
-                let is_one_of = |signs: &[&str]| kind == Kind::Sign && signs.contains(&text);
-                depth = depth.saturating_sub(usize::from(is_one_of(&[")", "]", "}"])));
-                let indent = std::mem::take(&mut starts_line).then_some(at - line_start);
-                tokens.push(Token {
-                    kind,
-                    text,
-                    at,
-                    line,
-                    indent,
-                    depth,
-                });
-                depth += usize::from(is_one_of(&["(", "[", "{"]));
-                line += rest[..length].matches('\n').count();
-                length
+            let column = || at - source[..at].rfind('\n').map_or(0, |newline| newline + 1);
+            tokens.push(Token {
+                text,
+                at,
+                line,
+                indent: starts_statement.then(column),
+                depth,
+            });
+            starts_statement = false;
+            if ["(", "[", "{"].contains(&text) {
+                depth += 1;
             }
-        };
-        at += length;
+        }
+        line += text.matches('\n').count();
+        at += text.len();
     }
     tokens
 }
 
-fn token(rest: &str, first: char) -> (Kind, usize, &str) {
-    let length_of = |belongs: fn(char) -> bool| rest.find(|c| !belongs(c)).unwrap_or(rest.len());
-    if first == '"' || first == '\'' {
-        return string(rest, first);
-    }
-    if first.is_ascii_digit() || first == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit())
-    {
+/// The length of the token that the text begins with, of a comment, or of one character in between.
+fn length(rest: &str, first: char) -> usize {
+    let until = |ends: fn(char) -> bool| rest.find(ends).unwrap_or(rest.len());
+    match first {
+        '"' | '\'' => string_length(rest),
+        '#' => until(|c| c == '\n'),
         // The exponent of `2e-5` is a number of its own, which nobody asks about.
-        let length = length_of(|c| c.is_alphanumeric() || c == '_' || c == '.');
-        return (Kind::Number, length, &rest[..length]);
+        _ if first.is_ascii_digit() => until(|c| ends_name(c) && c != '.'),
+        _ if starts_name(first) => until(ends_name),
+        _ => {
+            let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
+            sign.map_or(first.len_utf8(), |sign| sign.len())
+        }
     }
-    if first.is_alphabetic() || first == '_' {
-        let length = length_of(|c| c.is_alphanumeric() || c == '_');
-        return (Kind::Name, length, &rest[..length]);
-    }
-    let signs = [
-        "//=", "**=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "|=", ":=",
-        "->",
-    ];
-    let length = signs
-        .iter()
-        .find(|sign| rest.starts_with(**sign))
-        .map_or(first.len_utf8(), |sign| sign.len());
-    (Kind::Sign, length, &rest[..length])
 }
 
-/// A string that is not closed goes on to the end of the file.
-fn string(rest: &str, quote: char) -> (Kind, usize, &str) {
-    let triple = rest
-        .as_bytes()
-        .iter()
-        .take(3)
-        .filter(|byte| **byte == quote as u8)
-        .count()
-        == 3;
-    let quotes = if triple { 3 } else { 1 };
-    let (opening, mut escaped) = (&rest[..quotes], false);
-    for (at, c) in rest.char_indices().skip(quotes) {
-        if !escaped && rest[at..].starts_with(opening) || !triple && c == '\n' {
-            return (
-                Kind::Text,
-                at + if c == '\n' { 0 } else { quotes },
-                &rest[quotes..at],
-            );
+/// A string that is not closed ends with its line, or with the file if it has three quotes.
+fn string_length(rest: &str) -> usize {
+    let quote = &rest[..1];
+    let opening = if rest.starts_with(&quote.repeat(3)) {
+        &rest[..3]
+    } else {
+        quote
+    };
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(opening.len()) {
+        if !escaped && rest[at..].starts_with(opening) {
+            return at + opening.len();
+        }
+        if c == '\n' && opening == quote {
+            return at;
         }
         escaped = c == '\\' && !escaped;
     }
-    (Kind::Text, rest.len(), &rest[quotes..])
+    rest.len()
 }
 
 /// The tokens between the parentheses of every call of what `is` accepts. A definition is no call.
@@ -121,15 +125,11 @@ pub(super) fn calls<'t>(
     tokens: &'t [Token],
     is: impl Fn(&Token) -> bool + 't,
 ) -> impl Iterator<Item = Range<usize>> {
-    let named = (0..tokens.len()).filter(move |at| is(&tokens[*at]));
-    let heads = named.filter(|at| {
-        tokens
-            .get(at + 1)
-            .is_some_and(|next| next.is("(") && next.indent.is_none())
+    let heads = tokens.windows(2).zip(0..).filter(move |(pair, at)| {
+        let is_definition = *at > 0 && tokens[at - 1].is_one_of(&["class", "def"]);
+        is(&pair[0]) && pair[1].is("(") && pair[1].indent.is_none() && !is_definition
     });
-    let calls =
-        heads.filter(|at| *at == 0 || !tokens[at - 1].is("class") && !tokens[at - 1].is("def"));
-    calls.map(|at| in_parentheses(tokens, at + 1))
+    heads.map(|(_, at)| in_parentheses(tokens, at + 1))
 }
 
 pub(super) fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
@@ -141,19 +141,34 @@ pub(super) fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
     open + 1..open + 1 + length
 }
 
-/// The tokens from the value of `name=` on; those from `**` on where that may hold it.
-pub(super) fn keyword<'t, 'a>(arguments: &'t [Token<'a>], name: &str) -> Option<&'t [Token<'a>]> {
-    let is = |at: usize, text: &str| arguments.get(at).is_some_and(|token| token.is(text));
-    let level = arguments.first()?.depth;
-    (0..arguments.len())
-        .filter(|at| arguments[*at].depth == level)
-        .find_map(|at| {
-            let unpacks = is(at, "**") && (at == 0 || is(at - 1, ","));
-            let value = (is(at, name) && is(at + 1, "=")).then(|| &arguments[at + 2..]);
-            if unpacks {
-                Some(&arguments[at..])
-            } else {
-                value
-            }
-        })
+/// The imports as dotted names: `a.b` for `import a.b as c`, `a.b.c` and `a.b` for `from a.b import c`.
+pub(super) fn imports(tokens: &[Token]) -> Vec<String> {
+    let mut found = Vec::new();
+    for statement in tokens.chunk_by(|_, next| next.indent.is_none()) {
+        let [keyword, rest @ ..] = statement else {
+            continue;
+        };
+        if keyword.is("import") {
+            found.extend(names(rest));
+        } else if keyword.is("from")
+            && let Some(at) = rest.iter().position(|token| token.is("import"))
+        {
+            let module: String = rest[..at].iter().map(|token| token.text).collect();
+            let dot = if module.ends_with('.') { "" } else { "." };
+            found.extend(names(&rest[at + 1..]).map(|name| format!("{module}{dot}{name}")));
+            found.push(module);
+        }
+    }
+    found
+}
+
+/// The names in a list with commas, without the other names that they get.
+fn names(list: &[Token]) -> impl Iterator<Item = String> {
+    let names = list.split(|token| token.is(",")).map(|name| {
+        let name = name.iter().filter(|token| !token.is_one_of(&["(", ")"]));
+        name.take_while(|token| !token.is_one_of(&["as", ";"]))
+            .map(|token| token.text)
+            .collect()
+    });
+    names.filter(|name: &String| !name.is_empty())
 }

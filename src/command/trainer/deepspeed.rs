@@ -1,50 +1,33 @@
 //! Scripts that call `deepspeed.initialize` themselves, with `--deepspeed_config FILE` as `DeepSpeed`'s
 //! `add_config_arguments` defines it, or a `--deepspeed FILE` of their own. Nothing fills an "auto" after zlaunch.
 
-use super::hf;
-use crate::command::argv::{self, Args, OptionList};
-use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, NoConfig, TakesConfig};
+use crate::command::argv::{Args, OptionList};
+use crate::command::front_end::NoConfig;
 use crate::command::job::{Job, Trainer};
-use crate::command::script::{ScriptKind, calls, keyword, script_kind, shown};
-use crate::command::script_source::ScriptSource;
+use crate::command::script::{ScriptKind, ScriptSource, calls, keyword, script_kind, shown};
+use crate::command::tables::CONFIG_OPTIONS;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 
-pub(crate) const TRAINER: Trainer = Trainer {
-    name: "deepspeed",
-    distribution: Some("deepspeed"),
-    recognise,
-    config: ConfigTraits {
-        filler: Some(AutoFiller::Nobody),
-        argument: |args| {
-            let own_file = !args.is_given("deepspeed_config") && args.raw("deepspeed").is_some();
-            if own_file {
-                "deepspeed"
-            } else {
-                "deepspeed_config"
-            }
-        },
-        ..hf::TRAINER.config
-    },
-    arguments: ArgumentTraits {
-        fields: FIELDS,
-        ..hf::TRAINER.arguments
-    },
-    ..hf::TRAINER
-};
-
-const FIELDS: &str = "deepspeed_config deepspeed? model_name_or_path";
+pub(super) fn config_argument(args: &Args) -> &'static str {
+    let own_file = !args.is_given("deepspeed_config") && args.raw("deepspeed").is_some();
+    if own_file {
+        "deepspeed"
+    } else {
+        "deepspeed_config"
+    }
+}
 
 /// Recognised by what the script calls, or by its arguments where that is not seen.
-fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+pub(super) fn recognise(
+    trainer: &'static Trainer,
+    command: &ParsedCommand,
+    host: &Host,
+) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
-    let given = Args::read(
-        command.args.clone(),
-        &argv::fields(FIELDS).collect::<Vec<_>>(),
-        OptionList::Open,
-    );
+    let given = Args::read(command.args.clone(), OptionList::Open);
     let named = ["deepspeed_config", "deepspeed"]
         .iter()
         .any(|name| given.raw(name).is_some());
@@ -60,13 +43,15 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     let unusual = asked.filter(|it| {
         !it.mentions("add_config_arguments") && !it.mentions_option("deepspeed_config")
     });
-    let own_option =
-        unusual.and_then(|source| hf::config_options().find(|name| source.mentions_option(name)));
-    let takes_config = own_option.map(|name| TakesConfig::Named(name.to_string()));
+    let own_option = unusual.and_then(|source| {
+        CONFIG_OPTIONS
+            .iter()
+            .find(|name| source.mentions_option(name))
+    });
     is_raw.then(|| Job {
-        takes_config,
+        config_option: own_option.map(ToString::to_string),
         no_config,
-        ..Job::of(trainer, command)
+        ..Job::of(trainer, command, host)
     })
 }
 
@@ -80,8 +65,8 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
         .into_iter()
         .find(|maker| !calls(text, maker).is_empty());
     // The script may read a file that an option names all the same. `--deepspeed` is often a switch.
-    let by_option = hf::config_options()
-        .skip(1)
+    let by_option = CONFIG_OPTIONS[1..]
+        .iter()
         .any(|name| source.mentions_option(name));
     if text.contains("args.deepspeed_config") || by_option && maker.is_none() {
         return None;

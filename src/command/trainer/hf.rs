@@ -1,128 +1,45 @@
 //! Scripts built on transformers' `Trainer`: `python train.py --deepspeed …`, any module, and whatever else
 //! `HfArgumentParser` reads. The other front ends of the family start from this one.
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::ffi::OsStr;
 
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::base::yaml::Dialect;
-use crate::command::argv::{Args, OptionList};
-use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, DefaultArguments, HandOver,
-    LaunchTraits, ModelTraits, NoConfig, OnlineDefaults, Precision, TakesConfig, TrainingDefaults,
-};
-use crate::command::input_paths::{Input, Reads};
+use crate::command::argv::Args;
+use crate::command::front_end::{HalfPrecision, HandOver, NoConfig, Precision, Ranks};
 use crate::command::job::{Job, Trainer};
-use crate::command::model::{HiddenSizeLookup, Hub};
+use crate::command::model::Hub;
+use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
-use crate::command::script::{ArgumentFlow, reads_own_file, uses_handbook};
-use crate::command::script_source::ScriptSource;
+use crate::command::script::{
+    ScriptSource, keyword, made_arguments, reads_own_file, uses_handbook,
+};
+use crate::command::tables::CONFIG_OPTIONS;
+use crate::command::tables::training::Reference;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::reading;
-
-pub(crate) const TRAINER: Trainer = Trainer {
-    name: "hf",
-    distribution: Some("transformers"),
-    recognise,
-    launch: LaunchTraits {
-        consoles: &[],
-        commands: &[],
-        console_modules: &[],
-        rank_args: |_, _| &[],
-        one_gpu_per_rank: false,
-        has_own_launcher: false,
-    },
-    config: ConfigTraits {
-        filler: Some(AutoFiller::HfTrainer),
-        argument: config_argument,
-        hand_over: HandOver::Argument,
-        shipped: None,
-        reads_base64: true,
-        refuses_optimizer: None,
-    },
-    arguments: ArgumentTraits {
-        fields: FIELDS,
-        options: |_| OptionList::Open,
-        inputs: INPUTS,
-        datasets: Datasets::Unknown,
-        parser: ArgumentParser::Script,
-        besides: &[],
-        defaults: DefaultArguments::Script,
-        computed: |_, _, _, _| None,
-    },
-    model: ModelTraits {
-        argument: "model_name_or_path",
-        hub: |_, _| Hub::HuggingFace,
-        hidden_size: HiddenSizeLookup::Transformers,
-        fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
-        bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
-        has_reference: |_, _| false,
-        needs_weights: false,
-        precision_unknown: None,
-        training: DEFAULTS,
-    },
-};
-
-/// For a program whose options are not recorded.
-pub(super) const UNRECORDED: ArgumentTraits = ArgumentTraits {
-    inputs: &[],
-    parser: ArgumentParser::Unrecorded,
-    defaults: DefaultArguments::Recorded(|_, _| None),
-    ..TRAINER.arguments
-};
-
-/// As transformers documents them.
-pub(crate) const DEFAULTS: TrainingDefaults = TrainingDefaults {
-    micro_batch: 8,
-    batch: 0,
-    seq_len: None,
-    lora: false,
-    lora_rank: 8,
-    checkpointing: false,
-    dropout: false,
-    half: false,
-    eval_batch: Some(8),
-    eval_sets: &[],
-    online: Some(OnlineDefaults {
-        answer: 256,
-        // The default of --beta was 0.04 before TRL 0.19.
-        has_reference: |python| {
-            python
-                .and_then(|it| it.version("trl"))
-                .is_some_and(|trl| trl.is_before([0, 19, 0]))
-        },
-    }),
-    own_ppo_and_gkd: false,
-    measured_losses: false,
-};
-
-/// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
-const INPUTS: &[Input] = &[
-    Input::new(
-        "model_name_or_path config_name tokenizer_name train_file validation_file test_file",
-        Reads::Plain,
-    ),
-    Input::perhaps("resume_from_checkpoint"),
-];
 
 /// Any Python program that no other front end has recognised.
-fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+pub(super) fn recognise(
+    trainer: &'static Trainer,
+    command: &ParsedCommand,
+    host: &Host,
+) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
-    let mut job = Job::of(trainer, command);
-    // `HfArgumentParser` first reads the arguments in a file `script.args` beside the script.
-    if let Target::Script { path, .. } = &command.target
-        && let Some(text) =
-            reading::text_if_any(&host.absolute(Path::new(path)).with_extension("args"))
-    {
-        let words = text.split_whitespace().map(OsString::from);
-        job.effective_words = Some(words.chain(command.args.iter().cloned()).collect());
-    }
+    let mut job = Job::of(trainer, command, host);
     let source = command.source(host);
-    job.takes_config = source.and_then(|source| takes_config(source, &command.args));
-    if source.is_some_and(|source| source.text.contains("hydra.main")) && job.takes_config.is_none()
+    if let Some(source) = source {
+        if uses_handbook(source) && run_file::first(&command.args).is_some() {
+            job.hand_over = HandOver::Joined;
+        } else {
+            job.config_option = config_option(source);
+        }
+    }
+    if source.is_some_and(|source| source.text.contains("hydra.main"))
+        && job.config_option.is_none()
     {
         let why = "the script uses hydra, and zlaunch cannot see which key names the config";
         job.no_config = Some(NoConfig::new(
@@ -156,62 +73,84 @@ fn take_run_file(
     if !of_handbook && (!alone || source.is_some_and(reads_own_file)) {
         return;
     }
-    let Some(run_file) = RunFile::read(file, host) else {
-        let hands_over = source.filter(|source| source.mentions("parse_json_file"));
-        return job
-            .problems
-            .extend(hands_over.and_then(|_| run_file::read(file, Dialect::PyYaml, host).err()));
-    };
-    job.read_arguments(&run_file);
-    if !of_handbook {
-        job.run_file = Some(run_file);
+    match RunFile::read(file, Dialect::PyYaml, host) {
+        Ok(Some(run_file)) => {
+            job.read_arguments(&run_file);
+            if !of_handbook {
+                job.run_file = Some(run_file);
+            }
+        }
+        Ok(None) => {}
+        Err(problem) => {
+            if source.is_some_and(|source| source.mentions("parse_json_file")) {
+                job.problems.push(problem);
+            }
+        }
     }
 }
 
-pub(super) fn config_options() -> impl Iterator<Item = &'static str> {
-    FIELDS.split(' ').skip(1)
+pub(super) fn config_argument(args: &Args) -> &'static str {
+    let mut given = CONFIG_OPTIONS
+        .iter()
+        .filter(|name| args.raw(name).is_some());
+    given.next().unwrap_or(&"deepspeed")
 }
 
-const FIELDS: &str = "model_name_or_path deepspeed deepspeed_config ds_config deepspeed_config_file deepspeed_config_path \
-    ds_config_path ds_config_file deepspeed_path deepspeed_file";
-
-fn config_argument(args: &Args) -> &'static str {
-    config_options()
-        .find(|name| args.raw(name).is_some())
-        .unwrap_or("deepspeed")
+/// The option of `TrainingArguments(deepspeed=args.OPTION)`, if that is another one than `config_argument` finds.
+fn config_option(source: &ScriptSource) -> Option<String> {
+    let mut made = made_arguments(&source.text).into_iter();
+    let config = made.find_map(|call| keyword(call, "deepspeed"))?;
+    let (_, name) = config.split_once('.')?;
+    let is_option = name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && source.mentions("ArgumentParser")
+        && name != "deepspeed";
+    is_option.then(|| name.to_string())
 }
 
-/// Set where the script does not take the config by an option that `config_argument` finds.
-fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig> {
-    if uses_handbook(source) && run_file::first(words).is_some() {
-        return Some(TakesConfig::Joined);
+impl Reference {
+    pub(crate) fn is_made(self, python: Option<&Python>) -> bool {
+        match self {
+            Reference::Always => true,
+            Reference::BeforeTrl(version) => python
+                .and_then(|python| python.version("trl"))
+                .is_some_and(|trl| trl.is_before(version)),
+        }
     }
-    // `TrainingArguments(deepspeed=args.ds_config)`
-    let named = source
-        .text
-        .contains("deepspeed=")
-        .then(|| ArgumentFlow::read(source).config_option())
-        .flatten()?;
-    (named != "deepspeed").then(|| TakesConfig::Named(named.to_string()))
+}
+
+pub(super) fn no_rank_args(_: &Args, _: Ranks) -> &'static [&'static str] {
+    &[]
+}
+
+pub(super) fn computes_nothing(_: &str, _: &Args, _: Version, _: Option<u64>) -> Option<String> {
+    None
+}
+
+pub(super) fn hub(_: &Args, _: &Host) -> Hub {
+    Hub::HuggingFace
+}
+
+pub(super) fn has_no_reference(_: &Args, _: &Target) -> bool {
+    false
 }
 
 /// The flag or its `_full_eval`. Where the *other* precision is on, this one is off: transformers refuses both.
-fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
-    let own = args.bool(name, true)?;
-    let eval = args.bool(full_eval, true)?;
-    let other = args.bool(other, true)?.filter(|other| other.value);
-    if let Some(on) = [&own, &eval]
-        .into_iter()
-        .flatten()
-        .find(|sourced| sourced.value)
-    {
-        return Ok(Some(on.clone()));
+pub(super) fn precision(args: &Args, half: HalfPrecision) -> Precision {
+    let own = args.bool(half.name(), true)?;
+    let eval = args.bool(half.full_eval(), true)?;
+    let other = args.bool(half.other().name(), true)?;
+    for given in [&own, &eval].into_iter().flatten() {
+        if given.value {
+            return Ok(Some(given.clone()));
+        }
     }
     // A word that may abbreviate it may still turn it on.
-    if args.unclear(name).or(args.unclear(full_eval)).is_some() {
+    if args.unclear(half.name()).is_some() || args.unclear(half.full_eval()).is_some() {
         return Ok(None);
     }
-    let excluded =
-        other.map(|other| Source::Implied(Box::new([other.from.to_string(), "true".to_string()])));
-    Ok(own.or_else(|| Some(Sourced::new(false, excluded?))))
+    Ok(own.or_else(|| {
+        let other = other.filter(|other| other.value)?;
+        let excluded = Source::Implied(Box::new([other.from.to_string(), "true".to_string()]));
+        Some(Sourced::new(false, excluded))
+    }))
 }

@@ -3,46 +3,25 @@
 
 use std::path::Path;
 
-use super::{accelerate, hf};
-use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig};
+use crate::command::front_end::NoConfig;
 use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
-use crate::command::script::{ArgumentFlow, calls, imports, is_text, keyword, shown};
-use crate::command::script_source::ScriptSource;
+use crate::command::script::{ArgumentFlow, ScriptSource, is_text, keyword, made_arguments, shown};
+use crate::command::tables::{CONFIG_OPTIONS, HF_PACKAGES};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 use crate::report::reading;
 
-pub(crate) const TRAINER: Trainer = Trainer {
-    name: "in_code",
-    recognise,
-    config: ConfigTraits {
-        hand_over: accelerate::VARIABLES,
-        ..hf::TRAINER.config
-    },
-    arguments: ArgumentTraits {
-        inputs: &[],
-        ..hf::TRAINER.arguments
-    },
-    ..hf::TRAINER
-};
-
-const CLASSES: &str = "TrainingArguments Seq2SeqTrainingArguments SFTConfig DPOConfig GRPOConfig KTOConfig ORPOConfig CPOConfig \
-    RewardConfig RLOOConfig SentenceTransformerTrainingArguments SparseEncoderTrainingArguments \
-    CrossEncoderTrainingArguments";
-
-/// Packages whose trainer is transformers' own or derives from it.
-pub(crate) const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
-
-fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
+pub(super) fn recognise(
+    trainer: &'static Trainer,
+    command: &ParsedCommand,
+    host: &Host,
+) -> Option<Job> {
     let source = command
         .source(host)
-        .filter(|source| imports(&source.text, PACKAGES))?;
+        .filter(|source| source.imports(HF_PACKAGES))?;
     let text = source.text.as_str();
-    let made: Vec<&str> = CLASSES
-        .split(' ')
-        .flat_map(|class| calls(text, class))
-        .collect();
+    let made = made_arguments(text);
     let mut words = command.args.iter().map(|word| word.to_string_lossy());
     if made.is_empty()
         || !text.contains("Trainer(")
@@ -71,7 +50,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     Some(Job {
         effective_words: Some(Vec::new()),
         no_config,
-        ..Job::of(trainer, command)
+        ..Job::of(trainer, command, host)
     })
 }
 
@@ -84,7 +63,8 @@ fn may_name_config(
 ) -> bool {
     let unpacks = made.iter().any(|call| call.contains("**"));
     let flow = ArgumentFlow::read(source);
-    let options: Option<Vec<bool>> = hf::config_options()
+    let options: Option<Vec<bool>> = CONFIG_OPTIONS
+        .iter()
         .map(|name| flow.has_option(name))
         .collect();
     match options {

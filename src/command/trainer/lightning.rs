@@ -3,35 +3,12 @@
 
 use std::ffi::OsString;
 
-use super::hf;
 use crate::base::vars;
-use crate::command::front_end::{
-    ArgumentTraits, AutoFiller, ConfigTraits, HandOver, NoConfig, Variable, text_of,
-};
+use crate::command::front_end::{NoConfig, Variable};
 use crate::command::job::{Job, Trainer};
-use crate::command::script::{calls, imports, is_text, keyword, shown};
+use crate::command::script::{calls, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
-
-pub(crate) const TRAINER: Trainer = Trainer {
-    name: "lightning",
-    distribution: Some("lightning"),
-    recognise,
-    config: ConfigTraits {
-        filler: Some(AutoFiller::IfMissing),
-        hand_over: HandOver::Environment {
-            config: vars::PL_DEEPSPEED_CONFIG_PATH,
-            switch: None,
-        },
-        reads_base64: false,
-        ..hf::TRAINER.config
-    },
-    arguments: ArgumentTraits {
-        fields: "",
-        ..hf::UNRECORDED
-    },
-    ..hf::TRAINER
-};
 
 const PACKAGES: &[&str] = &[
     "lightning",
@@ -43,8 +20,13 @@ const TRAINERS: &[&str] = &["Trainer", "Fabric", "LightningCLI", FROM_OPTIONS];
 /// Before Lightning 2: the options of the command line are the Trainer's own.
 const FROM_OPTIONS: &str = "from_argparse_args";
 
-fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let text = text_of(command, host).filter(|text| imports(text, PACKAGES))?;
+pub(super) fn recognise(
+    trainer: &'static Trainer,
+    command: &ParsedCommand,
+    host: &Host,
+) -> Option<Job> {
+    let source = command.source(host).filter(|it| it.imports(PACKAGES))?;
+    let text = source.text.as_str();
     let trainers: Vec<&str> = TRAINERS.iter().flat_map(|name| calls(text, name)).collect();
     // A script that takes the config by an argument sets the variable itself.
     let by_argument = text.contains("\"--deepspeed") || text.contains("'--deepspeed");
@@ -66,7 +48,7 @@ fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) ->
     Some(Job {
         variables,
         no_config,
-        ..Job::of(trainer, command)
+        ..Job::of(trainer, command, host)
     })
 }
 

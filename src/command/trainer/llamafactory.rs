@@ -3,92 +3,47 @@
 
 use serde_json::{Map, Value};
 
-use super::hf;
 use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
 use crate::command::argument_class::ArgumentClass;
 use crate::command::argv::Args;
-use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, Datasets, DefaultArguments, HandOver,
-    LaunchTraits, ModelTraits, TrainingDefaults, UnknownOptions, Variable, python_of,
-};
-use crate::command::input_paths::{Input, Reads};
+use crate::command::front_end::Variable;
 use crate::command::job::{Job, Trainer};
 use crate::command::model::Hub;
-use crate::command::run_file::{self, RunFile};
+use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::fix::{Owner, rename_option};
 use crate::report::{Problem, Rule};
 
-pub(crate) const TRAINER: Trainer = Trainer {
-    name: "llamafactory",
-    distribution: Some("llamafactory"),
-    recognise,
-    launch: LaunchTraits {
-        consoles: &["llamafactory-cli", "lmf"],
-        commands: &["train"],
-        console_modules: &["llamafactory.cli"],
-        ..hf::TRAINER.launch
-    },
-    config: ConfigTraits {
-        hand_over: HandOver::Dotted,
-        ..hf::TRAINER.config
-    },
-    arguments: ArgumentTraits {
-        fields: "model_name_or_path stage",
-        inputs: &[
-            Input::new("model_name_or_path", Reads::Plain),
-            Input::new("adapter_name_or_path", Reads::Commas),
-            Input::new(
-                "dataset_dir ref_model reward_model resume_from_checkpoint",
-                Reads::Plain,
-            ),
-        ],
-        datasets: Datasets::Listed,
-        parser: ArgumentParser::Recorded {
-            class: |_, host| {
-                // Megatron has arguments of its own, and so has the next generation.
-                let others = [vars::USE_MCA, vars::USE_V1]
-                    .iter()
-                    .any(|name| host.var(name).is_some_and(is_on));
-                (!others).then_some(ArgumentClass {
-                    distribution: "llamafactory",
-                    name: "train",
-                })
-            },
-            unknown: UnknownOptions::Refused(|_, host| {
-                host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on)
-            }),
-        },
-        defaults: DefaultArguments::Recorded(arguments),
-        ..hf::TRAINER.arguments
-    },
-    model: ModelTraits {
-        hub: |_, host| match host.var(vars::USE_MODELSCOPE_HUB) {
-            Some("1" | "true" | "y") => Hub::ModelScope,
-            _ => Hub::HuggingFace,
-        },
-        has_reference: |args, _| {
-            args.text("stage")
-                .is_some_and(|stage| ["dpo", "kto"].contains(&&*stage.value))
-        },
-        needs_weights: true,
-        // Read from the sources of 0.9.5.
-        training: TrainingDefaults {
-            seq_len: Some(2048),
-            lora: true,
-            checkpointing: true,
-            half: true,
-            ..hf::DEFAULTS
-        },
-        ..hf::TRAINER.model
-    },
-};
+pub(super) fn parsed_class(_: &Target, host: &Host) -> Option<ArgumentClass> {
+    // Megatron has arguments of its own, and so has the next generation.
+    let is_other = is_switched_on(vars::USE_MCA, host) || is_switched_on(vars::USE_V1, host);
+    (!is_other).then_some(ArgumentClass {
+        distribution: "llamafactory",
+        name: "train",
+    })
+}
+
+pub(super) fn ignores_unknown(_: &Args, host: &Host) -> bool {
+    is_switched_on(vars::ALLOW_EXTRA_ARGS, host)
+}
+
+pub(super) fn hub(_: &Args, host: &Host) -> Hub {
+    match host.var(vars::USE_MODELSCOPE_HUB) {
+        Some("1" | "true" | "y") => Hub::ModelScope,
+        _ => Hub::HuggingFace,
+    }
+}
+
+pub(super) fn has_reference(args: &Args, _: &Target) -> bool {
+    let stage = args.text("stage");
+    stage.is_some_and(|stage| stage.value == "dpo" || stage.value == "kto")
+}
 
 /// The trainer of its PPO does not compare the config with the arguments.
-fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
+pub(super) fn class_of_defaults(args: &Args, _: &Target) -> Option<ArgumentClass> {
     let is_ppo = args.text("stage").is_some_and(|stage| stage.value == "ppo");
     if is_ppo {
         None
@@ -99,66 +54,63 @@ fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
 
 const MODULE: &str = "llamafactory.launcher";
 
-fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let console = trainer.is_console(&command.target);
+pub(super) fn recognise(
+    trainer: &'static Trainer,
+    command: &ParsedCommand,
+    host: &Host,
+) -> Option<Job> {
+    let is_console = trainer.is_console(&command.target);
     // Ray starts the ranks then.
-    if console && host.var(vars::USE_RAY).is_some_and(is_on) {
+    if is_console && is_switched_on(vars::USE_RAY, host) {
         return None;
     }
-    let mut job = if console {
-        command.args.first().filter(|mode| *mode == "train")?;
-        let behind = Job::behind(trainer, command, &[MODULE], host);
-        Job {
-            variables: variables(behind.version(), host),
-            ..behind
-        }
-    } else {
-        command
-            .target
-            .is_module(MODULE)
-            .then(|| Job::of(trainer, command))?
-    };
+    let mut job = Job::of_command(trainer, command, "train", &[MODULE], host)?;
+    if is_console {
+        job.variables = variables(job.version(), host);
+    }
     let Some(file) = run_file::first(&job.words).cloned() else {
         return Some(job);
     };
-    let python = job.python.clone().or_else(|| python_of(command, host));
-    let version = python.and_then(|python| python.version_text("llamafactory"));
-    let is_before = |other| {
-        version
-            .as_deref()
-            .is_some_and(|version| Version::parse(version).is_before(other))
-    };
+    let version = job.version();
+    let is_before = |other| version.is_some_and(|version| version.is_before(other));
     // To PyYAML `1e-5` is a text.
     let dialect = if is_before([0, 9, 4]) {
         Dialect::PyYaml
     } else {
         Dialect::OmegaConf
     };
+    let behind: Vec<String> = job.words[1..]
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     // Up to 0.9.2 a run file is the only argument.
-    if is_before([0, 9, 3]) && job.words.len() > 1 {
-        let version = version.as_deref().unwrap_or_default();
+    if is_before([0, 9, 3]) && !behind.is_empty() {
+        let version = job.version_text().unwrap_or_default();
         let what = format!(
             "LLaMA-Factory {version} takes no argument after a run file; 0.9.3 and later do"
         );
-        let (file, behind) = (file.to_string_lossy(), job.words[1].to_string_lossy());
-        let problem = Problem::error(Rule::RunFile, what).at(format!("{file} {behind}"));
-        job.problems
-            .push(problem.fix(format!("write it into {file}")));
-    } else if let Some(mut entries) = job.read_run_file(&file, dialect, host) {
-        let words = job.words[1..].iter().map(|word| word.to_string_lossy());
-        let (set, others): (Vec<_>, Vec<_>) =
-            words.partition(|word| word.contains('=') && !word.starts_with('-'));
-        for (key, value) in set.iter().filter_map(|word| word.split_once('=')) {
-            insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
+        let file = file.to_string_lossy();
+        let problem = Problem::error(Rule::RunFile, what).at(format!("{file} {}", behind[0]));
+        let problem = problem.fix(format!("write it into {file}"));
+        job.problems.push(problem);
+    } else if let Some(run_file) = job.read_run_file(&file, dialect, host) {
+        let mut entries = run_file.entries.clone();
+        let mut others = Vec::new();
+        for word in &behind {
+            match word.split_once('=') {
+                Some((key, value)) if !key.starts_with('-') => {
+                    insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
+                }
+                _ => others.push(word.as_str()),
+            }
         }
-        job.problems
-            .extend((!others.is_empty()).then(|| not_assigned(&others.join(" "), host)));
-        job.unread = run_file::unread(&entries, false);
-        job.texts = run_file::texts(&entries);
-        job.effective_words = Some(run_file::typed_words(&entries, false));
-        job.run_file = is_before([0, 9, 3])
-            .then(|| RunFile::read(&file, host))
-            .flatten();
+        if !others.is_empty() {
+            job.problems.push(not_assigned(&others.join(" "), host));
+        }
+        job.effective_words = Some(job.words_of(&entries, false));
+        if is_before([0, 9, 3]) {
+            job.run_file = Some(run_file);
+        }
     }
     Some(job)
 }
@@ -179,7 +131,7 @@ fn not_assigned(given: &str, host: &Host) -> Problem {
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
     let fix = rename_option(given, assigned.collect::<Vec<_>>().join(" ")).of(Owner::Trainer);
     let problem = Problem::error(Rule::Argument, what).at(given).fix(fix);
-    if host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on) {
+    if is_switched_on(vars::ALLOW_EXTRA_ARGS, host) {
         problem.into_warning()
     } else {
         problem
@@ -199,6 +151,10 @@ fn insert(entries: &mut Map<String, Value>, key: &str, value: Value) {
     if let Some(section) = section.as_object_mut() {
         insert(section, rest, value);
     }
+}
+
+fn is_switched_on(name: &str, host: &Host) -> bool {
+    host.var(name).is_some_and(is_on)
 }
 
 fn is_on(value: &str) -> bool {

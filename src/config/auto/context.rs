@@ -11,7 +11,7 @@ use crate::base::source::{DoubtfulArgument, Source, Sourced, TrainerDefault};
 use crate::base::{json, python_value};
 use crate::command::argument_class::{ArgumentClass, RecordedDefault};
 use crate::command::argv::{Args, ArgumentError, Typed, hf_bool, is_spelling};
-use crate::command::front_end::{DefaultArguments, Precision};
+use crate::command::front_end::{DefaultArguments, HalfPrecision};
 use crate::command::job::Job;
 use crate::command::model::{self, HiddenSize};
 use crate::command::script::ArgumentFlow;
@@ -41,18 +41,16 @@ impl<'a> FillContext<'a> {
         config: &'a Value,
         host: &'a Host,
     ) -> Self {
-        let (hidden_size, flow) = (OnceCell::new(), OnceCell::new());
-        let (by_launcher, no_fill, compares) = (None, false, false);
         FillContext {
             job,
             topology,
             config,
             host,
-            by_launcher,
-            no_fill,
-            compares,
-            hidden_size,
-            flow,
+            by_launcher: None,
+            no_fill: false,
+            compares: false,
+            hidden_size: OnceCell::new(),
+            flow: OnceCell::new(),
         }
     }
 
@@ -147,14 +145,22 @@ impl<'a> FillContext<'a> {
         })
     }
 
+    /// An argument that is given, or the trainer's default for it.
+    fn argument<T>(
+        &self,
+        name: &'static str,
+        given: impl Fn(&Args) -> Typed<T>,
+        default: fn(&str) -> Option<T>,
+    ) -> Result<Sourced<T>, Unfilled> {
+        let found = self.given(name, given)?;
+        found
+            .or_else(|| self.default(name, default))
+            .ok_or_else(|| self.not_given(name))
+    }
+
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
     pub(super) fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
-        let given = self
-            .given(name, |args| args.float(name))?
-            .or_else(|| self.default(name, python_value::float));
-        let Some(argument) = given else {
-            return Err(self.not_given(name));
-        };
+        let argument = self.argument(name, |args| args.float(name), python_value::float)?;
         match serde_json::Number::from_f64(argument.value) {
             Some(number) => Ok(Sourced::new(Value::Number(number), argument.from)),
             None => Err(Unfilled::Deferred(format!(
@@ -167,38 +173,31 @@ impl<'a> FillContext<'a> {
     /// A batch argument, unless something rewrites the batch later.
     pub(super) fn batch(&self, name: &'static str) -> Result<Sourced<i64>, Unfilled> {
         let args = &self.job.args;
-        if args
-            .bool("auto_find_batch_size", true)?
-            .is_some_and(|sourced| sourced.value)
-        {
+        let tries = args.bool("auto_find_batch_size", true)?;
+        let parallel = args.int("sequence_parallel_size")?;
+        let is_elastic = args.words().iter().any(|word| word == "deepspeed_elastic");
+        if tries.is_some_and(|tries| tries.value) {
             return Err(Unfilled::deferred("--auto_find_batch_size tries several"));
         }
         if args.is_given("parallelism_config") {
             return Err(Unfilled::deferred("--parallelism_config may divide it"));
         }
-        if args
-            .int("sequence_parallel_size")?
-            .is_some_and(|sourced| sourced.value > 1)
-        {
+        if parallel.is_some_and(|size| size.value > 1) {
             return Err(Unfilled::deferred(
                 "--sequence_parallel_size changes how it counts",
             ));
         }
-        if args.is_given("callbacks") && args.words().iter().any(|word| word == "deepspeed_elastic")
-        {
+        if args.is_given("callbacks") && is_elastic {
             return Err(Unfilled::deferred(
                 "the deepspeed_elastic callback rewrites it",
             ));
         }
-        let given = self
-            .given(name, |args| args.int(name))?
-            .or_else(|| self.default(name, python_value::int));
-        given.ok_or_else(|| self.not_given(name))
+        self.argument(name, |args| args.int(name), python_value::int)
     }
 
-    /// `name` is `fp16` or `bf16`, and `of` reads the trainer's arguments for it.
-    pub(super) fn precision(&self, of: fn(&Args) -> Precision, name: &'static str) -> Answer {
+    pub(super) fn precision(&self, half: HalfPrecision) -> Answer {
         let args = &self.job.args;
+        let model = &self.job.trainer.model;
         // Apex changes which section is used, in the versions that have these arguments.
         if args.is_given("half_precision_backend") || args.is_given("fp16_backend") {
             return Err(Unfilled::deferred("--half_precision_backend decides too"));
@@ -209,10 +208,10 @@ impl<'a> FillContext<'a> {
         let doubt = given.find_map(|name| self.doubt(name));
         let said = match &doubt {
             Some(why) if !self.compares => return Err(Unfilled::deferred(why)),
-            Some(_) => of(args).ok().flatten(),
-            None => of(args)?,
+            Some(_) => (model.precision)(args, half).ok().flatten(),
+            None => (model.precision)(args, half)?,
         };
-        match (said, self.job.trainer.model.precision_unknown) {
+        match (said, model.precision_unknown) {
             (Some(given), _) => Ok(if let Some(why) = doubt {
                 doubtful(given, why)
             } else {
@@ -221,13 +220,13 @@ impl<'a> FillContext<'a> {
             .into()),
             (None, Some(why)) => Err(Unfilled::deferred(why)),
             (None, None) => self
-                .default_precision(name)
-                .ok_or_else(|| self.not_given(name)),
+                .default_precision(half)
+                .ok_or_else(|| self.not_given(half.name())),
         }
     }
 
     /// Half precision that no argument decides.
-    fn default_precision(&self, name: &'static str) -> Option<FilledValue> {
+    fn default_precision(&self, half: HalfPrecision) -> Option<FilledValue> {
         let given = |name| {
             Some(
                 self.job
@@ -244,13 +243,10 @@ impl<'a> FillContext<'a> {
                 .map(|fp16| !fp16),
             text => hf_bool(text),
         };
-        let full_eval = if name == "fp16" {
-            "fp16_full_eval"
-        } else {
-            "bf16_full_eval"
-        };
-        let (default, full) = (self.default_text(name)?, given(full_eval)?);
-        let on = is_on(&default)? || full.or_else(|| is_on(&self.default_text(full_eval)?))?;
+        let default = self.default_text(half.name())?;
+        let full = given(half.full_eval())?;
+        let on =
+            is_on(&default)? || full.or_else(|| is_on(&self.default_text(half.full_eval())?))?;
         Some(Sourced::new(on, default.from).into())
     }
 
@@ -284,6 +280,7 @@ impl<'a> FillContext<'a> {
             DefaultArguments::Recorded(class) => {
                 self.recorded(class(&job.args, &job.target)?, argument, None)
             }
+            DefaultArguments::Unknown => None,
             DefaultArguments::Script => {
                 let flow = self.flow()?;
                 let mut words = job.args.words().iter().map(|word| word.to_string_lossy());

@@ -1,84 +1,46 @@
-//! One rule for each key that may be "auto", and the few ways a value is computed.
-
-use std::sync::LazyLock;
+//! The few ways a value for an "auto" is computed.
 
 use serde_json::{Value, json};
 
 use super::context::{Answer, FillContext, FilledValue, Unfilled};
 use crate::base::source::Sourced;
-
-pub struct AutoRule {
-    pub key: &'static str,
-    pub doc: &'static str,
-    /// transformers compares a concrete value with its own and refuses a difference.
-    pub compared: bool,
-    /// A value to paste for a plain DeepSpeed script; `None` where zlaunch fills none for such a script.
-    pub(super) plain: Option<&'static str>,
-    how: &'static str,
-}
-
-/// `rules.txt` says what its columns mean.
-pub static RULES: LazyLock<Vec<AutoRule>> = LazyLock::new(|| {
-    let lines = include_str!("rules.txt")
-        .lines()
-        .filter(|line| !line.starts_with('#'));
-    let rules = lines.map(|line| {
-        let mut columns = line.splitn(5, " | ");
-        let [key, kind, plain, how, doc] =
-            std::array::from_fn(|_| columns.next().unwrap_or_default());
-        AutoRule {
-            key,
-            doc,
-            compared: kind == "compared",
-            plain: Some(plain).filter(|plain| *plain != "-"),
-            how,
-        }
-    });
-    rules.collect()
-});
+use crate::config::tables::{AutoRule, Constant, Formula, RULES};
 
 const NEEDS_DATASET: &str = "needs the length of the dataset";
 
 impl AutoRule {
     pub(super) fn value(&self, context: &FillContext) -> Answer {
-        let (how, what) = self.how.split_once(' ').unwrap_or((self.how, ""));
-        let model = &context.job.trainer.model;
-        match how {
-            "batch" => Ok(context.batch(what)?.into()),
-            "float" => Ok(context.float(what)?.into()),
-            "precision" => context.precision(
-                if what == "fp16" {
-                    model.fp16
-                } else {
-                    model.bf16
-                },
-                what,
+        match self.how {
+            Formula::Batch(argument) => Ok(context.batch(argument)?.into()),
+            Formula::Float(argument) => Ok(context.float(argument)?.into()),
+            Formula::Precision(precision) => context.precision(precision),
+            // The variable overrides the default later.
+            Formula::Accelerate { variable, .. } if context.host.var_os(variable).is_some() => Err(
+                Unfilled::Deferred(format!("accelerate reads it from {variable}")),
             ),
-            "accelerate" => {
-                let (variable, default) = what.split_once(' ').unwrap_or_default();
-                // The variable overrides the default later.
-                if context.host.var_os(variable).is_some() {
-                    return Err(Unfilled::Deferred(format!(
-                        "accelerate reads it from {variable}"
-                    )));
-                }
-                let value: Value = serde_json::from_str(default).unwrap_or_default();
+            Formula::Accelerate { ref default, .. } => {
+                let value = match *default {
+                    Constant::Number(number) => number.into(),
+                    Constant::Text(text) => text.into(),
+                    Constant::Bool(on) => Value::Bool(on),
+                };
                 Ok(FilledValue::fixed(value, "accelerate's default"))
             }
-            "zero" => Ok(FilledValue::fixed(0, "always 0")),
-            "open" => Err(Unfilled::deferred(what)),
-            "global_batch" => global_batch(context),
-            "betas" => betas(context),
-            "total_steps" => total_steps(context),
-            "warmup_steps" => warmup_steps(context),
-            "bucket" => sized(context, true, |h| (json!(h * h), "hidden_size²")),
-            "prefetch_bucket" => prefetch_bucket(context),
-            "threshold" => sized(context, false, |h| (json!(10 * h), "10 · hidden_size")),
-            // transformers before 5.0 fills in the section of Apex.
-            _ if context.installed_before("transformers", [5, 0, 0]) => {
+            Formula::Zero => Ok(FilledValue::fixed(0, "always 0")),
+            Formula::LeftOpen(why) => Err(Unfilled::deferred(why)),
+            Formula::GlobalBatch => global_batch(context),
+            Formula::Betas => betas(context),
+            Formula::TotalSteps => total_steps(context),
+            Formula::WarmupSteps => warmup_steps(context),
+            Formula::ReduceBucket => sized(context, true, |h| (json!(h * h), "hidden_size²")),
+            Formula::PrefetchBucket => prefetch_bucket(context),
+            Formula::PersistenceThreshold => {
+                sized(context, false, |h| (json!(10 * h), "10 · hidden_size"))
+            }
+            Formula::Apex if context.installed_before("transformers", [5, 0, 0]) => {
                 Err(Unfilled::deferred("transformers before 5.0 fills it in"))
             }
-            _ => Err(Unfilled::Unsupported),
+            Formula::Apex => Err(Unfilled::Unsupported),
         }
     }
 }
@@ -134,7 +96,8 @@ fn sized(
 }
 
 fn betas(context: &FillContext) -> Answer {
-    let (one, two) = (context.float("adam_beta1")?, context.float("adam_beta2")?);
+    let one = context.float("adam_beta1")?;
+    let two = context.float("adam_beta2")?;
     let from = format!("{}, {}", one.from, two.from);
     Ok(FilledValue {
         value: json!([one.value, two.value]),

@@ -1,11 +1,12 @@
-//! The types as JSON Schema, for editors and validators. They accept what `KeySpec::fault` and `KeySpec::is_odd` accept;
+//! The forms of values as JSON Schema, for editors and validators. They accept what `Form::fault` accepts;
 //! pydantic's coercions are patterns. `tests/real/editor.py` compares both with a real validator.
 
 use serde_json::{Map, Value, json};
 
-use super::value_type::{PYDANTIC_2, TYPES, ValueRange, ValueType};
+use super::value_type::{PYDANTIC_2, ValueRange};
 use crate::base::recorded::Version;
 use crate::config::patch;
+use crate::config::tables::{DEFINITIONS, Definition, FORM_SCHEMAS, Form};
 
 /// A text that is not below 0.
 const NOT_NEGATIVE: &str = r"^\s*([^\s-]|-[0_.]+\s*$)";
@@ -18,69 +19,46 @@ const OPEN_FRACTION: &str =
 
 /// The types that many keys have, for `$ref`.
 pub fn definitions(version: Version) -> Map<String, Value> {
-    let rows = TYPES
-        .lines()
-        .filter_map(|line| line.strip_prefix('$')?.split_once("\t\t"));
-    let known = rows.filter(|(name, _)| *name != "cut" || version < PYDANTIC_2);
-    known
-        .map(|(name, schema)| {
-            (
-                name.to_string(),
-                serde_json::from_str(schema).unwrap_or_default(),
-            )
-        })
-        .collect()
+    let known = DEFINITIONS
+        .iter()
+        .filter(|definition| definition.name != "cut" || version < PYDANTIC_2);
+    let read = |definition: &Definition| {
+        let schema = serde_json::from_str(definition.schema).unwrap_or_default();
+        (definition.name.to_string(), schema)
+    };
+    known.map(read).collect()
 }
 
-/// A value that DeepSpeed does not check, so that nothing is coerced; `None` if that makes no difference.
-pub(super) fn as_it_is(kind: ValueType, nullable: bool) -> Option<Vec<Value>> {
-    Some(vec![match kind {
-        ValueType::Bool => return Some(ValueType::Flag.forms(ValueRange::All)),
-        ValueType::Int => json!({"type": "integer"}),
-        ValueType::Float => json!({"type": "number"}),
-        ValueType::Any if !nullable => {
-            json!({"type": ["object", "array", "string", "number", "boolean"]})
-        }
-        _ => return None,
-    }])
-}
-
-impl ValueType {
-    /// Schemas of which one must hold. That of the object is not among those of a section.
-    pub(super) fn forms(self, range: ValueRange) -> Vec<Value> {
-        let mut forms: Vec<Value> = serde_json::from_str(self.row().1).unwrap_or_default();
-        match (self, range, forms.last_mut()) {
-            (ValueType::Int, ValueRange::OneOf(list), _) => return one_of_numbers(list, true),
-            (ValueType::Word, ValueRange::OneOf(_), _) => return in_any_case(range),
-            (ValueType::Str | ValueType::Path, ValueRange::OneOf(_), Some(form)) => {
-                *form = json!({"enum": range.choices()});
+impl Form {
+    /// Schemas of which one must hold.
+    pub(super) fn schemas(self, range: ValueRange) -> Vec<Value> {
+        let mut rows = FORM_SCHEMAS.iter();
+        let text = rows
+            .find(|row| row.form == self)
+            .map_or("[]", |row| row.schemas);
+        let mut schemas: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+        match (self, range, schemas.last_mut()) {
+            (Form::Int, ValueRange::OneOf(list), _) => return one_of_numbers(list, true),
+            (Form::CutInt, ValueRange::OneOf(list), _) => return one_of_numbers(list, false),
+            (Form::Word, ValueRange::OneOf(_), _) => return in_any_case(range),
+            (Form::Text | Form::Printable, ValueRange::OneOf(_), Some(schema)) => {
+                *schema = json!({"enum": range.choices()});
             }
-            (ValueType::Choices, _, Some(form)) => form["items"] = json!({"enum": range.choices()}),
-            (ValueType::Int | ValueType::Float, _, Some(form)) => {
-                *form = within(form.take(), range);
+            (Form::Texts, ValueRange::OneOf(_), Some(schema)) => {
+                schema["items"] = json!({"enum": range.choices()});
             }
-            (ValueType::Interval, _, Some(Value::Object(number))) => number.extend(bounds(range)),
+            // -0.5 is cut to 0.
+            (Form::CutInt, ValueRange::AtLeast(least), Some(schema)) if least <= 0.0 => {
+                schema["exclusiveMinimum"] = json!(least - 1.0);
+                schema["pattern"] = json!(NOT_NEGATIVE);
+            }
+            (Form::Int | Form::Float | Form::CutInt, _, Some(schema)) => {
+                *schema = within(schema.take(), range);
+            }
+            (Form::Interval, _, Some(Value::Object(number))) => number.extend(bounds(range)),
             _ => {}
         }
-        forms
-    }
-
-    pub(super) fn forms_of_pydantic1(self, range: ValueRange) -> Vec<Value> {
-        match (self, range) {
-            (ValueType::Int, ValueRange::OneOf(list)) => one_of_numbers(list, false),
-            (ValueType::Int, ValueRange::AtLeast(least)) if least <= 0.0 => {
-                vec![
-                    json!({"$ref": "#/$defs/cut", "exclusiveMinimum": least - 1.0, "pattern": NOT_NEGATIVE}),
-                ]
-            }
-            (ValueType::Int, range) => vec![within(json!({"$ref": "#/$defs/cut"}), range)],
-            (ValueType::Str, ValueRange::All) => {
-                vec![json!({"type": ["string", "number", "boolean"]})]
-            }
-            (ValueType::Object, _) => vec![json!({"type": "object"}), json!({"enum": ["", []]})],
-            (ValueType::Model, _) => vec![json!({"enum": ["", []]})],
-            (other, range) => other.forms(range),
-        }
+        schemas
     }
 }
 
@@ -93,7 +71,7 @@ fn within(mut schema: Value, range: ValueRange) -> Value {
         ValueRange::Between(..) => OPEN_FRACTION,
         ValueRange::All | ValueRange::OneOf(_) => return schema,
     };
-    patch::merge(&mut schema, bounds(range).into());
+    patch::merge(&mut schema, &bounds(range).into());
     schema["pattern"] = json!(pattern);
     schema
 }

@@ -2,70 +2,15 @@
 
 use std::fmt;
 
-use serde::de::value::StrDeserializer;
-use serde::{Deserialize, Serialize, de};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::coercion::{can_be_int, count, is_true, real, scale, truth, whole};
+use super::coercion::{can_be_int, count, is_true, is_whole, real, scale, truth, whole};
 use crate::base::python_value::number;
 use crate::base::recorded::Version;
+use crate::config::tables::{Form, TYPES, UnknownKeys, ValueType};
 
 /// DeepSpeed's models before this version are those of pydantic 1.
 pub(super) const PYDANTIC_2: Version = Version([0, 15, 0]);
-
-/// What messages call the types, and their JSON Schemas.
-pub(super) const TYPES: &str = include_str!("types.txt");
-
-/// The type of a key's value, by its name in the file; `types.txt` says what it means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ValueType {
-    Bool,
-    Int,
-    Float,
-    Str,
-    Any,
-    Section,
-    Model,
-    Object,
-    List,
-    Path,
-    Word,
-    Count,
-    Scale,
-    Interval,
-    Choices,
-    Strings,
-    #[serde(rename = "str|strings")]
-    StrOrStrings,
-    #[serde(rename = "auto|strings")]
-    AutoOrStrings,
-    Names,
-    Flag,
-    Bits,
-    Truthy,
-    CastInt,
-    #[serde(rename = "none")]
-    Nothing,
-    #[serde(rename = "model|bool")]
-    ModelOrBool,
-    PlainModel,
-    #[serde(rename = "section|falsy")]
-    SectionOrFalsy,
-    #[serde(rename = "section|iterable")]
-    SectionOrIterable,
-    Switched,
-    Unread,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnknownKeys {
-    /// They are refused, and an "auto" is dropped.
-    Refused,
-    /// They are refused, and an "auto" is a value like any other.
-    RefusedPlainly,
-    Ignored,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueFault {
@@ -74,147 +19,107 @@ pub enum ValueFault {
 }
 
 impl ValueType {
-    /// `text`: as the file writes it, without marks.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::deserialize(StrDeserializer::<de::value::Error>::new(text)).ok()
+    /// `written`: as the file writes it, without marks.
+    pub fn find(written: &str) -> Option<&'static Self> {
+        TYPES.iter().find(|row| row.written == written)
     }
 
-    pub(super) fn policy(self) -> Option<UnknownKeys> {
-        match self {
-            ValueType::Model | ValueType::ModelOrBool => Some(UnknownKeys::Refused),
-            ValueType::PlainModel => Some(UnknownKeys::RefusedPlainly),
-            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable => {
-                Some(UnknownKeys::Ignored)
-            }
-            _ => None,
-        }
+    pub(super) fn is_section(&self) -> bool {
+        self.unknown_keys.is_some() || matches!(self.forms, [Form::Object | Form::Switched])
     }
 
-    pub(super) fn is_section(self) -> bool {
-        self.policy().is_some() || matches!(self, ValueType::Object | ValueType::Switched)
-    }
-
-    pub(super) fn is_model(self) -> bool {
-        matches!(
-            self,
-            ValueType::Model | ValueType::ModelOrBool | ValueType::PlainModel
-        )
-    }
-
-    pub(super) fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
-        let word = |word: &str| {
-            range
-                .choices()
-                .is_some_and(|all| !all.contains(&word))
-                .then_some(ValueFault::Value)
-        };
-        let fits = match self {
-            ValueType::Int => return range.fault(whole(value)),
-            ValueType::Float => return range.fault(real(value)),
-            ValueType::Count => return range.fault(count(value)),
-            ValueType::Scale => return range.fault(scale(value)),
-            ValueType::Interval => match value {
-                Value::String(text) => return (text != "auto").then_some(ValueFault::Value),
-                _ => return range.fault(whole(value)),
-            },
-            ValueType::Str | ValueType::Path => {
-                return value.as_str().map_or(Some(ValueFault::Type), word);
-            }
-            ValueType::Word => {
-                return value
-                    .as_str()
-                    .map_or(Some(ValueFault::Type), |text| word(&text.to_lowercase()));
-            }
-            ValueType::Choices => {
-                let Value::Array(list) = value else {
-                    return Some(ValueFault::Type);
-                };
-                return list
-                    .iter()
-                    .find_map(|item| item.as_str().map_or(Some(ValueFault::Type), word));
-            }
-            ValueType::Any | ValueType::Unread => true,
-            ValueType::Nothing => false,
-            ValueType::Switched => value.get("enabled").is_some(),
-            ValueType::Bool => truth(value).is_some(),
-            ValueType::Flag => is_flag(value),
-            ValueType::Bits => {
-                value.is_boolean() || value.is_i64() || value.is_u64() || value.is_object()
-            }
-            ValueType::Truthy => is_true(value),
-            ValueType::CastInt => can_be_int(value),
-            ValueType::List => value.is_array(),
-            ValueType::Strings => are_texts(value),
-            ValueType::StrOrStrings => value.is_string() || are_texts(value),
-            ValueType::AutoOrStrings => *value == "auto" || are_texts(value),
-            ValueType::Names => value.is_string() || value.is_object() || are_texts(value),
-            ValueType::Object | ValueType::Model | ValueType::PlainModel | ValueType::Section => {
-                value.is_object()
-            }
-            ValueType::ModelOrBool => value.is_object() || value.is_boolean(),
-            ValueType::SectionOrFalsy => value.is_object() || !is_true(value),
-            ValueType::SectionOrIterable => match value {
-                Value::Array(list) => !list.iter().any(|item| item == "throughput"),
-                Value::String(text) => !text.contains("throughput"),
-                other => other.is_object(),
-            },
-        };
-        (!fits).then_some(ValueFault::Type)
-    }
-
-    /// The judgement of pydantic 1 on a value that is not null, in a field of a model.
-    pub(super) fn fault_of_pydantic1(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
-        let is_enum = matches!(range, ValueRange::OneOf(_));
-        let is_empty = *value == "" || value.as_array().is_some_and(Vec::is_empty);
-        let fits = match self {
-            // An enum is looked up by its value, without a coercion.
-            ValueType::Int if is_enum => return range.fault(number(value)),
-            ValueType::Int if value.is_string() => return range.fault(count(value)),
-            // Python's `int` cuts fractions off.
-            ValueType::Int => return range.fault(number(value).map(f64::trunc)),
-            ValueType::Str if !is_enum => {
-                value.is_string() || value.is_number() || value.is_boolean()
-            }
-            // `dict(value)` is tried.
-            ValueType::Object | ValueType::Model => value.is_object() || is_empty,
-            other => return other.fault(value, range),
-        };
-        (!fits).then_some(ValueFault::Type)
+    pub(super) fn is_model(&self) -> bool {
+        let refuses = self
+            .unknown_keys
+            .filter(|keys| *keys != UnknownKeys::Ignored);
+        refuses.is_some()
     }
 
     /// `a number from 0 to 1`
-    pub(super) fn wanted(self, range: ValueRange) -> String {
-        if let ValueRange::OneOf(list) = range {
-            let form = if self == ValueType::Choices {
-                "a list of"
-            } else {
-                "one of"
-            };
-            return format!("{form} {}", list.replace('|', ", "));
+    pub(super) fn wanted(&self, range: ValueRange) -> String {
+        let ValueRange::OneOf(list) = range else {
+            return format!("{}{range}", self.name);
+        };
+        let form = if self.forms == [Form::Texts] {
+            "a list of"
+        } else {
+            "one of"
+        };
+        format!("{form} {}", list.replace('|', ", "))
+    }
+}
+
+/// The fault of a value that has none of these forms.
+pub(super) fn fault(forms: &[Form], value: &Value, range: ValueRange) -> Option<ValueFault> {
+    let mut found = Some(ValueFault::Type);
+    for form in forms {
+        match form.fault(value, range) {
+            Some(ValueFault::Type) => {}
+            Some(ValueFault::Value) => found = Some(ValueFault::Value),
+            None => return None,
         }
-        format!("{}{range}", self.row().0)
     }
-
-    /// Its name in messages, and its JSON Schemas as a list.
-    pub(super) fn row(self) -> (&'static str, &'static str) {
-        let name = json!(self);
-        let mut rows = TYPES.lines().filter_map(|line| line.split_once('\t'));
-        let row = rows
-            .find(|(known, _)| name == *known)
-            .and_then(|(_, row)| row.split_once('\t'));
-        row.unwrap_or_default()
-    }
+    found
 }
 
-/// A bool without coercion. Python's 0 and 1 count as bools.
-pub(super) fn is_flag(value: &Value) -> bool {
-    value.is_boolean() || matches!(value.as_u64(), Some(0 | 1))
-}
-
-fn are_texts(value: &Value) -> bool {
-    value
-        .as_array()
-        .is_some_and(|list| list.iter().all(Value::is_string))
+impl Form {
+    fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
+        let word = |text: &str| {
+            let choices = range.choices();
+            let is_other = choices.is_some_and(|choices| !choices.contains(&text));
+            is_other.then_some(ValueFault::Value)
+        };
+        let text = |value: &Value| value.as_str().map_or(Some(ValueFault::Type), word);
+        let fits = match self {
+            Form::Int => return range.fault(whole(value)),
+            Form::Float => return range.fault(real(value)),
+            Form::Count => return range.fault(count(value)),
+            Form::Scale => return range.fault(scale(value)),
+            Form::CutInt if range.choices().is_some() => return range.fault(number(value)),
+            Form::CutInt if value.is_string() => return range.fault(count(value)),
+            Form::CutInt => return range.fault(number(value).map(f64::trunc)),
+            Form::Interval => match value {
+                Value::String(text) => return (text != "auto").then_some(ValueFault::Value),
+                _ => return range.fault(whole(value)),
+            },
+            Form::Printable if value.is_number() || value.is_boolean() => range.choices().is_none(),
+            Form::Text | Form::Printable => return text(value),
+            Form::Word => {
+                let lower = value.as_str().map(str::to_lowercase);
+                return lower.map_or(Some(ValueFault::Type), |lower| word(&lower));
+            }
+            Form::Texts => match value {
+                Value::Array(list) => return list.iter().find_map(text),
+                _ => false,
+            },
+            Form::Names => match value {
+                Value::Array(list) => list.iter().all(Value::is_string),
+                _ => value.is_string() || value.is_object(),
+            },
+            Form::Iterable => match value {
+                Value::Array(list) => !list.iter().any(|item| item == "throughput"),
+                Value::String(text) => !text.contains("throughput"),
+                _ => false,
+            },
+            Form::Anything | Form::Unread => true,
+            Form::NotNull => !value.is_null(),
+            Form::Auto => value == "auto",
+            Form::Bool => truth(value).is_some(),
+            Form::Boolean => value.is_boolean(),
+            Form::Flag => value.is_boolean() || matches!(value.as_u64(), Some(0 | 1)),
+            Form::Bits => value.is_boolean() || is_whole(value) || value.is_object(),
+            Form::Truthy => is_true(value),
+            Form::Falsy => !is_true(value),
+            Form::CastInt => can_be_int(value),
+            Form::PlainInt => is_whole(value),
+            Form::PlainNumber => value.is_number(),
+            Form::List => value.is_array(),
+            Form::Object | Form::Section => value.is_object(),
+            Form::Switched => value.get("enabled").is_some(),
+            Form::Empty => value == "" || value.as_array().is_some_and(Vec::is_empty),
+        };
+        (!fits).then_some(ValueFault::Type)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -241,12 +146,11 @@ impl ValueRange {
         if text.contains('|') {
             return Some(ValueRange::OneOf(text));
         }
-        let inner = text
-            .strip_prefix('(')
-            .and_then(|text| text.strip_suffix(')'));
-        let (least, most) = inner.unwrap_or(text).split_once("..")?;
-        let (least, most) = (least.parse().ok()?, most.parse().ok()?);
-        Some(if inner.is_some() {
+        let inner = text.trim_start_matches('(').trim_end_matches(')');
+        let (least, most) = inner.split_once("..")?;
+        let least = least.parse().ok()?;
+        let most = most.parse().ok()?;
+        Some(if text.starts_with('(') {
             ValueRange::Between(least, most)
         } else {
             ValueRange::Within(least, most)

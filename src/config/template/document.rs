@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::search::{Origin, is_name};
 use crate::base::{json, vars};
+use crate::config::tables::{DECISIVE_WORDS, HARMLESS, TUNING, TUNING_STARTS};
 use crate::report::fix::{say, set_variable};
 use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
 
@@ -52,26 +53,21 @@ impl Document {
         };
         let mut problems = Vec::new();
         let is_accelerates = document.body["deepspeed_config"].is_object()
-            && ["train_batch_size", "train_micro_batch_size_per_gpu"]
-                .iter()
-                .all(|key| document.body[key].is_null());
+            && document.body["train_batch_size"].is_null()
+            && document.body["train_micro_batch_size_per_gpu"].is_null();
         match header {
             None if document.body.get("zlaunch").is_some() => {
-                let problem =
-                    Problem::error(Rule::Template, "zlaunch's section is named `$zlaunch`");
-                problems.push(
-                    problem
-                        .at(Place::key(origin, "zlaunch"))
-                        .fix(say("write \"$zlaunch\"")),
-                );
+                let what = "zlaunch's section is named `$zlaunch`";
+                let problem = Problem::error(Rule::Template, what)
+                    .at(Place::key(origin, "zlaunch"))
+                    .fix(say("write \"$zlaunch\""));
+                problems.push(problem);
             }
             None if is_accelerates => {
-                let problem = Problem::error(
-                    Rule::Template,
-                    "this is accelerate's config, not DeepSpeed's",
-                );
+                let what = "this is accelerate's config, not DeepSpeed's";
                 let help = "give it to accelerate launch --config_file, or name a template: --deepspeed zero2";
-                problems.push(problem.at(Place::key(origin, "deepspeed_config")).fix(help));
+                let place = Place::key(origin, "deepspeed_config");
+                problems.push(Problem::error(Rule::Template, what).at(place).fix(help));
             }
             None => {}
             Some(Value::Object(header)) => {
@@ -127,22 +123,17 @@ impl Document {
     ) {
         for (key, value) in needs {
             let text = |name: &str| value.get(name)?.as_str().map(str::to_string);
-            let when = value
-                .get("when")
-                .and_then(Value::as_object)
-                .and_then(|when| when.iter().next());
-            let when = when.map(|(key, value)| (key.clone(), value.clone()));
-            match (text("why"), text("example")) {
-                (Some(why), Some(example)) => self.needs.push(RequiredKey {
+            let when = value.get("when").and_then(Value::as_object);
+            if let (Some(why), Some(example)) = (text("why"), text("example")) {
+                self.needs.push(RequiredKey {
                     key,
                     why,
                     example,
-                    when,
-                }),
-                _ => {
-                    let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
-                    problems.push(bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted));
-                }
+                    when: when.and_then(|when| when.clone().into_iter().next()),
+                });
+            } else {
+                let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
+                problems.push(bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted));
             }
         }
     }
@@ -188,28 +179,9 @@ fn bad_header(origin: &Origin, key: &str, wanted: &str) -> Problem {
         .fix(r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#)
 }
 
-/// The variables that a template may set: they only tune, and decide neither which code runs nor which ranks take part.
-/// The file says how it is written.
-const TUNING: &str = include_str!("tuning.txt");
-
+/// True if a template may set the variable: it decides neither which code runs nor which ranks take part.
 pub fn only_tunes(name: &str) -> bool {
-    let lines = |sign: &'static str| {
-        TUNING
-            .lines()
-            .filter_map(move |line| line.strip_prefix(sign))
-            .flat_map(str::split_whitespace)
-    };
-    let mut plain = TUNING
-        .lines()
-        .filter(|line| !line.starts_with(['#', '-', '+']))
-        .flat_map(str::split_whitespace);
-    lines("+ ").any(|known| known == name)
-        || plain.any(|known| {
-            known == name
-                || known
-                    .strip_suffix('*')
-                    .is_some_and(|start| name.starts_with(start))
-        }) && !name
-            .split('_')
-            .any(|part| lines("- ").any(|word| word == part))
+    let tunes = TUNING.contains(&name) || TUNING_STARTS.iter().any(|start| name.starts_with(start));
+    let decides = name.split('_').any(|word| DECISIVE_WORDS.contains(&word));
+    HARMLESS.contains(&name) || tunes && !decides
 }

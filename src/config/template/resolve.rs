@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::document::{Document, RequiredKey};
-use super::search::{Origin, Search, alias, built_in_text, is_name};
+use super::search::{Link, Origin, Search, alias, built_in_text, is_name};
 use crate::base::json;
 use crate::base::layout::{self, Line, TextTable};
 use crate::base::source::{Source, Sourced};
@@ -54,29 +55,14 @@ impl Template {
     }
 }
 
-struct Link {
-    name: String,
-    origin: Origin,
-    /// Position in the search order, for a template that extends its own name.
-    at: Option<usize>,
-}
-
-impl Link {
-    fn file(path: PathBuf, search: &Search) -> Self {
-        let name = path.file_stem().map_or_else(
-            || "config".to_string(),
-            |stem| stem.to_string_lossy().into_owned(),
-        );
-        // A path outside the search order comes before all folders if it extends its own name.
-        let at = search
-            .folders
-            .iter()
-            .position(|folder| path.parent() == Some(folder));
-        Link {
-            name,
-            origin: Origin::File(path),
-            at,
-        }
+/// A template by its path. Outside of the search order, it comes before all folders if it extends its own name.
+fn file_link(path: PathBuf, search: &Search) -> Link {
+    let stem = path.file_stem().unwrap_or_else(|| "config".as_ref());
+    let mut folders = search.folders.iter();
+    Link {
+        name: stem.to_string_lossy().into_owned(),
+        at: folders.position(|folder| path.parent() == Some(folder)),
+        origin: Origin::File(path),
     }
 }
 
@@ -85,7 +71,13 @@ pub fn resolve(
     search: &Search,
     host: &Host,
 ) -> Result<Template, Vec<Problem>> {
-    let (first, notes) = first_link(spec, search, host)?;
+    let first = first_link(spec, search, host)?;
+    let mut notes = Vec::new();
+    if alias(&spec.value) == Some(&first.name) {
+        let what = format!("`{}` is an alias of `{}`", spec.value, first.name);
+        let note = Problem::warning(Rule::OldSpelling, what).at(spec);
+        notes.push(note.fix(give("--deepspeed", &first.name)));
+    }
     let mut documents = Vec::new();
     let mut chain: Vec<Link> = vec![first];
     while let Some(link) = chain.last() {
@@ -115,89 +107,34 @@ pub fn resolve(
 }
 
 /// The spec is JSON itself, a path, or a name, by its form.
-fn first_link(
-    spec: &Sourced<String>,
-    search: &Search,
-    host: &Host,
-) -> Result<(Link, Vec<Problem>), Problem> {
+fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Link, Problem> {
     let word = spec.value.as_str();
     if word.trim_start().starts_with('{') {
-        let piped = spec.from == Source::Input;
-        let (name, origin) = if piped {
+        let (name, origin) = if spec.from == Source::Input {
             ("piped", Origin::Piped)
         } else {
             ("inline", Origin::Inline)
         };
-        return Ok((
-            Link {
-                name: name.to_string(),
-                origin,
-                at: None,
-            },
-            Vec::new(),
-        ));
+        return Ok(Link {
+            name: name.to_string(),
+            origin,
+            at: None,
+        });
     }
     let path = host.absolute(Path::new(word));
-    if word.contains('/')
-        || Path::new(word)
-            .extension()
-            .is_some_and(|ending| ending == "json")
-    {
-        if path.exists() {
-            return Ok((Link::file(path, search), Vec::new()));
-        }
-        let stem = path
-            .file_stem()
-            .and_then(|stem| stem.to_str())
-            .unwrap_or_default();
-        let name = if search.find(stem, 0).is_some() {
-            Some(stem)
+    let is_json = path.extension().is_some_and(|ending| ending == "json");
+    if word.contains('/') || is_json {
+        return if path.exists() {
+            Ok(file_link(path, search))
         } else {
-            alias(stem)
+            Err(missing_file(spec, &path, search))
         };
-        let help = match name {
-            Some(name) => {
-                give_as(&spec.from, name).remark("the template of that name; or check the path")
-            }
-            None if word.starts_with("~/") => give_as(&spec.from, word)
-                .remark("the shell expands `~` only at the start of a word"),
-            None => reading::path_advice(&path),
-        };
-        return Err(Problem::error(
-            Rule::Template,
-            format!("the config `{word}` does not exist"),
-        )
-        .at(spec)
-        .fix(help));
     }
     if is_name(word) {
-        if let Some((at, origin)) = search.find_trusted(word, 0)? {
-            return Ok((
-                Link {
-                    name: word.to_string(),
-                    origin,
-                    at: Some(at),
-                },
-                Vec::new(),
-            ));
-        }
-        if let Some(new) = alias(word)
-            && let Some((at, origin)) = search.find_trusted(new, 0)?
-        {
-            let note = Problem::warning(
-                Rule::OldSpelling,
-                format!("`{word}` is an alias of `{new}`"),
-            )
-            .at(spec)
-            .fix(give("--deepspeed", new));
-            return Ok((
-                Link {
-                    name: new.to_string(),
-                    origin,
-                    at: Some(at),
-                },
-                vec![note],
-            ));
+        for name in [word].into_iter().chain(alias(word)) {
+            if let Some(found) = search.find_trusted(name, 0)? {
+                return Ok(found);
+            }
         }
     }
     if path.is_dir() {
@@ -208,10 +145,32 @@ fn first_link(
     }
     // The trainers accept any path, also one without a slash or an ending.
     if path.is_file() {
-        Ok((Link::file(path, search), Vec::new()))
+        Ok(file_link(path, search))
     } else {
         Err(search.unknown(spec))
     }
+}
+
+fn missing_file(spec: &Sourced<String>, path: &Path, search: &Search) -> Problem {
+    let word = spec.value.as_str();
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    let stem = stem.unwrap_or_default();
+    let name = if search.find(stem, 0).is_some() {
+        Some(stem)
+    } else {
+        alias(stem)
+    };
+    let help = match name {
+        Some(name) => {
+            give_as(&spec.from, name).remark("the template of that name; or check the path")
+        }
+        None if word.starts_with("~/") => {
+            give_as(&spec.from, word).remark("the shell expands `~` only at the start of a word")
+        }
+        None => reading::path_advice(path),
+    };
+    let what = format!("the config `{word}` does not exist");
+    Problem::error(Rule::Template, what).at(spec).fix(help)
 }
 
 fn parent_link(
@@ -222,42 +181,28 @@ fn parent_link(
 ) -> Result<Link, Problem> {
     // A template may extend the next one of its own name.
     let is_itself = parent == link.name;
-    let from = if is_itself {
-        link.at.map_or(0, |at| at + 1)
-    } else {
-        0
+    let from = match link.at {
+        Some(at) if is_itself => at + 1,
+        _ => 0,
     };
-    if let Some((at, origin)) = search.find_trusted(parent, from)? {
-        return Ok(Link {
-            name: parent.to_string(),
-            origin,
-            at: Some(at),
-        });
+    if let Some(found) = search.find_trusted(parent, from)? {
+        return Ok(found);
     }
     let lists = "`zlaunch templates` lists all of them";
-    let (what, help) = if is_itself {
-        let what =
-            "the template extends itself: there is no other template of that name".to_string();
-        (what, format!("name the one it builds on; {lists}"))
+    let problem = if is_itself {
+        let what = "the template extends itself: there is no other template of that name";
+        Problem::error(Rule::Template, what).fix(format!("name the one it builds on; {lists}"))
     } else {
         let bare = parent.strip_suffix(".json").unwrap_or(parent);
-        let known = search.names();
-        let nearest = nearest(
-            bare,
-            known
-                .iter()
-                .map(String::as_str)
-                .filter(|name| *name != parent),
-        );
-        (
-            format!("the template extends `{parent}`, which does not exist"),
-            did_you_mean(nearest, lists),
-        )
+        let names = search.names();
+        let known = names.iter().map(String::as_str);
+        let near = nearest(bare, known.filter(|name| *name != parent));
+        let what = format!("the template extends `{parent}`, which does not exist");
+        Problem::error(Rule::Template, what).fix(did_you_mean(near, lists))
     };
-    Err(Problem::error(Rule::Template, what)
+    Err(problem
         .at(Place::key(&link.origin, "$zlaunch.extends"))
-        .at(spec)
-        .fix(help))
+        .at(spec))
 }
 
 /// `inline`: the text of a spec that is JSON itself.
@@ -285,49 +230,45 @@ fn merge(
     documents: Vec<Document>,
     notes: Vec<Problem>,
 ) -> Result<Template, Problem> {
-    let (mut config, mut env, mut needs) =
-        (Value::Null, Vec::<(String, String)>::new(), Vec::new());
-    let (mut about, mut about_zh) = (None, None);
+    let mut template = Template {
+        name: chain[0].name.clone(),
+        origin: chain[0].origin.clone(),
+        chain: Vec::new(),
+        origins: Vec::new(),
+        about: None,
+        about_zh: None,
+        config: Value::Null,
+        env: Vec::new(),
+        needs: Vec::new(),
+        notes,
+    };
     for (link, document) in chain.iter().zip(documents).rev() {
-        if config.is_null() {
-            config = document.body;
+        if template.config.is_null() {
+            template.config = document.body;
         } else {
-            patch::merge(&mut config, document.body);
+            patch::merge(&mut template.config, &document.body);
         }
         if let Some(operations) = document.patch {
-            patch::operate(
-                &mut config,
-                operations,
-                Place::key(&link.origin, "$zlaunch.patch"),
-            )?;
+            let place = Place::key(&link.origin, "$zlaunch.patch");
+            patch::operate(&mut template.config, operations, place)?;
         }
-        env.retain(|(name, _)| document.env.iter().all(|(new, _)| new != name));
-        env.extend(document.env);
-        needs.extend(document.needs);
-        (about, about_zh) = (document.about, document.about_zh);
+        let is_set = |name: &String| document.env.iter().any(|(new, _)| new == name);
+        template.env.retain(|(name, _)| !is_set(name));
+        template.env.extend(document.env);
+        template.needs.extend(document.needs);
+        template.about = document.about;
+        template.about_zh = document.about_zh;
     }
-    let (chain, origins): (Vec<_>, Vec<_>) = chain
-        .into_iter()
-        .map(|link| (link.name, link.origin))
-        .unzip();
-    let (name, origin) = (chain[0].clone(), origins[0].clone());
-    Ok(Template {
-        name,
-        origin,
-        chain,
-        origins,
-        about,
-        about_zh,
-        config,
-        env,
-        needs,
-        notes,
-    })
+    for link in chain {
+        template.chain.push(link.name);
+        template.origins.push(link.origin);
+    }
+    Ok(template)
 }
 
 /// `zlaunch templates NAME --raw`: the file as it is.
 pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<String, Problem> {
-    let (link, _) = first_link(spec, search, host)?;
+    let link = first_link(spec, search, host)?;
     match &link.origin {
         Origin::File(path) => reading::read_text(path),
         Origin::BuiltIn => Ok(built_in_text(&link.name).to_string()),
@@ -335,68 +276,66 @@ pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Resul
     }
 }
 
+#[derive(Serialize)]
+pub(crate) struct ListedTemplate {
+    name: String,
+    origin: String,
+    hidden: bool,
+    about: String,
+}
+
 /// Every template with what it is for, or why it cannot be used. Hidden ones are included.
-pub(crate) fn list(search: &Search, host: &Host) -> Vec<Value> {
+pub(crate) fn list(search: &Search, host: &Host) -> Vec<ListedTemplate> {
     let all = search.all();
-    let rows = all.iter().enumerate().map(|(at, (name, origin))| {
-        let hidden = all[..at].iter().any(|(earlier, _)| earlier == name);
-        let spec = match origin {
-            Origin::File(path) => path.display().to_string(),
-            _ => name.clone(),
-        };
-        let about = match resolve(
-            &Sourced::new(spec, Source::Operand("templates".to_string())),
-            search,
-            host,
-        ) {
-            _ if hidden && *origin == Origin::BuiltIn => String::new(),
-            Ok(template) => template.about.unwrap_or_default(),
-            Err(found) => {
-                format!(
-                    "cannot be used: {}",
-                    found
-                        .into_iter()
-                        .map(|it| it.what)
-                        .collect::<Vec<_>>()
-                        .join("; ")
-                )
+    let rows = all
+        .iter()
+        .enumerate()
+        .map(|(at, Link { name, origin, .. })| {
+            let hidden = all[..at].iter().any(|earlier| earlier.name == *name);
+            let spec = match origin {
+                Origin::File(path) => path.display().to_string(),
+                _ => name.clone(),
+            };
+            let spec = Sourced::new(spec, Source::Operand("templates".to_string()));
+            let about = match resolve(&spec, search, host) {
+                _ if hidden && *origin == Origin::BuiltIn => String::new(),
+                Ok(template) => template.about.unwrap_or_default(),
+                Err(found) => {
+                    let whys: Vec<String> = found.into_iter().map(|problem| problem.what).collect();
+                    format!("cannot be used: {}", whys.join("; "))
+                }
+            };
+            ListedTemplate {
+                name: name.clone(),
+                origin: origin.to_string(),
+                hidden,
+                about,
             }
-        };
-        json!({"name": name, "origin": origin.to_string(), "hidden": hidden, "about": about})
-    });
+        });
     rows.collect()
 }
 
 /// Each name with one sentence, and its origin unless it is built in.
-pub(crate) fn listed(all: &[Value]) -> String {
+pub(crate) fn listed(all: Vec<ListedTemplate>) -> String {
     let width = terminal::width().map_or(110, |width| width.min(110));
     let mut table = TextTable::new(0);
     for row in all {
-        let text = |key: &str| row[key].as_str().unwrap_or_default().to_string();
-        let first = text("about")
-            .split(". ")
-            .next()
-            .unwrap_or_default()
-            .to_string();
-        let hidden = if row["hidden"] == true {
+        let first = row.about.split(". ").next().unwrap_or_default().to_string();
+        if row.origin == Origin::BuiltIn.to_string() && !row.hidden {
+            let cells = vec![row.name, first];
+            table.lines.push(Line::Wrapped(cells, width));
+            continue;
+        }
+        let hidden = if row.hidden {
             " (hidden by one above)"
         } else {
             ""
         };
-        if row["origin"] == Origin::BuiltIn.to_string() && hidden.is_empty() {
-            table
-                .lines
-                .push(Line::Wrapped(vec![text("name"), first], width));
-            continue;
-        }
-        table.lines.push(Line::Row(vec![
-            text("name"),
-            format!("{}{hidden}", text("origin")),
-        ]));
+        let cells = vec![row.name, format!("{}{hidden}", row.origin)];
+        table.lines.push(Line::Row(cells));
         if !first.is_empty() {
-            table
-                .lines
-                .push(Line::Wrapped(vec![String::new(), first], width));
+            let cells = vec![String::new(), first];
+            table.lines.push(Line::Wrapped(cells, width));
         }
     }
     table.to_string()

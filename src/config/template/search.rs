@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::base::shell;
 use crate::base::source::Sourced;
-use crate::host::Host;
+use crate::config::tables::ALIASES;
 use crate::host::trust::{Trust, open_to_others};
+use crate::host::{Host, names_in};
 use crate::report::fix::{Fixes, give, give_as, run};
 use crate::report::{Place, Problem, Rule, nearest};
 
@@ -23,14 +24,6 @@ macro_rules! embedded {
 embedded! {
     "zero0" "zero1" "zero2" "zero2_offload" "zero3" "zero3_offload"
     "hf_zero2" "hf_zero3" "zero3_lowmem" "zeropp" "zero3_nvme"
-}
-
-/// Spellings of older releases and of other projects, and what they mean here.
-pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
-    include_str!("aliases.txt")
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split_once(' '))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +43,14 @@ impl fmt::Display for Origin {
             Origin::Inline => f.write_str("the command line"),
         }
     }
+}
+
+/// A template by its name, and its place.
+pub(super) struct Link {
+    pub(super) name: String,
+    pub(super) origin: Origin,
+    /// Position in the search order, for a template that extends its own name.
+    pub(super) at: Option<usize>,
 }
 
 /// The folders in search order; the built-in templates come last.
@@ -101,38 +102,34 @@ impl Search {
     }
 
     /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
-    pub(super) fn find(&self, name: &str, from: usize) -> Option<(usize, Origin)> {
-        let file = format!("{name}.json");
-        let paths = self
-            .folders
-            .iter()
-            .map(|folder| folder.join(&file))
-            .enumerate()
-            .skip(from);
-        let mut there = paths.filter(|(_, path)| fs::symlink_metadata(path).is_ok());
-        let is_built_in =
-            from <= self.folders.len() && BUILT_IN.iter().any(|(built_in, _)| *built_in == name);
-        let built_in = is_built_in.then_some((self.folders.len(), Origin::BuiltIn));
-        there
-            .next()
-            .map(|(at, path)| (at, Origin::File(path)))
-            .or(built_in)
+    pub(super) fn find(&self, name: &str, from: usize) -> Option<Link> {
+        let link = |at: usize, origin: Origin| Link {
+            name: name.to_string(),
+            origin,
+            at: Some(at),
+        };
+        let paths = self.folders.iter().map(|folder| file_in(folder, name));
+        let mut there = (0..)
+            .zip(paths)
+            .skip(from)
+            .filter(|(_, path)| fs::symlink_metadata(path).is_ok());
+        if let Some((at, path)) = there.next() {
+            return Some(link(at, Origin::File(path)));
+        }
+        let built_in = self.folders.len();
+        let is_built_in = from <= built_in && !built_in_text(name).is_empty();
+        is_built_in.then(|| link(built_in, Origin::BuiltIn))
     }
 
     /// Like `find`, but refuses a file that any user of the machine could have written.
-    pub(super) fn find_trusted(
-        &self,
-        name: &str,
-        from: usize,
-    ) -> Result<Option<(usize, Origin)>, Problem> {
+    pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<Link>, Problem> {
         let found = self.find(name, from);
         // A folder that cannot be read may have the file.
-        let last = found.as_ref().map_or(self.folders.len(), |(at, _)| *at);
-        for folder in &self.folders[from.min(last)..last] {
-            let seen = fs::symlink_metadata(folder.join(format!("{name}.json")));
-            if let Some(why) = seen
-                .err()
-                .filter(|why| why.kind() == ErrorKind::PermissionDenied)
+        let last = found.as_ref().and_then(|link| link.at);
+        let passed = self.folders.iter().take(last.unwrap_or(usize::MAX));
+        for folder in passed.skip(from) {
+            if let Err(why) = fs::symlink_metadata(file_in(folder, name))
+                && why.kind() == ErrorKind::PermissionDenied
             {
                 let what =
                     format!("`{name}` may be in a template folder that cannot be read: {why}");
@@ -142,58 +139,41 @@ impl Search {
                     .fix(chmod.or("drop that folder")));
             }
         }
-        if let Some((_, Origin::File(path))) = &found {
-            let mut paths = path.parent().into_iter().chain([path.as_path()]);
-            let open =
-                paths.find(|path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0));
-            if let Some(open) = open
-                .map(Path::to_path_buf)
-                .or_else(|| open_to_others(path, Trust::Group))
-            {
-                let shown = open.display();
-                let what = format!(
-                    "anyone could have written the template `{name}`: everyone can write to `{shown}`"
-                );
-                let chmod = run(shell::text(&[
-                    "chmod".into(),
-                    "o-w".into(),
-                    open.clone().into(),
-                ]));
-                let fixes = chmod.or(give("--deepspeed", path.display()).remark("the file itself"));
-                return Err(Problem::error(Rule::Template, what).at(path).fix(fixes));
-            }
+        if let Some(Link {
+            origin: Origin::File(path),
+            ..
+        }) = &found
+            && let Some(open) = writable_by_anyone(path)
+        {
+            let what = format!(
+                "anyone could have written the template `{name}`: everyone can write to `{}`",
+                open.display()
+            );
+            let chmod = run(shell::text(&["chmod".into(), "o-w".into(), open.into()]));
+            let fixes = chmod.or(give("--deepspeed", path.display()).remark("the file itself"));
+            return Err(Problem::error(Rule::Template, what).at(path).fix(fixes));
         }
         Ok(found)
     }
 
-    /// Every (name, origin) in search order, hidden ones included.
-    pub(super) fn all(&self) -> Vec<(String, Origin)> {
+    /// Every template in search order, hidden ones included.
+    pub(super) fn all(&self) -> Vec<Link> {
         let mut found = Vec::new();
         for folder in &self.folders {
-            let entries = fs::read_dir(folder)
-                .into_iter()
-                .flatten()
-                .filter_map(Result::ok);
-            let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-            paths.sort();
-            for path in paths
-                .into_iter()
-                .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
-            {
-                let stem = path
-                    .file_stem()
-                    .and_then(|stem| stem.to_str())
-                    .filter(|stem| is_name(stem));
-                if let Some(name) = stem.map(str::to_string) {
-                    found.push((name, Origin::File(path)));
-                }
-            }
+            let mut files: Vec<String> = names_in(folder).collect();
+            files.sort();
+            let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
+            found.extend(names.filter(|name| is_name(name)).map(|name| Link {
+                name: name.to_string(),
+                origin: Origin::File(file_in(folder, name)),
+                at: None,
+            }));
         }
-        found.extend(
-            BUILT_IN
-                .iter()
-                .map(|(name, _)| ((*name).to_string(), Origin::BuiltIn)),
-        );
+        found.extend(BUILT_IN.iter().map(|(name, _)| Link {
+            name: (*name).to_string(),
+            origin: Origin::BuiltIn,
+            at: None,
+        }));
         found
     }
 
@@ -208,11 +188,8 @@ impl Search {
 
     pub fn names(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        self.all()
-            .into_iter()
-            .map(|(name, _)| name)
-            .filter(|name| seen.insert(name.clone()))
-            .collect()
+        let names = self.all().into_iter().map(|link| link.name);
+        names.filter(|name| seen.insert(name.clone())).collect()
     }
 
     /// True if a word names a config by its form, or is a template's name.
@@ -233,11 +210,11 @@ impl Search {
     }
 
     pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
-        if is_name(name) {
-            self.find(name, 0).map(|(_, origin)| origin)
-        } else {
-            None
+        if !is_name(name) {
+            return None;
         }
+        let link = self.find(name, 0)?;
+        Some(link.origin)
     }
 
     /// A word that is neither a template nor a file.
@@ -255,9 +232,8 @@ impl Search {
         let what = format!("no DeepSpeed template is named `{name}`");
         let meant_template = |meant: &str| give_as(&spec.from, meant).meaning(meant).see(lists);
         let known = self.names();
-        if let Some((stage, meant)) = stage_meant(name)
-            && known.contains(&meant)
-        {
+        if let Some(StageName { stage, ending }) = StageName::read(name) {
+            let meant = format!("zero{}{ending}", stage.min(3));
             let what = if stage > 3 {
                 format!("{what}: ZeRO has the stages 0 to 3")
             } else {
@@ -268,12 +244,24 @@ impl Search {
         let known = known
             .iter()
             .map(String::as_str)
-            .chain(aliases().map(|(old, _)| old));
+            .chain(ALIASES.iter().map(|alias| alias.old));
         refused(
             what,
             nearest(name, known).map_or_else(|| lists.into(), meant_template),
         )
     }
+}
+
+fn file_in(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.json"))
+}
+
+/// The file, or a folder above it, if every user of the machine can write to it.
+fn writable_by_anyone(path: &Path) -> Option<PathBuf> {
+    let is_open = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
+    let open = path.parent().into_iter().chain([path]).find(is_open);
+    open.map(Path::to_path_buf)
+        .or_else(|| open_to_others(path, Trust::Group))
 }
 
 pub(super) fn is_name(word: &str) -> bool {
@@ -282,35 +270,32 @@ pub(super) fn is_name(word: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
-/// The stage in a name such as `3`, `stage3`, `zero4` or `ZeRO-5_offload`, and the template of that stage or of stage 3.
-fn stage_meant(name: &str) -> Option<(u32, String)> {
-    let name = name.to_ascii_lowercase().replace(['-', '_', ' ', '.'], "");
-    let name = name
-        .trim_start_matches("deepspeed")
-        .trim_start_matches("ds");
-    let name = name
-        .strip_prefix("zero")
-        .or_else(|| name.strip_prefix('z'))
-        .unwrap_or(name);
-    let name = name.strip_prefix("stage").unwrap_or(name);
-    let digits = name.bytes().take_while(u8::is_ascii_digit).count();
-    let (stage, rest) = (name[..digits].parse::<u32>().ok()?, &name[digits..]);
-    // A digit too many: `zero22`.
-    let stage = if digits > 1 {
-        name[..1].parse().ok().filter(|first| *first <= 3)?
-    } else {
-        stage
-    };
-    let ending = match rest {
-        "" | "config" => "",
-        "offload" | "offloading" | "cpu" | "cpuoffload" | "offloadconfig" => "_offload",
-        _ => return None,
-    };
-    Some((stage, format!("zero{}{ending}", stage.min(3))))
+/// A name such as `3`, `stage3`, `zero4` or `ZeRO-5_offload`, and the ending of the template that it means.
+struct StageName {
+    stage: u32,
+    ending: &'static str,
+}
+
+impl StageName {
+    fn read(name: &str) -> Option<Self> {
+        let plain = name.to_ascii_lowercase().replace(['-', '_', ' ', '.'], "");
+        let words = ["deepspeed", "ds", "zero", "z", "stage"].iter();
+        let rest = words.fold(plain.as_str(), |rest, word| {
+            rest.strip_prefix(word).unwrap_or(rest)
+        });
+        let stage = rest.chars().next()?.to_digit(10)?;
+        let ending = match rest[1..].trim_end_matches("config") {
+            "" => "",
+            "offload" | "offloading" | "cpu" | "cpuoffload" => "_offload",
+            _ => return None,
+        };
+        Some(StageName { stage, ending })
+    }
 }
 
 pub(super) fn alias(old: &str) -> Option<&'static str> {
-    aliases().find(|(name, _)| *name == old).map(|(_, new)| new)
+    let alias = ALIASES.iter().find(|alias| alias.old == old)?;
+    Some(alias.template)
 }
 
 pub fn built_in_text(name: &str) -> &'static str {

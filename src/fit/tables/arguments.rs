@@ -1,7 +1,5 @@
 //! The arguments of a training that decide its memory, with the names that front ends have for them.
 
-use crate::command::argv::Nargs;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Argument {
     Algorithm,
@@ -42,14 +40,12 @@ pub(crate) enum Argument {
 pub(crate) struct ArgumentRow {
     pub(crate) argument: Argument,
     pub(crate) names: &'static [&'static str],
-    pub(crate) nargs: Nargs,
 }
 
 pub(crate) const ARGUMENTS: &[ArgumentRow] = &[
     ArgumentRow {
         argument: Argument::Algorithm,
         names: &["rlhf_type", "stage", "rl"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::SequenceLength,
@@ -62,7 +58,6 @@ pub(crate) const ARGUMENTS: &[ArgumentRow] = &[
             "model_max_length",
             "block_size",
         ],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::SequenceParallel,
@@ -71,7 +66,6 @@ pub(crate) const ARGUMENTS: &[ArgumentRow] = &[
             "sequence_parallel_degree",
             "context_parallel_size",
         ],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::Tuner,
@@ -82,92 +76,74 @@ pub(crate) const ARGUMENTS: &[ArgumentRow] = &[
             "finetuning_type",
             "adapter",
         ],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::LoraRank,
         names: &["lora_rank", "lora_r"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::LoraTargets,
         names: &["target_modules", "lora_target", "lora_target_modules"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::QuantBits,
         names: &["quant_bits", "quantization_bit"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::Dtype,
         names: &["torch_dtype", "dtype"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::Optimizer,
         names: &["optim", "optimizer"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::Attention,
         names: &["attn_impl", "attn_implementation", "flash_attn"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::MicroBatch,
         names: &["per_device_train_batch_size"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::GradAccum,
         names: &["gradient_accumulation_steps"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::LoraDropout,
         names: &["lora_dropout"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::EvalStrategy,
         names: &["eval_strategy", "evaluation_strategy"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::EvalBatch,
         names: &["per_device_eval_batch_size", "eval_batch_size"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::NewTokens,
         names: &["max_new_tokens", "generation_max_length"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::AnswerLength,
         names: &["max_completion_length", "response_length"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::PromptLength,
         names: &["max_prompt_length"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::StepsPerGeneration,
         names: &["steps_per_generation"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::GenerationBatch,
         names: &["generation_batch_size"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::Beta,
         names: &["beta"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::RewardModel,
@@ -178,12 +154,10 @@ pub(crate) const ARGUMENTS: &[ArgumentRow] = &[
             "teacher_model",
             "teacher_model_name_or_path",
         ],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::VllmMode,
         names: &["vllm_mode"],
-        nargs: Nargs::One,
     },
     ArgumentRow {
         argument: Argument::FusedLoss,
@@ -192,51 +166,41 @@ pub(crate) const ARGUMENTS: &[ArgumentRow] = &[
             "enable_liger_kernel",
             "liger_fused_linear_cross_entropy",
         ],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::Checkpointing,
         names: &["gradient_checkpointing"],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::NoCheckpointing,
         names: &["disable_gradient_checkpointing"],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::LoadIn4Bit,
         names: &["load_in_4bit"],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::LoadIn8Bit,
         names: &["load_in_8bit"],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::UsePeft,
         names: &["use_peft"],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::DoEval,
         names: &["do_eval"],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::PredictWithGenerate,
         names: &["predict_with_generate"],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::UseVllm,
         names: &["use_vllm"],
-        nargs: Nargs::Optional,
     },
     ArgumentRow {
         argument: Argument::GatherForGeneration,
         names: &["ds3_gather_for_generation"],
-        nargs: Nargs::Optional,
     },
 ];

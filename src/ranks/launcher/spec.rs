@@ -10,7 +10,7 @@ use super::tables::launchers::{
 use crate::base::recorded::Table;
 use crate::base::shell;
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::{Args, Nargs, OptionList, is_value, option_name};
+use crate::command::argv::{Args, OptionList, is_value, option_name};
 use crate::command::target::{ParsedCommand, Target, base_name, is_python, is_script, of_python};
 use crate::command::trainer;
 
@@ -157,16 +157,7 @@ impl LauncherSpec {
                 None => long.push(flag.clone()),
             }
         }
-        let fields = self.options.lines().map(|line| {
-            let takes = if is_switch(line) {
-                Nargs::Nothing
-            } else {
-                Nargs::One
-            };
-            (option_name(line), takes)
-        });
-        let fields: Vec<_> = fields.collect();
-        Args::read(long, &fields, OptionList::Known(&[Table(self.options)]))
+        Args::read(long, OptionList::Known(&[Table(self.options)]))
     }
 
     /// The flags at the start of these words, each with its value. An unexpanded `$FLAGS` stands for flags, not for the script.

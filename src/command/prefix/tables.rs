@@ -1,0 +1,5 @@
+//! Programs that run another command.
+
+mod programs;
+
+pub use programs::{PROGRAMS, PrefixProgram, Trait};

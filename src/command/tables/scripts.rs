@@ -1,0 +1,150 @@
+//! Names in the text of a script from which zlaunch concludes what the script does.
+
+/// Packages that cannot train with DeepSpeed, or only by what `CONFIG_USES` names.
+pub(crate) const WITHOUT_DEEPSPEED: &[&str] = &[
+    "torch",
+    "torchvision",
+    "torchaudio",
+    "torchtext",
+    "numpy",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "matplotlib",
+    "PIL",
+    "cv2",
+    "tqdm",
+    "yaml",
+    "datasets",
+    "tokenizers",
+    "transformers",
+    "peft",
+    "safetensors",
+    "sentencepiece",
+    "huggingface_hub",
+    "einops",
+    "evaluate",
+    "wandb",
+    "tensorboard",
+    "requests",
+    "fire",
+    "click",
+    "typer",
+    "hydra",
+    "omegaconf",
+    "bitsandbytes",
+    "triton",
+    "rich",
+    "pydantic",
+    "psutil",
+    "absl",
+    "timm",
+    "webdataset",
+    "tiktoken",
+];
+
+/// Words in code that uses a config, or that runs code which is not seen.
+pub(crate) const CONFIG_USES: &[&str] = &[
+    "deepspeed",
+    "DeepSpeed",
+    "Trainer",
+    "TrainingArguments",
+    "HfArgumentParser",
+    "importlib",
+    "__import__",
+    "runpy",
+    "exec(",
+    "subprocess",
+    "os.system",
+    "os.exec",
+];
+
+/// Packages that read a command line by rules of their own.
+pub(crate) const ARGUMENT_PACKAGES: &[&str] = &[
+    "fire",
+    "hydra",
+    "tyro",
+    "click",
+    "typer",
+    "jsonargparse",
+    "simple_parsing",
+    "draccus",
+    "pyrallis",
+    "tap",
+    "docopt",
+    "absl",
+    "chz",
+    "configargparse",
+    "plac",
+    "gin",
+    "ml_collections",
+    "sacred",
+];
+
+/// Packages that a training imports and that do not read its command line.
+pub(crate) const LIBRARIES: &[&str] = &[
+    "accelerate",
+    "bitsandbytes",
+    "datasets",
+    "deepspeed",
+    "evaluate",
+    "huggingface_hub",
+    "nltk",
+    "numpy",
+    "packaging",
+    "pandas",
+    "peft",
+    "requests",
+    "scipy",
+    "sklearn",
+    "tokenizers",
+    "torch",
+    "torchaudio",
+    "torchvision",
+    "tqdm",
+    "transformers",
+    "trl",
+    "wandb",
+    "yaml",
+];
+
+/// Functions and attributes that may set any argument.
+pub(crate) const OPAQUE: &[&str] = &[
+    "parse_dict",
+    "setattr",
+    "hyperparameter_search",
+    "set_training",
+    "set_optimizer",
+    "set_lr_scheduler",
+    "set_dataloader",
+    "__dict__",
+];
+
+/// Classes of the arguments of transformers' trainer and of those that derive from it.
+pub(crate) const ARGUMENT_CLASSES: &[&str] = &[
+    "TrainingArguments",
+    "Seq2SeqTrainingArguments",
+    "SFTConfig",
+    "DPOConfig",
+    "GRPOConfig",
+    "KTOConfig",
+    "ORPOConfig",
+    "CPOConfig",
+    "RewardConfig",
+    "RLOOConfig",
+    "SentenceTransformerTrainingArguments",
+    "SparseEncoderTrainingArguments",
+    "CrossEncoderTrainingArguments",
+];
+
+/// Packages whose trainer is transformers' own or derives from it.
+pub(crate) const HF_PACKAGES: &[&str] =
+    &["transformers", "trl", "unsloth", "sentence_transformers"];
+
+/// Functions of transformers' parsers.
+pub(crate) const PARSING_FUNCTIONS: &[&str] = &[
+    "parse_args_into_dataclasses",
+    "parse_args_and_config",
+    "parse_json_file",
+    "parse_yaml_file",
+];

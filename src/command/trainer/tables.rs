@@ -1,0 +1,9 @@
+//! The front ends as rows.
+
+pub(crate) mod front_ends;
+mod order;
+mod without_config;
+
+pub(super) use front_ends::SWIFT;
+pub use order::ALL;
+pub(super) use without_config::PASSTHROUGH;
