@@ -1067,28 +1067,6 @@ fn options_swift_does_not_know_are_refused_where_its_list_is_known() {
 }
 
 #[test]
-fn a_file_of_arguments_beside_the_script_is_read_first() {
-    let sandbox = Sandbox::new();
-    sandbox.file("train.py", "");
-    sandbox.file(
-        "train.args",
-        "--per_device_train_batch_size 2\n--max_grad_norm 0.5\n",
-    );
-    let plan = sandbox.plan(
-        &["--nproc-per-node", "2", "--deepspeed", "zero2"],
-        &["python", "train.py", "--max_grad_norm", "1"],
-    );
-    assert_eq!(
-        (
-            &plan["config"]["train_micro_batch_size_per_gpu"],
-            &plan["config"]["gradient_clipping"]
-        ),
-        (&2.into(), &1.0.into())
-    );
-    assert!(line(&sandbox, &plan).ends_with("train.py --max_grad_norm 1 --deepspeed CONFIG"));
-}
-
-#[test]
 fn commands_that_start_ranks_themselves_are_not_launched_by_torchrun() {
     let mut sandbox = Sandbox::new();
     sandbox.file("a.yml", "base_model: a/b\n");

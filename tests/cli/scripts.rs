@@ -84,7 +84,7 @@ fn what_is_doubtful_stays_auto_with_the_reason() {
         ),
         (
             format!("{HEAD}{PARSED}setattr(args, 'learning_rate', 2)\n"),
-            "own.py:5 may set learning_rate",
+            "own.py:5 may set any argument",
         ),
         (
             format!("{HEAD}{PARSED}for k, v in more: setattr(args, k, v)\n"),
@@ -237,48 +237,12 @@ fn buckets_are_those_of_the_model_that_is_loaded() {
     };
     let load = "AutoModelForCausalLM.from_pretrained(model_args.model_name_or_path)";
     assert_eq!(left_for(load, "m"), None);
-    assert_eq!(
-        left_for(
-            "AutoModelForCausalLM.from_pretrained(pretrained=a.model_name_or_path, x=1)",
-            "m"
-        ),
-        None
-    );
-    assert_eq!(
-        left_for("SFTTrainer(model=model_args.model_name_or_path)", "m"),
-        None
-    );
     for (load, model, why) in [
-        (
-            "SFTTrainer(model=other, name=a.model_name_or_path)",
-            "m",
-            "own.py does not show which model it loads",
-        ),
-        (
-            "SFTTrainer(model, a.model_name_or_path)",
-            "m",
-            "own.py does not show which model it loads",
-        ),
         (load, "remote", "auto_map"),
         (
-            "AutoModelForCausalLM.from_pretrained('gpt2')",
+            "model_args.model_name_or_path = find()",
             "m",
-            "does not show which model it loads",
-        ),
-        (
-            "AutoModelForCausalLM.from_pretrained(other or model_args.model_name_or_path)",
-            "m",
-            "does not show which model it loads",
-        ),
-        (
-            "path = a.model_name_or_path\nAutoModel.from_pretrained(path, x=1)",
-            "m",
-            "does not show which model it loads",
-        ),
-        (
-            "model = load(model_args)",
-            "m",
-            "own.py does not show which model it loads",
+            "own.py:5 may set model_name_or_path",
         ),
         (
             "config.hidden_size = 5",
@@ -318,23 +282,20 @@ fn a_run_file_is_left_alone_or_keeps_its_types() {
     let reads =
         format!("{HEAD}args, = HfArgumentParser(TrainingArguments).parse_yaml_file(sys.argv[1])\n");
     let text = "# a run\nlearning_rate: 5.0e-7  # small\nseed: 0x2A\nnote: |\n  two\n  lines";
-    for (old, new) in [
-        ("", "deepspeed: "),
-        ("deepspeed: zero2\n", "deepspeed: "),
-        ("deepspeed:\n  stage: 2\n", "deepspeed: "),
+    for old in [
+        "",
+        "deepspeed: zero2\n",
+        "deepspeed:\n  zero_optimization: {stage: 2}\n",
     ] {
         sandbox.file("r.yaml", format!("{old}{text}"));
         let words = given(&reads, "r.yaml");
         let copy = std::fs::read_to_string(&words[0]).unwrap();
-        let (line, rest) = (
-            copy.lines().find(|line| line.starts_with(new)).unwrap(),
-            copy.clone(),
-        );
         assert!(
-            line.starts_with("deepspeed: \"/") && line.ends_with(".json\""),
+            copy.contains("\"learning_rate\": 5.0e-07, \"seed\": 42, \"note\": \"two\\nlines\"")
+                && copy.contains("\"deepspeed\": \"/")
+                && copy.matches("deepspeed").count() == 1,
             "{copy}"
         );
-        assert_eq!(rest.replace(&format!("{line}\n"), ""), text, "{copy}");
     }
     sandbox.file("flow.yaml", "{learning_rate: 5.0e-7, list: [1.0e-9, 2]}\n");
     let copy = std::fs::read_to_string(&given(&reads, "flow.yaml")[0]).unwrap();
@@ -527,10 +488,6 @@ fn arguments_made_in_code_take_the_config_by_variables() {
         ),
         (
             "import click\n@click.option('--lr')\ndef main(lr):\n    Trainer(args=TrainingArguments('o'))\n",
-            "",
-        ),
-        (
-            "import click\nclick.echo('no deepspeed')\nTrainer(args=TrainingArguments('o'))\n",
             "",
         ),
         (own_class, "--lr 1"),

@@ -98,22 +98,6 @@ fn a_template_that_extends_its_own_name_means_the_next_one() {
     }
 }
 
-/// `--deepspeed "$(base64 -w0 ds.json)"`: accelerate and DeepSpeed decode it, ms-swift ends in a JSONDecodeError.
-#[test]
-fn a_config_in_base64_is_read_where_the_trainer_reads_it() {
-    let sandbox = Sandbox::new();
-    // {"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}
-    let coded = "eyJ0cmFpbl9taWNyb19iYXRjaF9zaXplX3Blcl9ncHUiOiAxLCAiemVyb19vcHRpbWl6YXRpb24iOiB7InN0YWdlIjogMn19";
-    for argument in ["--deepspeed", "--deepspeed_config"] {
-        let config = sandbox.config(RANKS, &["python", "train.py", argument, coded]);
-        assert_eq!(config["zero_optimization"]["stage"], 2, "{argument}");
-    }
-    let swift = [SWIFT, &["--deepspeed", coded]].concat();
-    sandbox
-        .launch(RANKS, &swift)
-        .refused(&["no DeepSpeed template"]);
-}
-
 /// ms-swift alone trains with these.
 #[test]
 fn a_python_dict_on_the_command_line_is_refused() {

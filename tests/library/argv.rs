@@ -5,18 +5,11 @@ use std::ffi::{OsStr, OsString};
 use zlaunch::testing::argv::*;
 use zlaunch::testing::recorded::Table;
 
-const FIELDS: &[Field] = &[
-    ("per_device_train_batch_size", Nargs::One),
-    ("learning_rate", Nargs::One),
-    ("bf16", Nargs::Optional),
-    ("deepspeed", Nargs::One),
-];
 const ALL: &str = "per_device_train_batch_size\nper_device_eval_batch_size\nlearning_rate\nbf16\nbf16_full_eval\ndeepspeed\ndeepspeed_autotp_size";
 
 fn args(line: &str) -> Args {
     Args::read(
         line.split(' ').map(OsString::from).collect(),
-        FIELDS,
         OptionList::Known(&[Table(ALL)]),
     )
 }
@@ -100,7 +93,6 @@ fn an_open_list_leaves_an_abbreviation_unclear() {
     ] {
         let args = Args::read(
             line.split(' ').map(OsString::from).collect(),
-            FIELDS,
             OptionList::Open,
         );
         assert_eq!(

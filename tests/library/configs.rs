@@ -3,8 +3,9 @@
 mod resolve {
     use serde_json::Value;
     use zlaunch::testing::source::{Source, Sourced};
+    use zlaunch::testing::tables::ALIASES;
     use zlaunch::testing::template::resolve::*;
-    use zlaunch::testing::template::search::{BUILT_IN, Search, aliases, built_in_text};
+    use zlaunch::testing::template::search::{BUILT_IN, Search, built_in_text};
     use zlaunch::testing::{Host, json};
 
     fn named(name: &str) -> Template {
@@ -21,10 +22,11 @@ mod resolve {
 
     #[test]
     fn aliases_lead_to_built_in_templates() {
-        for (old, new) in aliases() {
-            assert!(!built_in_text(new).is_empty(), "{old} -> {new}");
-            let template = named(old);
-            assert_eq!((template.name.as_str(), template.notes.len()), (new, 1));
+        for alias in ALIASES {
+            let (old, template) = (alias.old, alias.template);
+            assert!(!built_in_text(template).is_empty(), "{old} -> {template}");
+            let found = named(old);
+            assert_eq!((found.name.as_str(), found.notes.len()), (template, 1));
         }
     }
 

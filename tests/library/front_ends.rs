@@ -2,8 +2,11 @@
 
 use std::ffi::OsString;
 
+use zlaunch::testing::arguments::ArgumentClass;
+use zlaunch::testing::command_tables::TRL_COMMANDS;
+use zlaunch::testing::command_tables::recognition::{Example, Sign};
 use zlaunch::testing::target::{ParsedCommand, Target};
-use zlaunch::testing::trainer::{self, without_config};
+use zlaunch::testing::trainer;
 use zlaunch::testing::{Job, Ranks};
 
 use crate::invariants::fake::Sandbox;
@@ -323,41 +326,50 @@ fn xtuners_own_variables_name_the_rendezvous() {
 }
 
 #[test]
-fn every_block_is_recognised_by_its_examples() {
+fn commands_without_a_config_are_recognised_by_their_examples() {
     let sandbox = Sandbox::new();
-    for (name, block) in without_config::blocks() {
-        let examples: Vec<&str> = block
-            .lines()
-            .filter_map(|line| line.strip_prefix("example "))
-            .collect();
-        for example in &examples {
-            let (line, script) = example.split_once(" # ").unwrap_or((example, ""));
+    let rows = trainer::ALL.iter().flat_map(|trainer| {
+        trainer
+            .config
+            .refusals
+            .iter()
+            .map(move |row| (trainer, row))
+    });
+    let mut seen = 0;
+    for (trainer, row) in rows {
+        for example in row.examples {
+            let (command, script) = match example {
+                Example::Command(command) => (*command, ""),
+                Example::Script(text) => ("python script.py", *text),
+            };
             sandbox.put("cwd/script.py", script);
-            let job = sandbox.job(line);
-            assert_eq!(job.trainer.name, name, "{example}");
+            let job = sandbox.job(command);
+            assert_eq!(job.trainer.name, trainer.name, "{command} {script}");
             let said = job.no_config.unwrap();
             assert!(
-                said.help == without_config::field(block, "help") && !said.why.contains(['{', '}']),
-                "{example}: {said:?}"
+                said.why.ends_with(row.why) && said.help == row.help,
+                "{command} {script}: {said:?}"
             );
-            assert!(
-                said.why.len() > 20 && said.help.len() > 20,
-                "{example}: {said:?}"
-            );
+            seen += 1;
         }
-        let words = ["console", "first", "module", "import", "text"]
-            .into_iter()
-            .map(|name| without_config::field(block, name));
-        for word in words.flat_map(str::split_ascii_whitespace) {
-            let has = |example: &&str| {
-                example.contains(word) || example.contains(&word.replace('.', "/"))
+        let names = row.signs.iter().flat_map(|sign| match sign {
+            Sign::Console(first) => [trainer.launch.consoles, first.as_slice()].concat(),
+            Sign::Modules(names) | Sign::Imports(names) => names.to_vec(),
+            Sign::Text { has, .. } => vec![*has],
+        });
+        for name in names {
+            let has = |example: &Example| {
+                let (Example::Command(text) | Example::Script(text)) = example;
+                text.contains(name) || text.contains(&name.replace('.', "/"))
             };
             assert!(
-                examples.iter().any(has),
-                "{name}: there is no example of {word}"
+                row.examples.iter().any(has),
+                "{}: there is no example of {name}",
+                trainer.name
             );
         }
     }
+    assert!(seen > 20, "{seen}");
     assert_eq!(
         sandbox.job("python -m openrlhf.cli.serve_rm").trainer.name,
         "hf"
@@ -366,6 +378,29 @@ fn every_block_is_recognised_by_its_examples() {
     let why = |line: &str| sandbox.job(line).no_config.unwrap().why;
     assert!(why("lightning run model x.py").starts_with("`lightning run` starts its ranks itself"));
     assert!(why("ray job submit x").starts_with("`ray` starts its workers"));
+}
+
+#[test]
+fn every_command_of_trl_has_a_class() {
+    let trl = trainer::ALL
+        .iter()
+        .find(|known| known.name == "trl")
+        .unwrap();
+    let names: Vec<&str> = TRL_COMMANDS.iter().map(|command| command.name).collect();
+    assert_eq!(trl.launch.commands, names);
+    for command in TRL_COMMANDS {
+        let class = ArgumentClass {
+            distribution: "trl",
+            name: command.name,
+        };
+        assert!(
+            class
+                .row("^")
+                .is_some_and(|parts| parts.contains(command.class)),
+            "{}",
+            command.name
+        );
+    }
 }
 
 #[test]

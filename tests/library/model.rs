@@ -1,9 +1,13 @@
 //! The model's config.json, and what is the hidden size in it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::invariants::fake::Sandbox;
 use zlaunch::testing::model::*;
+
+fn found(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64, bool)> {
+    read_hidden_size(config, lookup).map(|size| (size.value, size.at_top))
+}
 
 #[test]
 fn hidden_size_as_transformers_and_swift_find_it() {
@@ -125,15 +129,11 @@ fn hidden_size_as_transformers_and_swift_find_it() {
         (json!([1]), None, None),
     ] {
         assert_eq!(
-            read_hidden_size(&config, HiddenSizeLookup::Transformers),
+            found(&config, HiddenSizeLookup::Transformers),
             hf,
             "{config}"
         );
-        assert_eq!(
-            read_hidden_size(&config, HiddenSizeLookup::MsSwift),
-            swift,
-            "{config}"
-        );
+        assert_eq!(found(&config, HiddenSizeLookup::MsSwift), swift, "{config}");
     }
 }
 

@@ -100,11 +100,11 @@ fn sources_are_split_into_words() {
         ",",
         "b",
         "=",
-        "it\\'s",
+        "'it\\'s'",
         ",",
         "c",
         "=",
-        "two\nlines",
+        "\"\"\"two\nlines\"\"\"",
         ")",
     ];
     assert_eq!(words[..16], expected);

@@ -125,43 +125,34 @@ fn plain_text_for_a_shell_is_a_command() {
 }
 
 #[test]
-fn every_line_of_the_table_is_read() {
-    let text = include_str!("../../src/recorded/prefixes.txt");
-    let mut programs = all();
-    for block in text.split("\n\n") {
-        let mut lines = block.lines().filter(|line| !line.starts_with('#'));
-        let Some(head) = lines.next() else { continue };
-        let program = programs.next().unwrap();
-        let (names, traits) = head.split_once(" | ").unwrap_or((head, ""));
-        assert_eq!(program.names, names);
-        for word in traits.split_terminator(' ') {
-            let known = ["words=1", "assignments", "python", "container"].contains(&word);
-            assert!(known || word.starts_with("needs=-"), "{head}: {word}");
-        }
-        for line in lines {
-            let (list, options) = line.split_once(' ').unwrap();
-            assert!(
-                ["value", "switch", "outside"].contains(&list),
-                "{head}: {line}"
-            );
-            assert!(
-                options.split(' ').all(|option| option.starts_with('-')),
-                "{head}: {line}"
-            );
-        }
-        let has = |option| {
-            [program.with_value, program.switches]
-                .iter()
-                .any(|list| list.split(' ').any(|own| own == option))
-        };
+fn every_option_is_one_and_what_bars_is_known() {
+    assert!(PROGRAMS.len() > 40);
+    for PrefixProgram {
+        names,
+        traits,
+        with_value,
+        switches,
+        barring,
+    } in PROGRAMS
+    {
+        let needed = traits.iter().filter_map(|it| match it {
+            Trait::KeepsVariablesWith(option) => Some(option),
+            _ => None,
+        });
+        let all = [*with_value, *switches].concat();
         assert!(
-            program
-                .barring
-                .split_terminator(' ')
-                .chain(program.keeps_variables)
-                .all(has),
-            "{head}"
+            all.iter().all(|option| option.starts_with('-')),
+            "{names:?}"
         );
+        assert!(
+            barring
+                .iter()
+                .chain(needed)
+                .all(|option| all.contains(option)),
+            "{names:?}"
+        );
+        for (at, option) in all.iter().enumerate() {
+            assert!(!all[at + 1..].contains(option), "{names:?}: {option}");
+        }
     }
-    assert!(programs.next().is_none());
 }

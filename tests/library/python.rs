@@ -36,7 +36,7 @@ fn interpreters_of_console_scripts() {
         ("", None),
     ] {
         let found =
-            interpreter(&sandbox.put("script", head), &Host::default()).map(|(program, _)| program);
+            interpreter(&sandbox.put("script", head), &Host::default()).map(|found| found.program);
         assert_eq!(found.as_deref(), program.map(Path::new), "{head}");
     }
 }

@@ -4,7 +4,8 @@ mod keys {
     use zlaunch::testing::recorded::Version;
     use zlaunch::testing::schema::keys::*;
     use zlaunch::testing::schema::newest;
-    use zlaunch::testing::schema::value_type::{ValueRange, ValueType};
+    use zlaunch::testing::schema::value_type::ValueRange;
+    use zlaunch::testing::tables::ValueType;
 
     #[test]
     fn the_file_is_sorted_and_every_line_is_found() {
@@ -27,7 +28,7 @@ mod keys {
             let [_, kind, range, ..] = columns(line);
             for kind in history(kind) {
                 let kind = kind.trim_start_matches('~').trim_end_matches('?');
-                assert!(ValueType::parse(kind).is_some(), "{line}");
+                assert!(ValueType::find(kind).is_some(), "{line}");
             }
             assert!(
                 history(range).all(|range| range == "-" || ValueRange::parse(range).is_some()),

@@ -8,7 +8,7 @@ use clap::builder::Str;
 use clap::{Arg, ArgAction, Command};
 
 use zlaunch::testing::cli::shown_options;
-use zlaunch::testing::prefix::{self, PrefixProgram};
+use zlaunch::testing::prefix::{PROGRAMS, PrefixProgram, Trait};
 use zlaunch::testing::{
     BUILT_IN, all_variables, arguments, auto, check, cli, json, options, trainer,
 };
@@ -183,19 +183,21 @@ fn recorded_trainers() -> Vec<(String, String)> {
 
 /// What holds for a program in front of the command.
 fn prefix_rule(program: &PrefixProgram) -> String {
-    match program {
-        PrefixProgram {
-            container: true, ..
-        } => "refused, with the command to paste: zlaunch must run inside".to_string(),
-        PrefixProgram {
-            keeps_variables: Some(option),
-            ..
-        } => format!("only with `{option}`"),
-        PrefixProgram {
-            own_python: true, ..
-        } => "brings its own Python: its packages are checked at launch, inside it".to_string(),
-        PrefixProgram { barring: "", .. } => String::new(),
-        PrefixProgram { barring, .. } => format!("refused with `{}`", barring.replace(' ', "`, `")),
+    for it in program.traits {
+        match it {
+            Trait::Container => {
+                return "refused, with the command to paste: zlaunch must run inside".to_string();
+            }
+            Trait::KeepsVariablesWith(option) => return format!("only with `{option}`"),
+            _ => {}
+        }
+    }
+    if program.traits.contains(&Trait::OwnPython) {
+        return "brings its own Python: its packages are checked at launch, inside it".to_string();
+    }
+    match program.barring {
+        [] => String::new(),
+        barring => format!("refused with `{}`", barring.join("`, `")),
     }
 }
 
@@ -226,11 +228,11 @@ fn tables() -> Vec<Table> {
             format!("| `{shown}` | {} | {about} |", var.does),
         )
     });
-    let prefixes = prefix::all().map(|program| {
-        let names = program.names.replace(", ", "`, `");
+    let prefixes = PROGRAMS.iter().map(|program| {
+        let names = program.names.join("`, `");
         (
-            program.names.to_string(),
-            format!("| `{names}` | {} |", prefix_rule(&program)),
+            program.names.join(", "),
+            format!("| `{names}` | {} |", prefix_rule(program)),
         )
     });
     let zlaunch = cli::command(&cli::TOOLS);

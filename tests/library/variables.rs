@@ -46,6 +46,10 @@ fn every_variable_in_the_sources_has_a_row() {
             {
                 continue;
             }
+            // The variables that a template may set are many more than those that zlaunch reads.
+            if file.ends_with("config/tables/tuning.rs") {
+                continue;
+            }
             let text = std::fs::read_to_string(&file).unwrap();
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
             // `NAME=` begins a setting.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The programs of src/recorded/prefixes.txt and zlaunch agree on where their own words end and the command begins.
+"""The programs of src/command/prefix/tables/programs.rs and zlaunch agree on where their own words end and the command begins.
 
 Every program that is here, or can be installed, runs a command that records its words, with each of its options in each spelling. What it
 ran must be what zlaunch put itself in front of. A spelling that the real program does not take, or that this machine does not allow, says
@@ -48,10 +48,10 @@ Block = collections.namedtuple("Block", "names value switch")
 
 
 def blocks():
-    text = re.sub(r"(?m)^#.*\n", "", (ROOT / "src/recorded/prefixes.txt").read_text())
-    for head, *rows in (block.splitlines() for block in re.split(r"\n\n+", text.strip())):
-        rows = dict(row.split(" ", 1) for row in rows)
-        yield Block(head.partition(" | ")[0].split(", "), rows.get("value", "").split(), rows.get("switch", "").split())
+    text = (ROOT / "src/command/prefix/tables/programs.rs").read_text()
+    for row in re.findall(r"    PrefixProgram \{\n(.*?)\n    \}", text, re.S):
+        fields = {name: re.findall(r'"(.*?)"', values) for name, values in re.findall(r"(\w+): &\[(.*?)\],", row, re.S)}
+        yield Block(fields["names"], fields["with_value"], fields["switches"])
 
 
 class Daemon(http.server.BaseHTTPRequestHandler):
