@@ -325,6 +325,10 @@ fn scan(text: &str) -> Result<Scanned, SyntaxError> {
             keys[key].value.start = at;
         }
         if matches!(token, "{" | "[") {
+            // As deep as serde_json goes. The paths of deeper keys would fill the memory.
+            if open.len() == 127 {
+                return fault(at, "it is nested more than 128 levels deep");
+            }
             let path = match (key, open.last()) {
                 (Some(key), _) => keys[key].path.clone(),
                 (None, Some(inner)) => inner.path.clone(),
