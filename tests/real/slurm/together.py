@@ -50,8 +50,6 @@ class Machines:
         (self.planted / "shard/model.safetensors").unlink()
         # As large, and different in the middle.
         (self.planted / "weights/model.safetensors").write_bytes(bytes(1 << 20) + b"1" * (1 << 20) + bytes(1 << 20))
-        # The same at another time.
-        shutil.copytree(self.home / "data", self.planted / "later")
         self.settle(self.planted, 7200)
         for folder in ("nothing", "fewer", "busy"):
             (self.planted / folder).mkdir()
@@ -150,7 +148,6 @@ BIND = "mount --bind ../planted/{} {}"
     "together_another_nccl": dict(plant=BIND.format("nccl", "env"), heal="umount env", says="NCCL is 2.26.2 on node02, 2.28.9 on the others"),
     "together_a_missing_shard": dict(plant=BIND.format("shard", "model"), heal="umount model", says="./model has 1 file ("),
     "together_other_weights": dict(plant=BIND.format("weights", "model"), heal="umount model", says="./model has 2 files ("),
-    "together_a_dataset_of_another_time": dict(plant=BIND.format("later", "data"), heal="umount data", says="note[unlike-others]: data/train.jsonl was written at "),
     "together_a_missing_dataset": dict(plant=BIND.format("nothing", "data"), heal="umount data", says="data/train.jsonl is not there on node02"),
     "together_another_script": dict(plant="echo pass > ../planted/other.py; " + BIND.format("other.py", "train.py"), heal="umount train.py", says="train.py is 5 bytes"),
     "together_an_output_folder_that_cannot_be_written": dict(plant="mount --bind out out; mount -o remount,ro,bind out", heal="umount out", says="out cannot be written on node02"),
