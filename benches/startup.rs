@@ -57,11 +57,11 @@ const PHASES: &[(&str, &str)] = &[
     ("the whole process", "(below main)"),
     ("  our part of it", "zlaunch::main"),
     ("    reading argv", "cli::launch::read"),
-    ("    planning", "Plan::with_job"),
+    ("    planning and judging", "Judged::new"),
     ("      understanding the command", "UnderstoodLaunch::new"),
     ("      ranks", "Topology::decide"),
-    ("      template and its chain", "resolve::resolve"),
-    ("      check", "Planner::check"),
+    ("      template and its chain", "template::resolve"),
+    ("      the judge", "judge::judge"),
     ("    printing the plan", "Plan::text"),
 ];
 

@@ -2,30 +2,29 @@
 //! way than expected. A rule is one entry of `tables`; the files here have the code of those that need it. Nothing here changes the plan.
 
 mod batch;
-mod combinations;
-mod conditions;
 mod files;
-mod findings;
 mod keys;
 pub mod machine;
-pub(crate) mod operators;
 mod optimizer;
-mod precision;
 mod rejections;
+mod rows;
 mod subject;
 pub(crate) mod tables;
-mod values;
 pub(crate) mod variables;
 
 use crate::report::{Problem, Rule, Severity};
 
-use findings::Check;
-pub(crate) use subject::{Derived, Subject, deepspeed_in_words};
-use tables::config_rules::{BATCH, CONFIG};
-use tables::launch_rules::{ARGUMENTS, HERE, VARIABLES};
+use rows::Check;
+pub(crate) use subject::{Subject, deepspeed_in_words};
+use tables::{
+    config_rules::{BATCH, CONFIG},
+    launch_rules::{ARGUMENTS, HERE, VARIABLES},
+};
 
+/// A rule with two severities has two checks, the first of which says what the rule is.
 pub fn rules() -> impl Iterator<Item = &'static Check> {
-    about_config().chain(VARIABLES).chain(HERE).chain(ARGUMENTS)
+    let rules = about_config().chain(VARIABLES).chain(HERE).chain(ARGUMENTS);
+    rules.filter(|check| !check.about.is_empty())
 }
 
 fn about_config() -> impl Iterator<Item = &'static Check> {
@@ -61,10 +60,9 @@ fn run(
     notes: bool,
 ) -> Vec<Problem> {
     let is_wanted = |severity: Severity| notes || severity != Severity::Note;
-    let mut found = Vec::new();
-    for check in rules.filter(|check| is_wanted(check.severity) && !allow.contains(&check.rule)) {
-        check.run(subject, &mut found);
-    }
-    found.retain(|problem| is_wanted(problem.severity));
-    found
+    rules
+        .filter(|check| is_wanted(check.severity) && !allow.contains(&check.rule))
+        .flat_map(|check| check.run(subject))
+        .filter(|problem| is_wanted(problem.severity))
+        .collect()
 }

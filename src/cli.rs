@@ -7,30 +7,33 @@
 //! one, and forgets where it came from), the help (in two languages) and errors (all at once, each with a line to paste).
 
 mod commands;
-pub(crate) mod did_you_mean;
 pub(crate) mod help;
 pub(crate) mod launch;
+pub(crate) mod mistakes;
 mod reader;
-mod refusal;
 pub mod tables;
 pub(crate) mod values;
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, error::ErrorKind};
 
-use crate::base::options::launch_option;
-use crate::host::Host;
-use crate::report::fix::run;
-use crate::report::{Problem, REFUSED};
+use crate::{
+    base::options::{is_launch_option, launch_option, takes_value},
+    host::Host,
+    report::{Problem, REFUSED, fix::run},
+};
 
+use commands::described;
 pub(crate) use commands::usage;
 pub use commands::{command, help_of};
-use commands::{described, describes_launch};
 #[cfg(feature = "testing")]
 pub use commands::{page_of, shown_options};
-pub(crate) use reader::{Reader, Refused, Request, Requested, Subcommand, Tool, Tools};
-use refusal::{refusal, refused_argument, unknown_option};
+use mistakes::{refusal, refused_argument, unknown_option};
+pub(crate) use reader::{
+    LaunchOptions, Reader, Refused, Request, Requested, Subcommand, Tool, Tools,
+};
+use reader::{describes_launch, unknown_variable};
 
 pub enum Asked {
     Request(Box<dyn Request>),
@@ -53,50 +56,50 @@ pub fn parse(argv: &[OsString], host: &Host, tools: &'static Tools) -> Result<As
             Ok(asked) => break asked,
             Err(why) => why,
         };
-        let is_page = matches!(
-            why.kind(),
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
-        );
-        match position_of_refused(&why, &words) {
-            Some(at) if problems.len() < MOST_REFUSED => {
-                problems.push(without_refused(&why, at, &mut words, host, tools));
-            }
-            None if is_page && !problems.is_empty() => return Err(problems.into()),
-            None if why.kind() == ErrorKind::DisplayVersion => {
-                return Ok(Asked::Text(why.to_string(), 0));
-            }
-            None if is_page => return Ok(Asked::Text(help::asked_by(&words, host, tools), 0)),
-            _ => {
-                problems.push(refusal(&why, &words, tools));
-                return Err(problems.into());
-            }
+        let Some(at) = position_of_refused(&why, &words) else {
+            let page = match why.kind() {
+                ErrorKind::DisplayHelp => help::asked_by(&words, host, tools),
+                ErrorKind::DisplayVersion => format!("{why}{}", help::recorded_from()),
+                _ => {
+                    problems.push(refusal(&why, &words, tools));
+                    String::new()
+                }
+            };
+            return if problems.is_empty() {
+                Ok(Asked::Text(page, 0))
+            } else {
+                Err(problems.into())
+            };
+        };
+        let is_option = words[at].as_encoded_bytes().starts_with(b"-");
+        let is_unknown = why.kind() == ErrorKind::UnknownArgument && is_option;
+        if is_unknown || has_one_dash(&words[at]) {
+            // The words become what was probably meant.
+            problems.push(unknown_option(at, &mut words, host, tools));
+        } else {
+            problems.push(refusal(&why, &words, tools));
+            words.remove(at);
         }
-        if words.is_empty() {
+        if words.is_empty() || problems.len() == MOST_REFUSED {
             return Err(problems.into());
         }
     };
     if problems.is_empty() {
         return asked.map(Asked::Request);
     }
-    for problem in problems
-        .iter_mut()
-        .filter(|problem| problem.fixes.is_empty())
-    {
-        problem.fixes = run(did_you_mean::line(&words)).into();
-    }
-    match asked {
-        Ok(request) => Err(Refused {
-            problems,
-            meant: request.into_launch(),
-        }),
-        Err(refused) => {
-            problems.extend(refused.problems);
-            Err(Refused {
-                problems,
-                meant: refused.meant,
-            })
+    for problem in &mut problems {
+        if problem.fixes.is_empty() {
+            problem.fixes = run(mistakes::line(&words)).into();
         }
     }
+    let meant = match asked {
+        Ok(request) => request.into_launch(),
+        Err(refused) => {
+            problems.extend(refused.problems);
+            refused.meant
+        }
+    };
+    Err(Refused { problems, meant })
 }
 
 /// The outer error is clap's.
@@ -107,9 +110,19 @@ fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Request
         _ => &words[1..],
     };
     let words = (subcommand.in_order)(behind, host);
+    let keeps_all = |arg: Arg| {
+        if takes_value(&arg) && is_launch_option(&arg) {
+            arg.action(ArgAction::Append)
+        } else {
+            arg
+        }
+    };
+    let command = described(subcommand)
+        .no_binary_name(true)
+        .mut_args(keeps_all);
     // It is never dropped: that would cost more than reading a short command line.
-    let command = Box::leak(Box::new(described(subcommand).no_binary_name(true)));
-    let mut matches = command.try_get_matches_from_mut(&words)?;
+    let command = Box::leak(Box::new(command));
+    let matches = command.try_get_matches_from_mut(&words)?;
     let mut reader = Reader {
         tools,
         place: subcommand.name,
@@ -119,43 +132,22 @@ fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Request
         problems: Vec::new(),
         warnings: Vec::new(),
         command,
-        variables: Vec::new(),
+        matches,
     };
     if describes_launch(reader.command) {
-        reader.read_variables();
+        let set = host.vars_from("ZLAUNCH_");
+        reader.warnings = set.filter_map(|(name, _)| unknown_variable(name)).collect();
     }
-    (subcommand.read)(&mut matches, reader)
-}
-
-/// Takes what clap refuses out of the words, or puts it behind the command if it belongs there.
-fn without_refused(
-    why: &clap::Error,
-    at: usize,
-    words: &mut Vec<OsString>,
-    host: &Host,
-    tools: &Tools,
-) -> Problem {
-    let whole = words[at].to_string_lossy().into_owned();
-    let given = refused_argument(why).filter(|given| given.starts_with('-'));
-    match given {
-        _ if has_one_dash(&words[at]) => unknown_option(&whole, at, words, host, tools),
-        Some(given) if why.kind() == ErrorKind::UnknownArgument => {
-            unknown_option(&given, at, words, host, tools)
-        }
-        _ => {
-            let problem = refusal(why, words, tools);
-            words.remove(at);
-            problem
-        }
-    }
+    (subcommand.read)(reader)
 }
 
 fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
     let name = |word: &OsString| Some(word.to_str()?.split('=').next()?.to_string());
-    let refused = refused_argument(why);
-    let exact = words
-        .iter()
-        .position(|word| refused.is_some() && name(word) == refused);
+    let exact = refused_argument(why).and_then(|refused| {
+        words
+            .iter()
+            .position(|word| name(word).as_ref() == Some(&refused))
+    });
     exact.or_else(|| words.iter().position(has_one_dash))
 }
 
@@ -167,11 +159,9 @@ fn has_one_dash(word: &OsString) -> bool {
 
 /// The value of an option among words that may be wrong.
 pub(crate) fn asked<'a>(words: &'a [OsString], option: &str) -> Option<&'a str> {
-    let ours = words
-        .iter()
-        .take_while(|word| *word != "--")
-        .filter_map(|word| word.to_str());
-    let mut ours = ours.skip_while(|word| word.split('=').next() != Some(option));
-    let joined = ours.next()?.split_once('=').map(|(_, value)| value);
-    joined.or_else(|| ours.next())
+    let ours = words.iter().filter_map(|word| word.to_str());
+    let mut ours = ours.take_while(|word| *word != "--");
+    let is_value = |rest: &&str| rest.is_empty() || rest.starts_with('=');
+    let value = ours.find_map(|word| word.strip_prefix(option).filter(is_value))?;
+    value.strip_prefix('=').or_else(|| ours.next())
 }

@@ -10,7 +10,7 @@ pub mod model;
 pub(crate) mod parser;
 pub(crate) mod prefix;
 pub mod python;
-mod run_file;
+pub(crate) mod run_file;
 pub mod script;
 pub mod section_option;
 pub mod shipped;

@@ -4,29 +4,46 @@ mod files;
 mod local;
 pub(crate) mod rehearsal;
 mod sandbox;
+mod tables;
 
-use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io;
-use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::Command;
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io,
+    net::{Ipv4Addr, TcpListener},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::Command,
+    thread,
+    time::{Duration, SystemTime},
+};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 
-use crate::base::vars;
-use crate::plan::{Plan, Record, record};
-use crate::report::fix::give;
-use crate::report::{self, OutputFile, Problem, Rule};
+use crate::{
+    plan::{Plan, Record, record},
+    report::{self, OutputFile, Problem, Rule, fix::give},
+};
 
 use files::PendingFile;
 pub(crate) use files::{remove, rewrite, write_new, write_program};
-pub(crate) use {local::become_rank, sandbox::enter as enter_sandbox};
+
+/// The work of a process that zlaunch started under another name: a rank before its exec, and the processes between a
+/// rehearsal and the trainer. Returns the exit status, unless this process is the one that the user started.
+pub(crate) fn started_by_zlaunch(words: &[OsString]) -> Option<u8> {
+    let (name, words) = words.split_first()?;
+    match name.to_str()? {
+        local::RANK => local::become_rank(words),
+        sandbox::KEEPER => sandbox::keep(words),
+        sandbox::INSIDE => sandbox::confine(words),
+        sandbox::FIRST => sandbox::be_first(words),
+        _ => None,
+    }
+}
 
 /// Writes the files of the plan, and does all else that can fail before the ranks are started. `problems`: what was said
 /// about the plan, for the record.
@@ -49,17 +66,22 @@ pub(crate) fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> 
     if records && let Some(record) = Record::of(plan, problems, SystemTime::now())? {
         write_record(&record)?;
     }
-    // Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.
-    match plan
-        .opens
-        .as_ref()
-        .map(|port| (port, TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value))))
-    {
-        Some((port, Err(why))) if why.kind() == io::ErrorKind::AddrInUse => {
-            Err(report::port_in_use(port))
-        }
-        _ => Ok(()),
+    match port_problem(plan) {
+        Some(problem) => Err(problem),
+        None => Ok(()),
     }
+}
+
+/// Rank 0 will listen on this port. If it cannot, the user should know before the other ranks wait for it.
+pub(crate) fn port_problem(plan: &Plan) -> Option<Problem> {
+    let port = plan.opens.as_ref()?;
+    let why = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)).err()?;
+    let why = match why.kind() {
+        io::ErrorKind::AddrInUse => "is already in use",
+        io::ErrorKind::PermissionDenied => "cannot be used: it is reserved for the system",
+        _ => return None,
+    };
+    Some(report::unusable_port(port, why))
 }
 
 /// Replaces this process. Returns only with a problem, or with the exit status of ranks that zlaunch started itself.
@@ -72,16 +94,7 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
         return Err(report::nothing_to_launch("", "zero2"));
     };
     if let Some(local) = &plan.local {
-        // A port for the ranks to meet on, if the plan leaves it open with 0. Rank 0 will listen on all addresses.
-        let is_open = plan
-            .environment
-            .settings()
-            .any(|setting| setting == (vars::MASTER_PORT, OsStr::new("0")));
-        let free = is_open
-            .then(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr())
-            .transpose();
-        let free = free.map_err(|why| report::cannot_watch_ranks(&why))?;
-        return local::run(local, plan, free.map(|address| address.port()));
+        return local::run(local, plan);
     }
     let mut command = Command::new(program);
     command.args(arguments);
@@ -113,10 +126,6 @@ fn write_record(record: &Record) -> Result<(), Problem> {
 /// All files are whole before the old ones go. The old config goes first and the new one comes last, so that nobody finds
 /// a record with the config of another launch.
 fn replace_record(record: &Record) -> io::Result<()> {
-    files::remove_stale(
-        &record.folder,
-        &[Record::FILE, Record::SCRIPT, Record::CONFIG],
-    );
     let [file, script, config] =
         [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
     let mut new = vec![

@@ -2,130 +2,112 @@
 //! Reads the model's files; everything else is arithmetic.
 
 pub mod architecture;
-mod assumptions;
-mod candidates;
-mod checkpoint;
-mod choice;
+mod estimate;
 mod fit_report;
 mod inputs;
-pub(crate) mod launch_warning;
 pub mod memory;
 pub mod need;
-pub mod optimizer;
-mod picture;
-mod remedies;
 pub mod settings;
 pub mod strategy;
 pub mod tables;
-pub mod training_args;
 mod weights;
 pub mod workload;
 
 use serde_json::Value;
 
-use crate::base::size::Size;
-use crate::base::source::{Source, Sourced};
-use crate::command::job::Job;
-use crate::config::template;
-use crate::host::Host;
-use crate::plan::ChosenTemplate;
-use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
-use crate::report::fix::{Fixes, give};
-use crate::report::{Problem, Rule};
-use crate::request::understood::UnderstoodLaunch;
-use crate::request::{AUTO, Launch};
+use crate::{
+    base::{
+        size::Size,
+        source::{Given, Source, Sourced},
+    },
+    config::template::{self, Template},
+    host::Host,
+    plan::ChosenTemplate,
+    ranks::topology::{HostFlags, Processes, RankFlags, Topology},
+    report::{
+        Problem, Rule, Severity,
+        fix::{Fixes, give, run},
+    },
+    request::{AUTO, Launch, understood::UnderstoodLaunch},
+};
 
 pub(crate) use architecture::Dtype;
+use estimate::{FitInputs, Memories};
 use fit_report::FitReport;
-pub use fit_report::View;
-use inputs::{Files, FitInputs};
-pub(crate) use need::Accounting;
 use need::Cluster;
-pub(crate) use optimizer::Optimizer;
-pub(crate) use settings::{Attention, TrainingArgs, Tuner};
+pub(crate) use settings::TrainingArgs;
+use settings::{Certainty, TrainingReader};
+pub(crate) use strategy::Optimizer;
 use strategy::Strategy;
-use training_args::TrainingReader;
+pub(crate) use tables::{
+    optimizers::OPTIMIZERS,
+    words::{Accounting, Attention, FitFormat, REAL, Tuner},
+};
+use tables::{
+    phases::{LOADING, Phase},
+    verdicts::NOT,
+};
 
 pub struct FitRequest {
-    pub(crate) launch: Launch,
-    pub(crate) card: Option<&'static str>,
-    pub(crate) training: TrainingArgs,
-    pub(crate) accounting: Accounting,
-    pub(crate) format: FitFormat,
+    pub launch: Launch,
+    pub card: Option<&'static str>,
+    pub training: TrainingArgs,
+    pub accounting: Accounting,
+    pub format: FitFormat,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FitFormat {
-    Text,
-    Json,
-    Svg,
-}
-
+/// The options may be about other machines, and about models that are not here.
 pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
     let launch = &request.launch;
-    if launch.command.is_empty() {
-        let cluster = cluster(request, None, host)?;
-        return request.report(None, launch.deepspeed.clone(), None, cluster, host);
+    let understood = (!launch.command.is_empty()).then(|| UnderstoodLaunch::new(launch, host));
+    let understood = understood.as_ref();
+    let job = understood.map(|understood| &understood.job);
+    if let Some(job) = job.filter(|job| !job.problems.is_empty()) {
+        return Err(job.problems.clone());
     }
-    let understood = UnderstoodLaunch::new(launch, host);
-    if !understood.job.problems.is_empty() {
-        return Err(understood.job.problems);
-    }
-    let host = &understood.host;
-    let cluster = cluster(request, Some(understood.topology()), host)?;
-    let mut config = launch.deepspeed.clone();
-    let mut unread = None;
-    if config.is_none()
-        && let Some(own) = understood.own_config().filter(|own| !own.value.is_empty())
-    {
-        let own = understood.own_file(own);
-        if own.value == AUTO || template::resolve(&own, &launch.search, host).is_ok() {
-            config = Some(own);
-        } else {
-            unread = Some(own.spelling());
+    let host = understood.map_or(host, |understood| &understood.host);
+    let topology = match understood {
+        Some(understood) => understood.topology(),
+        None => {
+            // Several machines would need a rendezvous, which does not matter here.
+            let one_machine = RankFlags {
+                nnodes: None,
+                ..launch.topology.clone()
+            };
+            Topology::decide(&one_machine, &HostFlags::default(), true, host)
         }
+    };
+    let cluster = cluster(request, topology.ok().as_ref())?;
+    let own = understood.and_then(|understood| {
+        let own = understood.own_config()?;
+        (!own.value.is_empty()).then(|| understood.own_file(own))
+    });
+    let is_here = |own: &Sourced<String>| {
+        own.value == AUTO || template::resolve(own, &launch.search, host).is_ok()
+    };
+    let config = launch
+        .deepspeed
+        .clone()
+        .or_else(|| own.clone().filter(is_here));
+    let template = config
+        .as_ref()
+        .and_then(|config| inputs::template_of(config, launch, host).ok());
+    let written = template.as_ref().map(|template| &template.config);
+    let training = request.training.clone();
+    let mut inputs = FitInputs::new(training, job, written, cluster, launch, host)?;
+    if let (None, Some(own)) = (&config, own) {
+        let text = format!("nothing about {}, which was not found", own.spelling());
+        inputs.assumed.push(Certainty::Guess.assume(text));
     }
-    request.report(
-        Some(&understood.job),
-        config,
-        unread.as_deref(),
-        cluster,
-        host,
-    )
-}
-
-impl FitRequest {
-    /// The options may be about other machines and models that are not here.
-    fn report(
-        &self,
-        job: Option<&Job>,
-        config: Option<Sourced<String>>,
-        unread: Option<&str>,
-        cluster: Cluster,
-        host: &Host,
-    ) -> Result<FitReport<'_>, Vec<Problem>> {
-        let launch = &self.launch;
-        let mut given = self.training.clone();
-        // Half precision that the config switches on by itself counts, whatever the arguments say.
-        if let (Some(_), Some(named), None) = (job, &config, given.dtype)
-            && let Ok((_, config)) = candidates::config_of(named, launch, host)
-        {
-            given.dtype = inputs::dtype_of(&config);
-        }
-        let files = Files {
-            unread,
-            trusts_names: true,
-        };
-        let mut inputs = FitInputs::new(given, job, &files, cluster, launch, host)?;
-        inputs.config = config;
-        inputs.card = self.card;
-        inputs.accounting = self.accounting;
-        let has_fewer = host
-            .nvidia_gpus
-            .is_none_or(|here| cluster.gpus > here as u64);
-        inputs.is_elsewhere = launch.memory.gpu.is_some() || has_fewer;
-        inputs.report(host)
-    }
+    inputs.config = config;
+    let has_fewer = host
+        .nvidia_gpus
+        .is_none_or(|here| cluster.gpus > here as u64);
+    inputs.is_elsewhere = launch.memory.gpu.is_some() || has_fewer;
+    inputs.card = request.card;
+    inputs.assume_emulation(host);
+    inputs.accounting = request.accounting;
+    inputs.report(host)
 }
 
 /// `--deepspeed auto`: the template, and a sentence that says why.
@@ -134,16 +116,13 @@ pub(crate) fn choose(
     topology: &Topology,
     understood: &UnderstoodLaunch,
 ) -> Result<ChosenTemplate, Vec<Problem>> {
-    let UnderstoodLaunch {
-        job, launch, host, ..
-    } = understood;
-    let refused = |what: String| Problem::error(Rule::AutoTemplate, what).at(spec);
-    let cannot = |why: &str| refused(format!("a template cannot be chosen: {why}"));
+    let UnderstoodLaunch { job, host, .. } = understood;
+    let refused = |what: &str| Problem::error(Rule::AutoTemplate, what).at(spec);
+    let cannot = |why: &str| refused(&format!("a template cannot be chosen: {why}"));
     let name_one = || give("--deepspeed", "zero3");
     let Some(cluster) = cluster_of(topology) else {
-        return Err(cannot("the number of GPUs is unknown")
-            .fix(name_one())
-            .into());
+        let problem = cannot("the number of GPUs is unknown");
+        return Err(problem.fix(name_one()).into());
     };
     if TrainingReader::new(&TrainingArgs::default(), Some(job))
         .model()
@@ -156,34 +135,32 @@ pub(crate) fn choose(
         }
         return Err(cannot("the command names no model").fix(fixes).into());
     }
-    let mut inputs = FitInputs::of_launch(job, None, cluster, launch, host)?;
+    let mut inputs = inputs_of(understood, None, cluster)?;
     let mut report = inputs.report(host)?;
-    if report.is_uncounted() {
-        let why = "this run keeps models or generates text that zlaunch does not count";
+    if let Some(why) = report.uncounted() {
         return Err(cannot(why).fix(name_one()).into());
     }
     // If GPUs are described, the memory of this machine is no reason to refuse a template.
-    if report.recommended.is_none() && launch.memory.gpu.is_some() {
+    if report.recommended.is_none() && understood.launch.memory.gpu.is_some() {
         inputs.is_elsewhere = true;
         report = inputs.report(host)?;
     }
-    let problem = if report.memories.gpu.is_none() {
-        cannot("the memory of the GPUs is unknown").fix(give("--gpu-memory", "80GiB"))
-    } else if let Some(chosen) = &report.recommended {
+    if let Some(chosen) = &report.recommended {
         return Ok(ChosenTemplate {
-            name: chosen.template.clone(),
+            name: chosen.row.candidate.name.clone(),
             why: report.sentence(chosen),
         });
+    }
+    let remedies = report.remedy_sentences();
+    let problem = if report.memories.gpu.is_none() {
+        cannot("the memory of the GPUs is unknown").fix(give("--gpu-memory", "80GiB"))
     } else if report.may_fit_with_offload() {
-        let what = "no template fits on the GPUs alone, and the host memory is unknown";
         let size = give("--host-memory", "1TiB").remark("of the machine that will train");
-        refused(what.to_string()).fix(size)
+        refused("no template fits on the GPUs alone, and the host memory is unknown").fix(size)
+    } else if remedies.is_empty() {
+        refused("no template fits this run").fix("a smaller model, or more GPUs")
     } else {
-        let problem = refused("no template fits this run".to_string());
-        match remedies::sentences(&report.remedies) {
-            would if would.is_empty() => problem.fix("a smaller model, or more GPUs"),
-            would => problem.fix(would),
-        }
+        refused("no template fits this run").fix(remedies)
     };
     let lines = report.rows.iter().map(|row| {
         format!(
@@ -196,76 +173,146 @@ pub(crate) fn choose(
     Err(lines.fold(problem, Problem::at).into())
 }
 
+/// A warning if the config of a launch does not fit. `config`: as it will be written. Nothing is judged unless the model, the ranks
+/// and the memory of the GPUs are known, and all of the training is counted.
+pub(crate) fn warning(
+    template: &Template,
+    config: &Value,
+    topology: &Topology,
+    understood: &UnderstoodLaunch,
+) -> Option<Problem> {
+    let UnderstoodLaunch {
+        job, launch, host, ..
+    } = understood;
+    if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {
+        return None;
+    }
+    let mut inputs = inputs_of(understood, Some(config), cluster_of(topology)?).ok()?;
+    if inputs.settings().algorithm.uncounted {
+        return None;
+    }
+    // The memory of this machine says nothing about one that is described.
+    inputs.is_elsewhere = launch.memory.gpu.is_some();
+    let gpu_memory = inputs.gpu_memory(host)?;
+    inputs.memories = Memories {
+        gpu: Some(gpu_memory.value),
+        host: inputs.host_memory().value().or(Some(u64::MAX)),
+        disk: Some(u64::MAX),
+    };
+    inputs.templates = vec![inputs.candidate(template, config)];
+    let refused = |inputs: &FitInputs| {
+        let row = inputs.rows().pop();
+        row.filter(|row| row.verdict == NOT)
+    };
+    let need = refused(&inputs)?.need;
+    let mut bytes = need.gpu();
+    let mut place = "on each GPU".to_string();
+    if bytes <= gpu_memory.value {
+        bytes = need.host;
+        place = "of host memory on each machine".to_string();
+    } else if need.peak == LOADING {
+        place += " while it is loaded";
+    } else if need.peak.is_between_steps {
+        place += &format!(" in its first {}", need.peak.name);
+    }
+    let mut guesses = inputs.assumed.clone();
+    guesses.retain(|guess| guess.certainty != Certainty::ByDefault);
+    let are_least = guesses
+        .iter()
+        .all(|guess| guess.certainty == Certainty::AtLeast);
+    // It does not fit even with the least that could be meant.
+    let is_certain =
+        guesses.is_empty() || are_least && refused(&inputs.with_settings(&inputs.least)).is_some();
+    let will = if is_certain { "will" } else { "may" };
+    let what = format!(
+        "{} needs about {} {place}: this run {will} run out of memory",
+        template.name,
+        Size(bytes)
+    );
+    let gpus = format!("GPUs of {} ({})", Size(gpu_memory.value), gpu_memory.from);
+    let mut problem = Problem::warning(Rule::MemoryShort, what).at(gpus);
+    if is_certain {
+        let would = would_fit(&inputs, need.peak, host);
+        return Some(problem.fix(would.unwrap_or("zlaunch fit shows what would fit".to_string())));
+    }
+    problem.severity = Severity::Note;
+    let guesses: Vec<&str> = guesses.iter().map(|guess| guess.text.as_str()).collect();
+    let length = give("--seq-len", 1024).remark("the length of the sequences");
+    Some(
+        problem
+            .at(format!("assumed: {}", guesses.join("; ")))
+            .fix(length.or(run("zlaunch fit"))),
+    )
+}
+
+fn would_fit(inputs: &FitInputs, peak: Phase, host: &Host) -> Option<String> {
+    let report = inputs.report(host).ok()?;
+    let is_between = peak.is_between_steps && peak != LOADING;
+    match (&report.recommended, report.remedies.first()) {
+        (_, Some(first)) if is_between => Some(first.sentence()),
+        (Some(chosen), _) => Some(format!("--deepspeed {}", chosen.row.candidate.name)),
+        (None, first) => first.map(|_| report.remedy_sentences()),
+    }
+}
+
+fn inputs_of<'a>(
+    understood: &'a UnderstoodLaunch,
+    config: Option<&Value>,
+    cluster: Cluster,
+) -> Result<FitInputs<'a>, Problem> {
+    let UnderstoodLaunch {
+        job, launch, host, ..
+    } = understood;
+    FitInputs::new(
+        TrainingArgs::default(),
+        Some(job),
+        config,
+        cluster,
+        launch,
+        host,
+    )
+}
+
 /// Bytes that a launch with offload needs in the memory of each machine, if its model and ranks are known.
 pub(crate) fn host_memory(
-    job: &Job,
     topology: &Topology,
     config: &Value,
-    launch: &Launch,
-    host: &Host,
+    understood: &UnderstoodLaunch,
 ) -> Option<u64> {
     let cluster = cluster_of(topology)?;
-    let inputs = FitInputs::of_launch(job, None, cluster, launch, host).ok()?;
+    let inputs = inputs_of(understood, None, cluster).ok()?;
     let strategy = Strategy::of(config, inputs.weights.shape.hidden);
     let need = || memory::need(&inputs.workload, &strategy, cluster);
     strategy.offloads().then(|| need().host)
 }
 
-fn count(number: Option<&Sourced<u32>>) -> Option<u64> {
-    number.map(|number| u64::from(number.value))
-}
-
 fn cluster_of(topology: &Topology) -> Option<Cluster> {
     Some(Cluster {
-        nodes: count(topology.nnodes.as_ref())?,
-        gpus: count(topology.nproc_per_node.as_ref())?,
+        nodes: topology.nnodes.value()?.into(),
+        gpus: topology.nproc_per_node.value()?.into(),
     })
 }
 
-/// The cluster as the flags describe it, completed from the command's topology or from this machine.
-fn cluster(
-    request: &FitRequest,
-    topology: Option<Result<Topology, Vec<Problem>>>,
-    host: &Host,
-) -> Result<Cluster, Vec<Problem>> {
+/// The cluster as the flags describe it, completed from the topology.
+fn cluster(request: &FitRequest, topology: Option<&Topology>) -> Result<Cluster, Problem> {
     let flags = &request.launch.topology;
-    let nodes = count(flags.nnodes.as_ref());
-    let described = |gpus: u64| Cluster {
-        nodes: nodes.unwrap_or(1),
-        gpus,
+    let said = topology.and_then(|topology| topology.nproc_per_node.as_ref());
+    let gpus = match (flags.nproc_per_node.value(), said) {
+        (Some(Processes::Count(gpus)), _) => gpus,
+        (_, Some(said)) if matches!(said.from, Source::Argument(_)) => said.value,
+        // A card without a number is one, unless the command itself says how many: the GPUs of this machine are others.
+        _ if request.card.is_some() => 1,
+        (_, Some(said)) => said.value,
+        (_, None) => {
+            let described = give("--gpus", 8).and(give("--gpu-memory", "80GiB"));
+            let problem = Problem::error(Rule::Usage, "the number of GPUs is unknown");
+            let fixes = give("--gpu", "H100x8").or(described);
+            return Err(problem.at("zlaunch fit").fix(fixes));
+        }
     };
-    if let Some(Processes::Count(gpus)) = flags.nproc_per_node.as_ref().map(|nproc| &nproc.value) {
-        return Ok(described(u64::from(*gpus)));
-    }
-    // A card without a number is one, unless the command itself says how many: the GPUs of this machine are others.
-    let is_said = matches!(
-        &topology,
-        Some(Ok(Topology {
-            nproc_per_node: Some(Sourced {
-                from: Source::Argument(_),
-                ..
-            }),
-            ..
-        }))
-    );
-    if request.card.is_some() && !is_said {
-        return Ok(described(1));
-    }
-    let topology = topology.unwrap_or_else(|| {
-        // Several machines would need a rendezvous, which does not matter here.
-        let one_machine = RankFlags {
-            nnodes: None,
-            ..flags.clone()
-        };
-        Topology::decide(&one_machine, &HostFlags::default(), true, host)
-    })?;
-    let Some(gpus) = count(topology.nproc_per_node.as_ref()) else {
-        let what = "the number of GPUs is not in the command";
-        let problem = Problem::error(Rule::Usage, what).at("zlaunch fit");
-        return Err(problem.fix(give("--gpus", 8)).into());
-    };
+    let nodes = topology.and_then(|topology| topology.nnodes.value());
     Ok(Cluster {
-        nodes: nodes.or(count(topology.nnodes.as_ref())).unwrap_or(1),
-        gpus,
+        nodes: flags.nnodes.value().or(nodes).unwrap_or(1).into(),
+        gpus: gpus.into(),
     })
 }

@@ -5,25 +5,27 @@ pub mod cards;
 pub mod machine;
 mod tables;
 pub(crate) mod terminal;
-pub(crate) mod trust;
 
-use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::Read;
-use std::ops::Bound;
-use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
+use std::{
+    borrow::Cow,
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    ffi::{OsStr, OsString},
+    fs::{self, File},
+    io::Read,
+    os::unix::fs::MetadataExt,
+    path::{Component, Path, PathBuf},
+    rc::Rc,
+};
 
-use nix::sys::signal::Signal;
-use nix::unistd::{AccessFlags, Pid, access, geteuid, gethostname, getpid};
+use nix::{
+    sys::signal::Signal,
+    unistd::{AccessFlags, Pid, access, geteuid, gethostname, getpid},
+};
 
-use crate::base::source::Sourced;
-use crate::base::vars;
+use crate::base::{source::Sourced, vars};
 use machine::Machine;
-use trust::{Trust, open_to_others};
+pub(crate) use machine::names_in;
 
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -75,11 +77,10 @@ impl Host {
         &'a self,
         prefix: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
-        let rest = self
-            .env
-            .range::<OsStr, _>((Bound::Included(OsStr::new(prefix)), Bound::Unbounded));
-        let named = rest.filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
-        named.take_while(move |(name, _)| name.starts_with(prefix))
+        self.env
+            .range(OsString::from(prefix)..)
+            .filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())))
+            .take_while(move |(name, _)| name.starts_with(prefix))
     }
 
     pub(crate) fn nonempty_var(&self, name: &str) -> Option<&str> {
@@ -97,19 +98,19 @@ impl Host {
         self.folder(vars::HOME)
     }
 
+    /// A folder of the XDG specification, by its variable, or else where it is in the home.
+    pub(crate) fn xdg_folder(&self, variable: &str, in_home: &str) -> Option<PathBuf> {
+        self.folder(variable)
+            .or_else(|| Some(self.home()?.join(in_home)))
+    }
+
     pub(crate) fn cache_home(&self) -> Option<PathBuf> {
-        self.folder(vars::XDG_CACHE_HOME)
-            .or_else(|| self.home().map(|home| home.join(".cache")))
+        self.xdg_folder(vars::XDG_CACHE_HOME, ".cache")
     }
 
     pub(crate) fn data_home(&self) -> Option<PathBuf> {
         self.folder(vars::XDG_DATA_HOME)
             .or_else(|| Some(self.home().filter(|it| it.is_dir())?.join(".local/share")))
-    }
-
-    pub(crate) fn config_home(&self) -> Option<PathBuf> {
-        self.folder(vars::XDG_CONFIG_HOME)
-            .or_else(|| self.home().map(|home| home.join(".config")))
     }
 
     /// The folder of Hugging Face's libraries.
@@ -260,11 +261,11 @@ impl Host {
 
 /// The second line of every shim of zlaunch begins with `# zlaunch shim:`.
 pub(crate) fn is_shim(file: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut head));
+    let mut head = [0; 64];
+    let read = File::open(file).and_then(|mut file| file.read(&mut head));
+    let mut lines = head.split(|byte| *byte == b'\n');
     read.is_ok()
-        && head
-            .split(|byte| *byte == b'\n')
+        && lines
             .nth(1)
             .is_some_and(|line| line.starts_with(b"# zlaunch shim:"))
 }
@@ -317,35 +318,6 @@ pub(crate) fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// A column of a table in /proc. `\040` is a space there.
-pub(crate) fn paths_in_table(table: &str, column: usize) -> Vec<String> {
-    let text = fs::read_to_string(table).unwrap_or_default();
-    let column = text
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(column)?.strip_prefix('/'));
-    let codes = [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ];
-    column
-        .map(|path| {
-            codes.iter().fold(format!("/{path}"), |path, (code, it)| {
-                path.replace(code, it)
-            })
-        })
-        .collect()
-}
-
-/// In no order.
-pub(crate) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
-    fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-}
-
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
 }
@@ -363,4 +335,52 @@ pub(crate) fn can_be_written(folder: &Path) -> bool {
     existing.is_some_and(|path| {
         path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()
     })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Only files of this user and of root are trusted.
+    OwnerAlone,
+    /// Also files of a group, and of the owner of a folder.
+    Group,
+}
+
+/// The first part of a path that others can replace, from the root down, as ssh looks at its own files. In a container,
+/// root's own folders may belong to the owner of `/`.
+pub(crate) fn open_to_others(path: &Path, trust: Trust) -> Option<PathBuf> {
+    const STICKY: u32 = 0o1000;
+    let ours = [
+        0,
+        fs::metadata("/").map_or(0, |root| root.uid()),
+        geteuid().as_raw(),
+    ];
+    let mut parts: Vec<&Path> = path.ancestors().collect();
+    parts.reverse();
+    // Others can make something in the folder above.
+    let mut is_shared = false;
+    for part in parts {
+        let Ok(seen) = fs::symlink_metadata(part) else {
+            break;
+        };
+        if !ours.contains(&seen.uid()) && (is_shared || trust == Trust::OwnerAlone) {
+            return Some(part.to_path_buf());
+        }
+        if seen.is_symlink() {
+            let behind = fs::canonicalize(part)
+                .ok()
+                .and_then(|real| open_to_others(&real, trust));
+            if behind.is_some() {
+                return behind;
+            }
+            continue;
+        }
+        // A user's private group has the number of the user.
+        let by_group =
+            trust == Trust::OwnerAlone && seen.mode() & 0o020 != 0 && seen.gid() != seen.uid();
+        is_shared = by_group || seen.mode() & 0o002 != 0;
+        if is_shared && seen.mode() & STICKY == 0 {
+            return Some(part.to_path_buf());
+        }
+    }
+    None
 }

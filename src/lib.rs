@@ -27,16 +27,16 @@ use std::process::ExitCode;
 
 use cli::Asked;
 use host::Host;
-use report::secrets::Secrets;
-use report::{Problem, REFUSED};
-use tools::output::{out_bytes, show};
+use report::{Problem, REFUSED, secrets::Secrets};
+use tools::{
+    output::{out_bytes, show},
+    proof::Line,
+};
 
 /// The whole program, from the words to the exit status.
 pub fn run() -> ExitCode {
     let host = Host::read();
-    if let Some(status) =
-        exec::become_rank(&host.words).or_else(|| exec::enter_sandbox(&host.words))
-    {
+    if let Some(status) = exec::started_by_zlaunch(&host.words) {
         return ExitCode::from(status);
     }
     report::choose_colour(cli::asked(&host.words, "--color"), &host);
@@ -59,6 +59,10 @@ fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
     match cli::parse(&host.words, host, &tools::TOOLS) {
         Ok(Asked::Request(request)) => request.run(host),
         Ok(Asked::Text(text, status)) => show(&text).map(|_| status),
-        Err(refused) => Err(tools::launch::all_problems(refused, host)),
+        Err(refused) => {
+            let mut problems = tools::proof::all_problems(refused, host);
+            Line::of_words(host.words.clone(), host, &tools::TOOLS).prove(&mut problems);
+            Err(problems)
+        }
     }
 }

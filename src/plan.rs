@@ -1,18 +1,333 @@
-//! The decision: everything a launch will do, as a plain value. `--dry-run` prints it, `exec` carries it out. What speaks
-//! against it is for the judges above.
+//! The decision: everything a launch will do, as a plain value, made in a straight line: the ranks, the config, how it is
+//! handed over, the environment. Reads files the user named and changes nothing. `--dry-run` prints the plan, `exec`
+//! carries it out. What speaks against it is for the judges above.
 
+mod config;
 mod decision;
-mod forwarded_env;
-pub(crate) mod launch_env;
-mod planned_config;
-mod planner;
+pub(crate) mod environment;
 mod print;
 pub(crate) mod record;
+mod tables;
 
-pub(crate) use decision::Parts;
+use std::ffi::{OsStr, OsString};
+
+use crate::{
+    base::source::{Given, Sourced},
+    command::front_end::Ranks,
+    config::{
+        auto::{self, FillContext},
+        layers, template,
+    },
+    host::Host,
+    ranks::{
+        launcher::{self, LaunchContext, Launcher, LocalRanks},
+        topology::Topology,
+    },
+    report::Problem,
+    request::{AUTO, Launch, understood::UnderstoodLaunch},
+};
+
+pub(crate) use config::{FileKind, PlannedConfig, PlannedFile};
+use config::{LayeredConfig, asked_config, can_be_handed_over};
+use decision::HandOver;
 pub(crate) use decision::{Draft, Plan};
-pub(crate) use planned_config::{FileKind, PlannedConfig, PlannedFile};
-pub(crate) use planner::ChosenTemplate;
+use environment::EnvironmentInputs;
 pub(crate) use print::diagnostics_json;
 pub use print::refused_json;
 pub(crate) use record::Record;
+
+/// What `--deepspeed auto` means for a launch.
+pub(crate) type Chooser =
+    fn(&Sourced<String>, &Topology, &UnderstoodLaunch<'_>) -> Result<ChosenTemplate, Vec<Problem>>;
+
+pub(crate) struct ChosenTemplate {
+    pub(crate) name: String,
+    /// A sentence for the user.
+    pub(crate) why: String,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(launch: &'a Launch, machine: &'a Host, choose: Chooser) -> Self {
+        let mut draft = Draft {
+            understood: UnderstoodLaunch::new(launch, machine),
+            topology: None,
+            launcher: None,
+            asked_config: None,
+            layered: None,
+            resolved: None,
+            handed_over: None,
+            refusals: Vec::new(),
+        };
+        draft.place_ranks();
+        draft.resolve_config(choose);
+        if let (Some(topology), Some(launcher), []) =
+            (&draft.topology, draft.launcher, &draft.refusals[..])
+        {
+            let decided = draft.hand_over(topology, launcher);
+            if let Some((launcher, handed_over)) = draft.keep(decided) {
+                draft.launcher = Some(launcher);
+                draft.handed_over = Some(handed_over);
+            }
+        }
+        draft
+    }
+
+    fn place_ranks(&mut self) {
+        let placed = self.understood.topology();
+        self.topology = self.keep(placed);
+        if let Some(topology) = &self.topology {
+            let launcher = self.understood.launcher(topology);
+            self.launcher = self.keep(launcher);
+        }
+    }
+
+    /// The template that was asked for, with its layers; and with the ranks, what becomes of "auto".
+    fn resolve_config(&mut self, choose: Chooser) {
+        self.asked_config = asked_config(&self.understood);
+        let Some(spec) = &self.asked_config else {
+            return;
+        };
+        // A config of the trainer's package is read where the package is.
+        let missing = self.understood.missing_shipped_config(spec);
+        if self.understood.runs_elsewhere() && missing.is_some() {
+            return;
+        }
+        let layered = self.read_template(spec, choose);
+        self.layered = self.keep(layered).flatten();
+        let (Some(layered), Some(topology)) = (&self.layered, &self.topology) else {
+            return;
+        };
+        let UnderstoodLaunch {
+            launch, job, host, ..
+        } = &self.understood;
+        // Variables of the template count as set.
+        let env = layered.template.env.iter();
+        let host = host.with_more(env.map(|(name, value)| (name.as_str(), value.as_str())));
+        let mut context = FillContext::new(job, topology, &layered.config, &host);
+        context.no_fill = launch.no_fill;
+        if self.understood.launcher_takes_config() && !launch.no_fill {
+            context.by_launcher = Some("accelerate launch fills it in");
+        }
+        let places = layered.places(&self.understood);
+        self.resolved = Some(auto::resolve(&context, |key| places.of(key)));
+    }
+
+    /// `None` if `auto` has no ranks to choose by, whose error is known already.
+    fn read_template(
+        &self,
+        spec: &Sourced<String>,
+        choose: Chooser,
+    ) -> Result<Option<LayeredConfig>, Vec<Problem>> {
+        let UnderstoodLaunch { launch, host, .. } = &self.understood;
+        can_be_handed_over(spec, &self.understood)?;
+        if let Some(problem) = self.understood.missing_shipped_config(spec) {
+            return Err(problem.into());
+        }
+        let mut spec = spec.clone();
+        let mut why = None;
+        if spec.value == AUTO {
+            let Some(topology) = &self.topology else {
+                return Ok(None);
+            };
+            let chosen = choose(&spec, topology, &self.understood)?;
+            spec.value = chosen.name;
+            why = Some(chosen.why);
+        }
+        let template = template::resolve(&spec, &launch.search, host)?;
+        let config = layers::with_layers(&template, &launch.layers, host)?;
+        Ok(Some(LayeredConfig {
+            template,
+            chosen: why,
+            config,
+        }))
+    }
+
+    /// The plan, if everything was decided.
+    pub(crate) fn into_plan(self) -> Result<Plan<'a>, Box<UnderstoodLaunch<'a>>> {
+        let (Some(topology), Some(launcher), Some(handed_over)) =
+            (self.topology, self.launcher, self.handed_over)
+        else {
+            return Err(Box::new(self.understood));
+        };
+        let config = match (self.layered, self.resolved, handed_over.file) {
+            (Some(layered), Some(resolved), Some(file)) => Some(PlannedConfig {
+                layered,
+                resolved,
+                file,
+                run_file: handed_over.run_file,
+            }),
+            _ => None,
+        };
+        let opens = topology.opens_port(matches!(launcher, Launcher::Torchrun | Launcher::Local));
+        Ok(Plan {
+            local: (launcher == Launcher::Local)
+                .then(|| LocalRanks::new(&topology, &self.understood.host)),
+            config,
+            environment: handed_over.environment,
+            environment_files: handed_over.environment_files,
+            argv: handed_over.argv,
+            blocker: self.understood.blocker(Some(launcher)),
+            opens: opens.cloned(),
+            launcher,
+            topology,
+            understood: self.understood,
+        })
+    }
+
+    /// Torchrun may stand in for the launcher.
+    fn hand_over(
+        &self,
+        topology: &Topology,
+        launcher: Launcher,
+    ) -> Result<(Launcher, HandOver), Vec<Problem>> {
+        let understood = &self.understood;
+        let UnderstoodLaunch {
+            launch,
+            host,
+            job,
+            existing_launcher,
+            ..
+        } = understood;
+        let template = self.layered.as_ref().map(|layered| &layered.template);
+        let file = match (template, &self.resolved) {
+            (Some(template), Some(resolved)) => Some(PlannedFile::of_config(
+                &resolved.config,
+                template,
+                understood,
+            )?),
+            _ => None,
+        };
+        let run_file = file
+            .as_ref()
+            .and_then(|file| PlannedFile::of_run_file(&file.path, understood));
+        let config = run_file.as_ref().or(file.as_ref());
+        let config = config.map(|file| file.path.as_os_str());
+        let mut environment = EnvironmentInputs {
+            understood,
+            template,
+            launcher,
+            topology,
+        }
+        .decide();
+        // A launcher that takes the config sets its own variables.
+        if let Some(path) = config
+            && !launcher.runs_zlaunch()
+            && !understood.launcher_takes_config()
+        {
+            for (name, value) in job.config_variables(path) {
+                let why = format!("passes the config to {}", job.target.name());
+                environment.set(name, value, why);
+            }
+        }
+        let context = LaunchContext {
+            job,
+            topology,
+            flags: &launch.topology,
+            hosts: &launch.hosts,
+            extra: &launch.launcher_args,
+            output: existing_launcher.is_none().then_some(&launch.rank_output),
+            host,
+        };
+        let environment_files = environment.for_other_machines(&context)?;
+        // The variables that the launcher of the command would set, if torchrun can stand in for it.
+        let is_possible =
+            !launcher.runs_zlaunch() && !launch.rehearsed && launch.launcher_args.is_empty();
+        let existing = existing_launcher.as_ref().filter(|_| is_possible);
+        let translated = existing.and_then(|existing| existing.as_torchrun(&context, config));
+        let is_translated = translated.is_some();
+        for (name, value) in translated.into_iter().flatten() {
+            if !launch.environment.says(name) {
+                environment.set(name, value, "as accelerate launch sets it");
+            }
+        }
+        let launcher = if is_translated {
+            Launcher::Torchrun
+        } else {
+            launcher
+        };
+        let argv = match understood.zlaunch_behind_prefix() {
+            Some(argv) => argv,
+            None => argv(understood, launcher, is_translated, &context, config)?,
+        };
+        let handed_over = HandOver {
+            file,
+            run_file,
+            environment,
+            environment_files,
+            argv,
+        };
+        Ok((launcher, handed_over))
+    }
+
+    /// Keeps why something could not be decided, so that the rest can be.
+    fn keep<T>(&mut self, result: Result<T, Vec<Problem>>) -> Option<T> {
+        result
+            .map_err(|mut problems| self.refusals.append(&mut problems))
+            .ok()
+    }
+}
+
+/// `is_translated`: torchrun stands in for the launcher of the command.
+fn argv(
+    understood: &UnderstoodLaunch,
+    launcher: Launcher,
+    is_translated: bool,
+    context: &LaunchContext<'_>,
+    config: Option<&OsStr>,
+) -> Result<Vec<OsString>, Vec<Problem>> {
+    let UnderstoodLaunch {
+        launch,
+        job,
+        existing_launcher,
+        srun,
+        ..
+    } = understood;
+    // A rehearsal runs one rank here instead of all ranks elsewhere.
+    let starts_elsewhere =
+        matches!(launcher, Launcher::Srun | Launcher::Deepspeed) && existing_launcher.is_none();
+    let launcher = if launch.rehearsed && starts_elsewhere {
+        Launcher::Direct
+    } else {
+        launcher
+    };
+    if launcher == Launcher::Srun {
+        // Options for another launcher are for zlaunch on each machine.
+        let is_asked = launch.launcher.value() == Some(Launcher::Srun);
+        let extra = if is_asked { context.extra } else { &[] };
+        let options = launch.forwarded_options();
+        let LaunchContext { topology, host, .. } = *context;
+        let argv = launcher::srun::argv(
+            srun.as_ref(),
+            &options,
+            &launch.command,
+            extra,
+            topology,
+            host,
+        );
+        return Ok(argv?);
+    }
+    // Behind a launcher in the command, a script keeps the arguments it was given.
+    let adds_arguments = existing_launcher.is_none() || job.rewritten;
+    let ranks = match context.topology.world_size.value() {
+        Some(1) => Ranks::Single,
+        _ if context.topology.ranks_exist() => Ranks::Existing,
+        _ => Ranks::Launched,
+    };
+    let starter = job.starter_option(ranks).filter(|_| adds_arguments);
+    let added = starter.into_iter().flatten();
+    if let Some(existing) = existing_launcher
+        && !is_translated
+    {
+        let mut words = existing.argv(context, config);
+        words.extend(added);
+        return Ok(words);
+    }
+    let mut words = job.rank_args(if is_translated { None } else { config });
+    words.extend(added);
+    let problems = launcher::deepspeed::check_words(context, &words);
+    if problems.is_empty() {
+        Ok([launcher::choice::prefix(launcher, context), words].concat())
+    } else {
+        Err(problems)
+    }
+}

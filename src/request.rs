@@ -2,25 +2,28 @@
 
 pub(crate) mod understood;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
-use crate::base::options::{launch_option, takes_value};
-use crate::base::source::{Source, Sourced};
-use crate::base::vars;
-use crate::command::job::Trainer;
-use crate::command::trainer;
-use crate::config::layers::Layers;
-use crate::config::template::Search;
-use crate::host::Host;
-use crate::ranks::launcher::{Launcher, OutputFlags};
-use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::{Problem, Rule, reading};
+use crate::{
+    base::{
+        options::{launch_option, takes_value},
+        source::{Given, Source, Sourced, default},
+        vars,
+    },
+    command::{job::Trainer, trainer},
+    config::{layers::Layers, template::Search},
+    host::Host,
+    ranks::{
+        launcher::{Launcher, OutputFlags},
+        topology::{HostFlags, RankFlags},
+    },
+    report::{Problem, Rule, reading},
+};
 
 /// `--deepspeed auto`: the fastest template that fits.
 pub(crate) const AUTO: &str = "auto";
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Launch {
     pub deepspeed: Option<Sourced<String>>,
     pub(crate) search: Search,
@@ -51,11 +54,10 @@ pub struct Launch {
 impl Launch {
     /// The command unchanged, without our options.
     pub(crate) fn command_alone(&self) -> Self {
-        let trainer = Some(Sourced::new(trainer::passthrough(), Source::Default));
         Launch {
             output: self.output,
             command: self.command.clone(),
-            trainer,
+            trainer: Some(default(trainer::passthrough())),
             ..Launch::default()
         }
     }
@@ -63,20 +65,21 @@ impl Launch {
     /// The first of several machines, where nothing says which one this is: only a launch needs the truth.
     pub(crate) fn be_first_machine(&mut self, who: &'static str, host: &Host) {
         let ranks = &mut self.topology;
-        if ranks.node_rank.is_none() && ranks.nnodes.as_ref().is_some_and(|nodes| nodes.value > 1) {
-            let is_unset =
-                |names: [&str; 2]| names.iter().all(|name| host.nonempty_var(name).is_none());
-            ranks.node_rank = Some(Sourced::new(0, Source::Machine(who)));
-            if is_unset([vars::MASTER_ADDR, vars::PET_MASTER_ADDR]) {
-                ranks.master_addr.get_or_insert_with(|| {
-                    Sourced::new(host.hostname.clone(), Source::Machine(who))
-                });
-            }
-            if is_unset([vars::MASTER_PORT, vars::PET_MASTER_PORT]) {
-                ranks
-                    .master_port
-                    .get_or_insert_with(|| Sourced::new(29500, Source::Machine(who)));
-            }
+        if ranks.node_rank.is_some() || ranks.nnodes.value().is_none_or(|nodes| nodes < 2) {
+            return;
+        }
+        ranks.node_rank = Some(Sourced::new(0, Source::Machine(who)));
+        let is_set = |names: [&str; 2]| {
+            let mut names = names.iter();
+            names.any(|name| host.nonempty_var(name).is_some())
+        };
+        if !is_set([vars::MASTER_ADDR, vars::PET_MASTER_ADDR]) {
+            let here = || Sourced::new(host.hostname.clone(), Source::Machine(who));
+            ranks.master_addr.get_or_insert_with(here);
+        }
+        if !is_set([vars::MASTER_PORT, vars::PET_MASTER_PORT]) {
+            let usual = Sourced::new(29500, Source::Machine(who));
+            ranks.master_port.get_or_insert(usual);
         }
     }
 
@@ -113,18 +116,12 @@ impl Launch {
 
     /// Our options, and a sub-command's own, for zlaunch behind a prefix, without those that only print and those for srun.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
-        let mut dropped = if self.subcommand.is_empty() {
-            vec!["dry-run", "format"]
-        } else {
-            Vec::new()
+        let goes_to_srun = self.launcher.value() == Some(Launcher::Srun);
+        let is_dropped = |option: Option<&str>| match option {
+            Some("dry-run" | "format") => self.subcommand.is_empty(),
+            Some("launcher" | "launcher-arg") => goes_to_srun,
+            _ => false,
         };
-        if self
-            .launcher
-            .as_ref()
-            .is_some_and(|asked| asked.value == Launcher::Srun)
-        {
-            dropped.extend(["launcher", "launcher-arg"]);
-        }
         let mut forwarded = Vec::new();
         let mut words = self.options.iter();
         while let Some(word) = words.next() {
@@ -132,7 +129,7 @@ impl Launch {
             let text = word.to_string_lossy();
             let Some(long) = text.strip_prefix("--") else {
                 // Short switches may be joined: `-nq`. `-n` is for the zlaunch that shows the plan.
-                let kept: String = text.chars().filter(|switch| *switch != 'n').collect();
+                let kept = text.replace('n', "");
                 if kept != "-" {
                     forwarded.push(OsString::from(kept));
                 }
@@ -144,11 +141,9 @@ impl Launch {
             };
             let is_alone = !takes_value(option) || long.contains('=');
             let value = if is_alone { None } else { words.next() };
-            if !option
-                .get_long()
-                .is_some_and(|long| dropped.contains(&long))
-            {
-                forwarded.extend(std::iter::once(word).chain(value).cloned());
+            if !is_dropped(option.get_long()) {
+                forwarded.push(word.clone());
+                forwarded.extend(value.cloned());
             }
         }
         forwarded
@@ -165,10 +160,6 @@ pub(crate) fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<b
     Ok(true)
 }
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     /// Print the plan in this format and do nothing.
@@ -177,14 +168,9 @@ pub(crate) struct Output {
     pub(crate) verbose: bool,
     /// Print the findings of the rules and do nothing; the format is `dry_run`'s.
     pub(crate) check: bool,
-    pub(crate) fix: bool,
 }
 
 impl Output {
-    pub(crate) fn is_read(self) -> bool {
-        matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
-    }
-
     pub(crate) fn only_shows(self) -> bool {
         self.check || self.dry_run.is_some()
     }
@@ -209,7 +195,7 @@ pub(crate) struct MemoryFlags {
 }
 
 /// `--env` and `--unset-env`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct EnvironmentFlags {
     pub set: Vec<Sourced<(String, OsString)>>,
     pub unset: Vec<Sourced<String>>,

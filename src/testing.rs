@@ -1,30 +1,29 @@
 //! The parts that `tests/library` and the fuzz targets use, and nothing else. `.ci/run` also checks the library without
 //! this file, so that the compiler reports code that only a test uses.
 
-pub use crate::base::source::Source;
-pub use crate::base::{
-    bytes, json, layout, options, python_value, recorded, shell, size, source, texts, vars, yaml,
+pub use crate::{
+    base::source::Source,
+    base::{
+        bytes, json, layout, options, python_value, recorded, shell, size, source, texts, vars,
+        yaml,
+    },
+    command::{
+        argv, front_end::Ranks, input_paths, job::Job, model, python, script, section_option,
+        shipped, tables as command_tables, target, trainer,
+    },
+    config::{auto, layers, patch, schema, tables, template, template::search::BUILT_IN, zero},
+    host::{Host, argument_of, cards, machine},
+    judge::Judged,
+    plan::{record::timestamp, refused_json},
+    ranks::{
+        launcher::srun::{SrunPrefix, gpus_of_all_tasks},
+        topology,
+        topology::engine::{all_variables, expand_hosts},
+    },
+    report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write},
+    request::{Format, Launch},
+    tools::{check::in_json, doctor, explain, tables::completions},
 };
-pub use crate::command::front_end::Ranks;
-pub use crate::command::job::Job;
-pub use crate::command::tables as command_tables;
-pub use crate::command::{
-    argv, input_paths, model, python, script, section_option, shipped, target, trainer,
-};
-pub use crate::config::template::search::BUILT_IN;
-pub use crate::config::{auto, layers, patch, schema, tables, template, zero};
-pub use crate::host::{Host, argument_of, cards, machine};
-pub use crate::judge::Judged;
-pub use crate::plan::record::timestamp;
-pub use crate::plan::refused_json;
-pub use crate::ranks::launcher::srun::{SrunPrefix, gpus_of_all_tasks};
-pub use crate::ranks::topology;
-pub use crate::ranks::topology::engines::{all_variables, hostlist};
-pub use crate::report::{Problem, Rule, RuleSubject, Severity, When, nearest, secrets, write};
-pub use crate::request::{Format, Launch};
-pub use crate::tools::check::in_json;
-pub use crate::tools::tables::completions;
-pub use crate::tools::{doctor, explain, generate};
 
 pub mod arguments {
     pub use crate::command::argument_class::{
@@ -33,16 +32,24 @@ pub mod arguments {
 }
 
 pub mod check {
-    pub use crate::check::tables::names::{TYPED_VARIABLES, WITHOUT_BF16, WITHOUT_FP16};
-    pub use crate::check::tables::refusals::REFUSALS;
-    pub use crate::check::tables::types::{Condition, Example, ExampleLaunch, Refusal};
-    pub use crate::check::{machine, rules};
+    pub use crate::{
+        check::{
+            machine, rules,
+            tables::{
+                names::TYPED_VARIABLES,
+                refusals::REFUSALS,
+                types::{Condition, Example, ExampleLaunch, Refusal},
+            },
+        },
+        host::cards::{WITHOUT_BF16, WITHOUT_FP16},
+    };
 }
 
 pub mod cli {
-    pub use crate::cli::{Asked, command, help_of, page_of, parse, shown_options, tables};
-    pub use crate::tools::TOOLS;
-    pub use crate::tools::launch::all_problems;
+    pub use crate::{
+        cli::{Asked, command, help_of, page_of, parse, shown_options, tables},
+        tools::{TOOLS, proof::all_problems},
+    };
 }
 
 pub mod engines {
@@ -53,13 +60,11 @@ pub mod engines {
 
 pub mod fit {
     pub use crate::fit::{
-        FitRequest, View, answer, architecture, memory, need, optimizer, settings, strategy,
-        tables, training_args, workload,
+        FitRequest, answer, architecture, memory, need, settings, strategy, tables, workload,
     };
 }
 
 pub mod prefix {
-    pub use crate::command::prefix::Prefix;
-    pub use crate::command::prefix::program::Barrier;
-    pub use crate::command::prefix::tables::{PROGRAMS, PrefixProgram, Trait};
+    pub use crate::command::prefix::tables::{PROGRAMS, PrefixProgram};
+    pub use crate::command::prefix::{Barrier, Prefix};
 }

@@ -2,22 +2,23 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+mod corrections;
 pub(crate) mod diff;
 pub mod doctor;
 pub mod explain;
 pub(crate) mod fit;
-pub mod generate;
+mod generate;
 pub(crate) mod help;
 pub(crate) mod launch;
 pub(crate) mod output;
+pub(crate) mod proof;
 pub(crate) mod rehearse;
 pub(crate) mod schema;
 pub(crate) mod shims;
 pub(crate) mod tables;
 pub(crate) mod templates;
 
-use crate::cli::launch::LaunchArgs;
-use crate::cli::{Subcommand, Tools};
+use crate::cli::{Subcommand, Tools, launch::LaunchArgs};
 
 /// In the order of the help.
 pub static TOOLS: Tools = Tools {

@@ -1,16 +1,14 @@
 //! JSON as people write it: comments and trailing commas are accepted, duplicate keys are not, and whole numbers become
 //! integers (`2e8` is 200000000). What is written is strict JSON.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::ops::Range;
+use std::{collections::HashMap, fmt, ops::Range};
 
 use memchr::memchr2;
 use serde_json::Value;
 
-use super::tables::json_faults::{FAULTS, HELP, Seen};
+use super::tables::json_faults::{FAULTS, HELP, YAML};
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
@@ -101,24 +99,21 @@ pub fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
 
 /// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.
 pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
-    fn walk<'a>(
-        node: &'a Value,
-        path: &mut Vec<&'a str>,
-        wanted: fn(&Value) -> bool,
-        found: &mut Vec<String>,
-    ) {
-        let Some(object) = node.as_object() else {
-            found.extend(wanted(node).then(|| path.join(".")));
-            return;
+    let Some(object) = config.as_object() else {
+        return if wanted(config) {
+            vec![String::new()]
+        } else {
+            Vec::new()
         };
-        for (key, value) in object {
-            path.push(key);
-            walk(value, path, wanted, found);
-            path.pop();
-        }
-    }
+    };
     let mut found = Vec::new();
-    walk(config, &mut Vec::new(), wanted, &mut found);
+    for (key, value) in object {
+        let inside = leaves(value, wanted).into_iter();
+        found.extend(inside.map(|path| match &*path {
+            "" => key.clone(),
+            path => format!("{key}.{path}"),
+        }));
+    }
     found
 }
 
@@ -155,11 +150,6 @@ pub fn positions(text: &str) -> Option<Positions> {
     Some(found)
 }
 
-fn find(text: &str, path: &str) -> Option<Key> {
-    let keys = scan(text).ok()?.keys;
-    keys.into_iter().find(|key| key.path == path)
-}
-
 /// A change of a config that leaves the rest of its text as it stands: comments, order, spacing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Edit {
@@ -181,74 +171,81 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
+    /// `None` if one cannot be made, or would take the place of a key that has another value.
+    pub(crate) fn apply_all(edits: &[Edit], text: &str) -> Option<String> {
+        let is_moved = edits.iter().any(|edit| matches!(edit, Edit::Remove(_)));
+        edits.iter().try_fold(text.to_string(), |text, edit| {
+            let new = match edit {
+                Edit::Set(key, _) if is_moved => key.clone(),
+                Edit::Rename(key, to) => match key.rsplit_once('.') {
+                    Some((section, _)) => format!("{section}.{to}"),
+                    None => to.clone(),
+                },
+                _ => String::new(),
+            };
+            if get(&parse(&text).ok()?, &new).is_some() {
+                return None;
+            }
+            edit.apply(&text)
+        })
+    }
+
     /// `None` if the key is not found, or if the result would be no config.
     pub fn apply(&self, text: &str) -> Option<String> {
+        let Scanned { plain, keys } = scan(text).ok()?;
+        let find = |path: &str| keys.iter().find(|key| key.path == path);
         let mut new = text.to_string();
         match self {
             Edit::Rename(key, to) => {
-                let name = find(text, key)?.name;
+                let name = find(key)?.name.clone();
                 new.replace_range(name, &Value::from(to.as_str()).to_string());
             }
-            Edit::Set(key, to) => match find(text, key) {
-                Some(key) => new.replace_range(key.value, to),
+            Edit::Set(key, to) => match find(key) {
+                Some(key) => new.replace_range(key.value.clone(), to),
                 None => {
                     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
                     let start = if section.is_empty() {
-                        scan(text).ok()?.plain.find('{')?
+                        plain.find('{')?
                     } else {
-                        find(text, section)?.value.start
+                        find(section)?.value.start
                     };
                     let inside = text[start..].strip_prefix('{')?;
-                    let gap = &inside[..inside.len() - inside.trim_start().len()];
-                    let comma = if gap.is_empty() { ", " } else { "," };
-                    let comma = if inside.trim_start().starts_with('}') {
-                        ""
-                    } else {
-                        comma
+                    let first = inside.trim_start();
+                    let gap = &inside[..inside.len() - first.len()];
+                    let comma = match gap {
+                        _ if first.starts_with('}') => "",
+                        "" => ", ",
+                        _ => ",",
                     };
-                    new.insert_str(
-                        start + 1,
-                        &format!("{gap}{}: {to}{comma}", Value::from(name)),
-                    );
+                    let added = format!("{gap}{}: {to}{comma}", Value::from(name));
+                    new.insert_str(start + 1, &added);
                 }
             },
-            Edit::Remove(key) => new.replace_range(removed(text, key)?, ""),
+            Edit::Remove(key) => new.replace_range(removed(text, &plain, find(key)?), ""),
         }
         parse(&new).is_ok().then_some(new)
     }
 }
 
 /// The bytes that go with a key: its value, a comma, and the line if it is one of its own.
-fn removed(text: &str, key: &str) -> Option<Range<usize>> {
-    let Key { name, value, .. } = find(text, key)?;
-    let plain = scan(text).ok()?.plain;
+fn removed(text: &str, plain: &str, Key { name, value, .. }: &Key) -> Range<usize> {
     let before = plain[..name.start].trim_end();
-    let space = text[value.end..].len() - text[value.end..].trim_start().len();
-    let (start, end) = match text[value.end + space..].strip_prefix(',') {
+    let mut range = name.start..value.end;
+    if let Some(rest) = text[value.end..].trim_start().strip_prefix(',') {
         // The space after a comma goes too, unless the line ends there.
-        Some(rest) => {
-            let blanks = rest.len() - rest.trim_start_matches(' ').len();
-            let blanks = if rest[blanks..].starts_with('\n') {
-                0
-            } else {
-                blanks
-            };
-            (name.start, value.end + space + 1 + blanks)
-        }
-        None if before.ends_with(',') => (before.len() - 1, value.end),
-        None => (name.start, value.end),
-    };
-    let line = text[..start]
-        .rfind('\n')
-        .filter(|at| text[*at..start].trim().is_empty());
-    let is_last = text[end..].starts_with('\n');
-    Some(
-        if is_last {
-            line.unwrap_or(start)
-        } else {
-            start
-        }..end,
-    )
+        let next = rest.trim_start_matches(' ');
+        let rest = if next.starts_with('\n') { rest } else { next };
+        range.end = text.len() - rest.len();
+    } else if before.ends_with(',') {
+        range.start = before.len() - 1;
+    }
+    if text[range.end..].starts_with('\n')
+        && let Some(line) = text[..range.start].rfind('\n')
+        && text[line..range.start].trim().is_empty()
+    {
+        range.start = line;
+    }
+    range
 }
 
 struct Scanned {
@@ -405,67 +402,32 @@ pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
     }
 }
 
-/// What the parser stumbled over.
-struct Stumble<'a> {
-    message: &'a str,
-    /// The line from the place on.
-    rest: &'a str,
-    text: &'a str,
-    /// The first line that is not empty.
-    first: &'a str,
-}
-
 fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     // serde_json names the place of the first letter of a word, or of the one behind a sign.
-    let line = text.lines().nth(why.line().saturating_sub(1));
-    let rest = line.and_then(|line| line.get(why.column().saturating_sub(1)..));
+    let mut lines = text.lines().skip(why.line().saturating_sub(1));
+    let rest = lines
+        .next()
+        .unwrap_or_default()
+        .get(why.column().saturating_sub(1)..);
+    let rest = rest.unwrap_or_default().trim_start_matches('-');
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    let is_key = first.trim_end().ends_with(':') || first.contains(": ");
+    let is_yaml = is_key && first.starts_with(|c: char| c.is_ascii_alphabetic());
     let message = why.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default();
-    let stumble = Stumble {
-        message,
-        rest: rest.unwrap_or_default().trim_start_matches('-'),
-        text,
-        first: text
-            .lines()
-            .find(|line| !line.trim().is_empty())
-            .unwrap_or_default(),
+    let message = match message.split(" at line ").next().unwrap_or_default() {
+        "expected value" if is_yaml => YAML,
+        message => message,
     };
-    let fault = FAULTS.iter().find(|fault| fault.seen.fits(&stumble));
+    let fault = FAULTS.iter().find(|fault| {
+        fault.says.iter().any(|start| message.starts_with(start))
+            && fault.at.iter().any(|start| rest.starts_with(start))
+            && text.lines().any(|line| line.starts_with(fault.line))
+    });
     SyntaxError {
         line: why.line(),
         column: why.column().max(1),
         what: fault.map_or(message, |fault| fault.what).to_string(),
         help: fault.map_or(HELP, |fault| fault.help),
-        first: None,
-    }
-}
-
-impl Seen {
-    fn fits(&self, stumble: &Stumble<'_>) -> bool {
-        let Stumble { message, first, .. } = *stumble;
-        let needs_value = message == "expected value";
-        let is_at = |words: &[&str]| words.iter().any(|word| stumble.rest.starts_with(word));
-        match self {
-            Seen::Message(known) => message == *known,
-            Seen::At(words) => is_at(words),
-            Seen::InsteadOf(words) => {
-                is_at(words) && (needs_value || message == "key must be a string")
-            }
-            Seen::InsteadOfValue(words) => needs_value && is_at(words),
-            Seen::FirstLine(start) => first.starts_with(start),
-            Seen::Below(start) => {
-                needs_value
-                    && stumble
-                        .text
-                        .lines()
-                        .skip(1)
-                        .any(|line| line.starts_with(start))
-            }
-            Seen::Yaml => {
-                let is_key = first.trim_end().ends_with(':') || first.contains(": ");
-                needs_value && is_key && first.starts_with(|c: char| c.is_ascii_alphabetic())
-            }
-            Seen::NoBraces => message == "trailing characters" && is_at(&[":"]),
-        }
+        ..SyntaxError::default()
     }
 }

@@ -1,10 +1,11 @@
 //! Text laid out for a terminal: tables and wrapped lines. Chinese has no spaces and each of its characters takes two
 //! columns, so a line may break between any two of them.
 
-use std::fmt;
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::tables::characters::{DECEPTIVE, NEVER_FIRST, NEVER_LAST};
 
 /// `1 process`, `2 processes`.
 pub(crate) fn plural(count: u64, noun: &str, ending: &str) -> String {
@@ -142,13 +143,9 @@ impl fmt::Display for TextTable {
     }
 }
 
-/// A terminal obeys this character or shows nothing for it: controls, marks that turn the direction of a text
-/// (https://trojansource.codes), characters without width, tags.
-#[rustfmt::skip]
+/// A terminal obeys this character or shows nothing for it.
 pub fn is_deceptive(c: char) -> bool {
-    matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
-        | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    DECEPTIVE.iter().any(|range| range.contains(&c))
 }
 
 /// Writes deceptive characters as JSON does, so that JSON stays the same JSON. Lines and tabs stay.
@@ -158,44 +155,34 @@ pub fn escape_controls(text: &str) -> String {
 
 fn escaped(text: &str, kept: &[char]) -> String {
     let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    // Nearly all that is shown is ASCII.
-    while let Some(at) = rest.bytes().position(|byte| !(b' '..=b'~').contains(&byte)) {
-        shown += &rest[..at];
-        let mut chars = rest[at..].chars();
-        match chars.next() {
-            Some(c) if !is_deceptive(c) || kept.contains(&c) => shown.push(c),
-            Some('\n') => shown += "\\n",
-            Some('\t') => shown += "\\t",
-            Some(c) => shown.extend(
-                c.encode_utf16(&mut [0; 2])
-                    .iter()
-                    .map(|unit| format!("\\u{unit:04x}")),
-            ),
-            None => {}
+    for c in text.chars() {
+        match c {
+            // Nearly all that is shown.
+            ' '..='~' => shown.push(c),
+            _ if !is_deceptive(c) || kept.contains(&c) => shown.push(c),
+            '\n' => shown += "\\n",
+            '\t' => shown += "\\t",
+            _ => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    shown += &format!("\\u{unit:04x}");
+                }
+            }
         }
-        rest = chars.as_str();
     }
-    shown + rest
+    shown
 }
 
 /// A text as one line, without the middle if it is very long.
 pub fn visible(text: &str) -> String {
     /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
-    match (
-        text.char_indices().nth(LONGEST),
-        text.char_indices().nth_back(LONGEST),
-    ) {
-        (Some((start, _)), Some((end, _))) if start < end => {
-            format!(
-                "{} … {}",
-                escaped(&text[..start], &[]),
-                escaped(&text[end..], &[])
-            )
-        }
-        _ => escaped(text, &[]),
+    let more = text.chars().count().saturating_sub(2 * LONGEST);
+    if more == 0 {
+        return escaped(text, &[]);
     }
+    let start: String = text.chars().take(LONGEST).collect();
+    let end: String = text.chars().skip(LONGEST + more).collect();
+    escaped(&format!("{start} … {end}"), &[])
 }
 
 /// As `wrapped`, for a command: its lines end with a backslash, so that it can be pasted.
@@ -204,8 +191,7 @@ pub fn wrapped_command(text: &str, indent: usize, limit: usize) -> String {
         return wrapped(text, indent, limit);
     }
     let text = wrapped(text, indent, limit.saturating_sub(2));
-    let lines: Vec<&str> = text.trim_end_matches('\n').split('\n').collect();
-    lines.join(" \\\n") + "\n"
+    text.trim_end_matches('\n').replace('\n', " \\\n") + "\n"
 }
 
 /// `visible` text in lines of at most `limit` columns.
@@ -237,8 +223,6 @@ pub fn filled(text: &str, indent: usize, limit: usize) -> String {
 
 /// The pieces between which a line may break. `true`: a space precedes it.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
-    const NEVER_FIRST: &str = "，。；：、！？）》」』”’,.;:!?)]}\"";
-    const NEVER_LAST: &str = "（《「『“‘([{";
     let is_wide = |c: char| c.width() == Some(2);
     text.split_whitespace().flat_map(move |word| {
         let mut cuts = vec![0];

@@ -1,106 +1,23 @@
-//! The options of a launch. clap derives the command line, its help, the completions, the man page and the tables in the
-//! documents from these structs. The options that only a sub-command has are in its file in `tools`. A field under a heading
-//! is an option, any other one an operand.
+//! The options of a launch as clap knows them: the command line, its help, the completions, the man page and the tables in
+//! the documents are made from them.
 
-use std::ffi::{OsStr, OsString};
-use std::sync::LazyLock;
+use std::{
+    ffi::{OsStr, OsString},
+    sync::LazyLock,
+};
 
-use clap::builder::{PossibleValue, TypedValueParser, ValueParserFactory};
-use clap::{Arg, Args, Command};
+use clap::{
+    Arg, ArgAction, Command,
+    builder::{PossibleValue, TypedValueParser, ValueParserFactory},
+};
 
-use super::source::{Source, Sourced};
+use super::{
+    source::{Source, Sourced},
+    tables::options::{LAUNCH_OPTIONS, LaunchOption, OptionKind},
+};
 
 /// A value as it was given. It is read later, because clap would stop at the first wrong one.
 pub(crate) type Given = Sourced<OsString>;
-
-// Plain comments, because clap would take doc comments here for the help of the whole command.
-#[derive(Args)]
-pub(crate) struct LaunchOptions {
-    #[command(flatten)]
-    pub(crate) config: ConfigOptions,
-    #[command(flatten)]
-    pub(crate) ranks: RankOptions,
-    #[command(flatten)]
-    pub(crate) environment: EnvironmentOptions,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-#[derive(Args)]
-#[command(next_help_heading = "Config")]
-pub(crate) struct ConfigOptions {
-    pub(crate) deepspeed: Option<Given>,
-    #[command(flatten)]
-    pub(crate) search: SearchOptions,
-    #[command(flatten)]
-    pub(crate) layers: LayerOptions,
-    pub(crate) no_fill: bool,
-    pub(crate) config_out: Option<Given>,
-    pub(crate) gpu_memory: Option<Given>,
-    pub(crate) host_memory: Option<Given>,
-    pub(crate) seq_len: Option<Given>,
-}
-
-#[derive(Args)]
-pub(crate) struct SearchOptions {
-    pub(crate) template_dir: Vec<Given>,
-}
-
-#[derive(Args)]
-pub(crate) struct LayerOptions {
-    pub(crate) patch: Vec<Given>,
-    pub(crate) unset: Vec<Given>,
-    pub(crate) set: Vec<Given>,
-}
-
-#[derive(Args)]
-#[command(next_help_heading = "Ranks")]
-pub(crate) struct RankOptions {
-    #[arg(aliases = ["num-gpus", "gpus"])]
-    pub(crate) nproc_per_node: Option<Given>,
-    #[arg(alias = "num-nodes")]
-    pub(crate) nnodes: Option<Given>,
-    pub(crate) node_rank: Option<Given>,
-    pub(crate) master_addr: Option<Given>,
-    pub(crate) master_port: Option<Given>,
-    pub(crate) hostfile: Option<Given>,
-    pub(crate) include: Option<Given>,
-    pub(crate) exclude: Option<Given>,
-    pub(crate) launcher: Option<Given>,
-    #[arg(allow_hyphen_values = true)]
-    pub(crate) launcher_arg: Vec<Given>,
-    pub(crate) log_dir: Option<Given>,
-    pub(crate) prefix: bool,
-    pub(crate) trainer: Option<Given>,
-}
-
-#[derive(Args)]
-#[command(next_help_heading = "Environment")]
-pub(crate) struct EnvironmentOptions {
-    pub(crate) env: Vec<Given>,
-    pub(crate) unset_env: Vec<Given>,
-}
-
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
-#[derive(Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputOptions {
-    pub(crate) record: Option<Given>,
-    #[arg(short = 'n')]
-    pub(crate) dry_run: bool,
-    pub(crate) format: Option<Given>,
-    pub(crate) strict: bool,
-    pub(crate) allow: Vec<Given>,
-    #[arg(alias = "colour")]
-    pub(crate) color: Option<Given>,
-    #[arg(short)]
-    pub(crate) quiet: bool,
-    #[arg(short)]
-    pub(crate) verbose: bool,
-}
 
 /// Takes any value, keeps where it came from, and gives the completions these words.
 #[derive(Clone)]
@@ -138,39 +55,56 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for AnyValue<T> {
     }
 }
 
-/// Adds the spellings that all options have.
+impl LaunchOption {
+    fn arg(&self) -> Arg {
+        let arg = Arg::new(self.id)
+            .help_heading(self.heading)
+            .short(self.short)
+            .aliases(self.aliases);
+        let action = match self.kind {
+            OptionKind::Switch => return arg.action(ArgAction::SetTrue),
+            OptionKind::Value => ArgAction::Set,
+            OptionKind::List | OptionKind::Words => ArgAction::Append,
+        };
+        arg.action(action)
+            .value_parser(Given::value_parser())
+            .allow_hyphen_values(matches!(self.kind, OptionKind::Words))
+    }
+}
+
+/// New arguments for a command that takes them.
+pub(crate) fn new_launch_options() -> impl Iterator<Item = Arg> {
+    LAUNCH_OPTIONS.iter().map(LaunchOption::arg)
+}
+
+/// Adds the spellings that all options have. An argument under a heading is an option, any other one an operand.
 pub(crate) fn spelled(command: Command) -> Command {
-    command.args_override_self(true).mut_args(|arg| {
-        let is_named = arg.get_long().is_some() || arg.get_help_heading().is_none();
-        let name = arg.get_id().as_str().replace('_', "-");
-        // clap lets a list of operands take several words.
-        let arg = if !is_named && takes_value(&arg) {
-            arg.num_args(1)
-        } else {
-            arg
-        };
-        let arg = if is_named { arg } else { arg.long(name) };
-        let Some(long) = arg.get_long() else {
-            return arg;
-        };
-        let spellings = arg
-            .get_all_aliases()
-            .unwrap_or_default()
-            .into_iter()
-            .chain([long]);
+    command.args_override_self(true).mut_args(|mut arg| {
+        if arg.get_long().is_none() && arg.get_help_heading().is_some() {
+            let name = arg.get_id().as_str().replace('_', "-");
+            arg = arg.long(name);
+            // clap lets a list of operands take several words.
+            if takes_value(&arg) {
+                arg = arg.num_args(1);
+            }
+        }
+        let aliases = arg.get_all_aliases().unwrap_or_default();
         // As torchrun and deepspeed spell theirs.
-        let underscored: Vec<String> = spellings
+        let underscored: Vec<String> = aliases
+            .into_iter()
+            .chain(arg.get_long())
             .filter(|spelling| spelling.contains('-'))
             .map(|spelling| spelling.replace('-', "_"))
             .collect();
-        let takes_value = takes_value(&arg);
-        let arg = arg.aliases(underscored);
-        // Numbers below zero are judged by us, as other wrong values.
-        if takes_value {
-            arg.allow_negative_numbers(true)
-        } else {
-            arg
+        if arg.get_long().is_none() {
+            return arg;
         }
+        // Numbers below zero are judged by us, as other wrong values. clap would make a list of all possible values to
+        // learn whether its own help could be longer.
+        let takes_value = takes_value(&arg);
+        arg.aliases(underscored)
+            .allow_negative_numbers(takes_value)
+            .hide_possible_values(takes_value)
     })
 }
 
@@ -181,7 +115,11 @@ pub fn flag(arg: &Arg) -> String {
 
 /// `ZLAUNCH_NPROC_PER_NODE`. Only the options of a launch have one.
 pub fn variable(arg: &Arg) -> String {
-    format!("ZLAUNCH_{}", arg.get_id().as_str().to_ascii_uppercase())
+    variable_of(arg.get_id().as_str())
+}
+
+pub(crate) fn variable_of(id: &str) -> String {
+    format!("ZLAUNCH_{}", id.to_ascii_uppercase())
 }
 
 pub fn takes_value(arg: &Arg) -> bool {
@@ -190,21 +128,28 @@ pub fn takes_value(arg: &Arg) -> bool {
 
 pub fn launch_options() -> impl Iterator<Item = &'static Arg> {
     static OPTIONS: LazyLock<Command> =
-        LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
+        LazyLock::new(|| spelled(Command::new("zlaunch").args(new_launch_options())));
     OPTIONS.get_arguments()
 }
 
 /// The option of a launch with this name, which may be an alias or be followed by `=VALUE`.
 pub(crate) fn launch_option(long: &str) -> Option<&'static Arg> {
-    option_named(launch_options, long)
+    option_named(launch_options(), long)
 }
 
-pub(crate) fn option_named<'a, I: Iterator<Item = &'a Arg>>(
-    options: impl Fn() -> I,
+pub(crate) fn is_launch_option(arg: &Arg) -> bool {
+    LAUNCH_OPTIONS
+        .iter()
+        .any(|option| arg.get_id() == option.id)
+}
+
+pub(crate) fn option_named<'a>(
+    mut options: impl Iterator<Item = &'a Arg>,
     long: &str,
 ) -> Option<&'a Arg> {
     let name = long.split('=').next()?;
-    let named = options().find(|arg| arg.get_long() == Some(name));
-    named
-        .or_else(|| options().find(|arg| arg.get_all_aliases().unwrap_or_default().contains(&name)))
+    options.find(|arg| {
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        arg.get_long() == Some(name) || aliases.contains(&name)
+    })
 }

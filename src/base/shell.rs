@@ -1,8 +1,10 @@
 //! Words for a POSIX shell.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::str::Chars;
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    str::Chars,
+};
 
 use super::layout::is_deceptive;
 

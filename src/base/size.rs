@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::tables::units::{OF_BYTES, OF_PARAMETERS};
+
 /// The short form: `64 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
@@ -37,36 +39,35 @@ impl fmt::Display for Size {
 
 /// `8B`, `1.7b`, `350M`, `8e9`, `8000000000`.
 pub fn parse_count(text: &str) -> Option<u64> {
-    with_unit(text, &[("T", 1e12), ("B", 1e9), ("M", 1e6), ("", 1.0)])
+    with_unit(text, OF_PARAMETERS)
 }
+
+/// From zero on.
+const NUMBER_WORDS: &[&str] = &[
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
+];
 
 /// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants.
 pub(crate) fn number_meant(text: &str, name: &str) -> Option<u64> {
-    const WORDS: &str = "zero one two three four five six seven eight nine ten";
     let text = text.trim().replace([',', '_', ' '], "").to_lowercase();
-    let word = WORDS
-        .split(' ')
-        .position(|word| word == text)
-        .map(|number| number as u64);
+    if let Some(number) = NUMBER_WORDS.iter().position(|word| *word == text) {
+        return u64::try_from(number).ok();
+    }
+    // Blocks of a file are powers of two.
+    if name.contains("block_size") {
+        return parse_bytes(&text);
+    }
     // `4k` is 4096 for a length.
     let thousand = if name.contains("len") { 1024 } else { 1000 };
     let thousands = text
         .strip_suffix('k')
         .and_then(|count| Some(count.parse::<u64>().ok()?.saturating_mul(thousand)));
-    word.or(thousands).or_else(|| parse_count(&text))
+    thousands.or_else(|| parse_count(&text))
 }
 
 /// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`, or bytes without a unit.
 pub fn parse_bytes(text: &str) -> Option<u64> {
-    const K: f64 = 1024.0;
-    #[rustfmt::skip]
-    const UNITS: &[(&str, f64)] = &[
-        ("KIB", K), ("MIB", K * K), ("GIB", K * K * K), ("TIB", K * K * K * K),
-        ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12),
-        ("K", K), ("M", K * K), ("G", K * K * K), ("T", K * K * K * K),
-        ("B", 1.0), ("", 1.0),
-    ];
-    with_unit(text.trim(), UNITS)
+    with_unit(text.trim(), OF_BYTES)
 }
 
 #[expect(

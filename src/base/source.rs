@@ -80,9 +80,34 @@ impl<T> Sourced<T> {
             from: self.from,
         }
     }
+
+    /// Another value that the same source gives.
+    pub(crate) fn says<U>(&self, value: U) -> Sourced<U> {
+        Sourced::new(value, self.from.clone())
+    }
+}
+
+/// The value alone, if there is one.
+pub(crate) trait Given<T> {
+    fn value(&self) -> Option<T>;
+}
+
+impl<T: Copy> Given<T> for Option<Sourced<T>> {
+    fn value(&self) -> Option<T> {
+        self.as_ref().map(|given| given.value)
+    }
+}
+
+/// A value that nothing gives.
+pub(crate) fn default<T>(value: T) -> Sourced<T> {
+    Sourced::new(value, Source::Default)
 }
 
 impl Source {
+    pub(crate) fn and(&self, other: &Source) -> Source {
+        Source::Both(Box::new(self.clone()), Box::new(other.clone()))
+    }
+
     pub(crate) fn trainer_default(&self) -> Option<&TrainerDefault> {
         if let Source::TrainerDefault(default) = self {
             Some(default)
@@ -124,6 +149,10 @@ impl<T: fmt::Display> fmt::Display for Sourced<T> {
 }
 
 impl<T: fmt::Display> Sourced<T> {
+    pub(crate) fn text(&self) -> Sourced<String> {
+        self.says(self.value.to_string())
+    }
+
     pub(crate) fn spelling(&self) -> String {
         self.from.with(&self.value)
     }

@@ -5,11 +5,19 @@
 
 use std::collections::HashMap;
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
+use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use serde_json::{Map, Number, Value};
 
-use crate::base::json::SyntaxError;
-use crate::base::python_value::repr_float;
+use crate::base::{
+    json::{SyntaxError, fault_at},
+    python_value::repr_float,
+    tables::yaml_words::WORDS,
+};
+
+use Event::{
+    Alias, DocumentEnd, DocumentStart, MappingEnd, MappingStart, Nothing, Scalar, SequenceEnd,
+    SequenceStart, StreamEnd, StreamStart,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -21,118 +29,97 @@ const DEEPEST: usize = 64;
 /// Aliases can make a small file very large.
 const MOST_VALUES: usize = 100_000;
 
-/// The first document of the text; an empty one is null.
+/// The document of the text; an empty one is null.
 pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
     let unfinished = (!text.ends_with('\n')).then(|| text.chars().count());
-    let parser = Parser::new_from_str(text);
     let mut loader = Loader {
         text,
-        parser,
+        parser: Parser::new_from_str(text),
         dialect,
         anchors: HashMap::new(),
         values: 0,
         unfinished,
-        end: 0,
     };
-    let value = loop {
+    let mut document = None;
+    loop {
         let (event, place) = loader.next()?;
         match event {
-            Event::StreamEnd | Event::DocumentEnd => break Value::Null,
-            Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
-            first => break loader.value(first, place, 0)?,
-        }
-    };
-    // PyYAML's `safe_load` wants one document.
-    loop {
-        match loader.next()? {
-            (Event::StreamEnd, _) => return Ok(value),
-            (Event::DocumentStart(_), place) => {
+            StreamEnd => return Ok(document.unwrap_or_default()),
+            DocumentEnd => drop(document.get_or_insert_default()),
+            // PyYAML's `safe_load` wants one document.
+            DocumentStart(_) if document.is_some() => {
                 return Err(fault(place, "a second document starts here"));
             }
-            _ => {}
+            DocumentStart(_) | StreamStart | Nothing => {}
+            first => document = Some(loader.value(first, place, 0)?),
         }
     }
 }
 
 struct Loader<'a> {
     text: &'a str,
-    parser: Parser<'a, saphyr_parser::StrInput<'a>>,
+    parser: Parser<'a, StrInput<'a>>,
     dialect: Dialect,
     anchors: HashMap<usize, Value>,
     values: usize,
     /// The length of the text, if it ends without a line feed.
     unfinished: Option<usize>,
-    /// The place behind the last event.
-    end: usize,
 }
 
 impl<'a> Loader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, (usize, usize)), SyntaxError> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), SyntaxError> {
         match self.parser.next_event() {
-            Some(Ok((event, span))) => {
-                self.end = span.end.index();
-                Ok((event, (span.start.line(), span.start.col() + 1)))
-            }
-            Some(Err(why)) => {
-                let start = (why.marker().line(), why.marker().col() + 1);
-                // The parser names the start of the value that a tab follows.
-                let mut lines = (1..).zip(self.text.lines()).skip(start.0);
-                let tab = lines.find_map(|(at, line)| Some((at, line.find('\t')? + 1)));
-                let is_tab = why.info().ends_with("found a tab");
-                let place = tab.filter(|_| is_tab).unwrap_or(start);
-                Err(fault(place, why.info()))
-            }
-            None => Ok((Event::StreamEnd, (1, 1))),
+            Some(Ok((event, span))) => Ok((event, span)),
+            Some(Err(why)) => Err(match self.text.find('\t') {
+                // The parser names the start of the value that the tab follows.
+                Some(at) if why.info().ends_with("found a tab") => {
+                    fault_at(&self.text.as_bytes()[..at], why.info().to_string())
+                }
+                _ => fault(Span::empty(*why.marker()), why.info()),
+            }),
+            None => Ok((StreamEnd, Span::default())),
         }
     }
 
-    fn value(
-        &mut self,
-        event: Event<'a>,
-        place: (usize, usize),
-        depth: usize,
-    ) -> Result<Value, SyntaxError> {
+    fn value(&mut self, event: Event<'a>, place: Span, depth: usize) -> Result<Value, SyntaxError> {
         self.values += 1;
         if depth > DEEPEST || self.values > MOST_VALUES {
             return Err(fault(place, "it is nested too deeply or too large"));
         }
         let (anchor, value) = match event {
-            Event::Scalar(text, style, anchor, tag) => {
-                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-                let value = match tag
+            Scalar(text, style, anchor, tag) => {
+                let tag = tag
                     .as_deref()
-                    .map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str()))
-                {
+                    .map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str()));
+                let value = match tag {
                     None if style == ScalarStyle::Plain => scalar(&text, self.dialect),
                     // A block at the end of a text without a line feed has none either.
-                    None if is_block && self.unfinished.is_some_and(|end| self.end >= end) => {
-                        Value::from(text.strip_suffix('\n').unwrap_or(&text))
+                    None if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
+                        && self.unfinished.is_some_and(|end| place.end.index() >= end) =>
+                    {
+                        text.strip_suffix('\n').unwrap_or(&text).into()
                     }
-                    // Python has types of its own for the last two, but no argument has these.
-                    None | Some((true, "str" | "binary" | "timestamp")) => {
-                        Value::from(text.as_ref())
-                    }
+                    None | Some((true, "str")) => text.into(),
                     Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
-                    Some((true, "float")) => {
-                        let number = text.parse().ok().and_then(Number::from_f64);
-                        number.map_or_else(|| Value::from(text.as_ref()), Value::Number)
-                    }
+                    Some((true, "float")) => text
+                        .parse::<f64>()
+                        .map_or_else(|_| text.into(), Value::from),
                     Some(_) => return Err(fault(place, "this tag is not read")),
                 };
                 (anchor, value)
             }
-            Event::SequenceStart(anchor, _) => {
+            SequenceStart(anchor, _) => {
                 let mut list = Vec::new();
                 loop {
                     match self.next()? {
-                        (Event::SequenceEnd | Event::StreamEnd, _) => break (anchor, list.into()),
+                        (SequenceEnd | StreamEnd, _) => break (anchor, list.into()),
                         (event, place) => list.push(self.value(event, place, depth + 1)?),
                     }
                 }
             }
-            Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
-            Event::Alias(id) => {
-                let value = self.anchors.get(&id).cloned().unwrap_or(Value::Null);
+            MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
+            Alias(id) => {
+                let value = self.anchors.get(&id).cloned().unwrap_or_default();
                 self.values += size(&value);
                 (0, value)
             }
@@ -150,51 +137,45 @@ impl<'a> Loader<'a> {
         let mut merged = Map::new();
         loop {
             let (event, place) = self.next()?;
-            if matches!(event, Event::MappingEnd | Event::StreamEnd) {
+            if matches!(event, MappingEnd | StreamEnd) {
                 break;
             }
             let is_merge =
-                matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
+                matches!(&event, Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
             let key = self.value(event, place, depth + 1)?;
-            let repeated = object.contains_key(&python_str(&key));
-            if key.is_array() || key.is_object() || (repeated && self.dialect == Dialect::OmegaConf)
-            {
-                let what = if repeated {
-                    "this key appears twice"
-                } else {
-                    "a key must be plain text"
-                };
-                return Err(fault(place, what));
+            let name = python_str(&key);
+            if key.is_array() || key.is_object() {
+                return Err(fault(place, "a key must be plain text"));
+            }
+            if self.dialect == Dialect::OmegaConf && object.contains_key(&name) {
+                return Err(fault(place, "this key appears twice"));
             }
             let (event, place) = self.next()?;
             match self.value(event, place, depth + 1)? {
-                value if !is_merge => drop(object.insert(python_str(&key), value)),
+                value if !is_merge => drop(object.insert(name, value)),
                 Value::Object(mapping) => merged.extend(mapping),
                 // Of a list the first counts, of several `<<` the last.
                 Value::Array(list) => {
-                    let mappings = list.into_iter().rev();
-                    merged.extend(
-                        mappings
-                            .filter_map(|value| value.as_object().cloned())
-                            .flatten(),
-                    );
+                    for value in list.into_iter().rev() {
+                        merged.extend(value.as_object().cloned().unwrap_or_default());
+                    }
                 }
                 _ => return Err(fault(place, "`<<` needs a mapping")),
             }
         }
         // PyYAML puts merged keys first; an own key keeps its place among them.
         merged.extend(object);
-        Ok(Value::Object(merged))
+        Ok(merged.into())
     }
 }
 
-fn fault((line, column): (usize, usize), what: &str) -> SyntaxError {
+fn fault(place: Span, what: &str) -> SyntaxError {
     SyntaxError {
-        line,
-        column,
+        line: place.start.line(),
+        column: place.start.col() + 1,
         what: what.to_string(),
         help: "check that place",
-        first: None,
+        ..SyntaxError::default()
     }
 }
 
@@ -208,15 +189,8 @@ fn size(value: &Value) -> usize {
 
 /// A plain scalar by YAML 1.1's implicit types.
 pub fn scalar(text: &str, dialect: Dialect) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            return Value::Bool(true);
-        }
-        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            return Value::Bool(false);
-        }
-        _ => {}
+    if let Some((_, value)) = WORDS.iter().find(|(words, _)| words.contains(&text)) {
+        return value.clone();
     }
     if let Some(integer) = integer(text) {
         return Value::from(integer);
@@ -228,60 +202,39 @@ pub fn scalar(text: &str, dialect: Dialect) -> Value {
 }
 
 fn integer(text: &str) -> Option<i64> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let read = |digits: &str, radix: u32| {
-        let plain = digits.replace('_', "");
-        if plain.starts_with(['-', '+']) {
-            None
-        } else {
-            i64::from_str_radix(&plain, radix).ok()
-        }
-    };
-    let value = match digits.as_bytes() {
-        [b'0', b'b', ..] => read(&digits[2..], 2)?,
-        [b'0', b'x', ..] => read(&digits[2..], 16)?,
-        b"0" => 0,
-        [b'0', ..] => read(&digits[1..], 8)?,
-        [b'0'..=b'9', ..] => read(digits, 10)?,
+    let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (radix, digits) = match bare.as_bytes() {
+        [b'0', b'b', ..] => (2, &bare[2..]),
+        [b'0', b'x', ..] => (16, &bare[2..]),
+        [b'0', _, ..] => (8, &bare[1..]),
+        [b'0'..=b'9', ..] => (10, bare),
         _ => return None,
     };
+    let value = i64::from_str_radix(&digits.replace('_', ""), radix).ok()?;
     Some(if text.starts_with('-') { -value } else { value })
 }
 
 fn float(text: &str, dialect: Dialect) -> Option<f64> {
     let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
     match bare {
-        ".inf" | ".Inf" | ".INF" => return Some(sign * f64::INFINITY),
+        ".inf" | ".Inf" | ".INF" => return text.replace('.', "").parse().ok(),
         ".nan" | ".NaN" | ".NAN" if bare == text => return Some(f64::NAN),
         _ => {}
     }
-    let parts = bare.split_once(['e', 'E']);
-    let (mantissa, exponent) = parts.map_or((bare, None), |(mantissa, exponent)| {
-        (mantissa, Some(exponent))
-    });
-    let omegaconf = dialect == Dialect::OmegaConf;
-    let lawful_exponent = exponent.is_none_or(|exponent| {
-        // PyYAML wants a sign.
-        let digits =
-            exponent
-                .strip_prefix(['-', '+'])
-                .unwrap_or(if omegaconf { exponent } else { "" });
-        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
-    });
-    let is_number = |digits: &str| {
-        digits.starts_with(|c: char| c.is_ascii_digit())
-            && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+    let (mantissa, exponent) = match bare.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (bare, None),
     };
-    let lawful_mantissa = match mantissa.split_once('.') {
-        // A number that begins with the dot has no sign.
-        Some((whole, fraction)) => {
-            (bare == text || !whole.is_empty()) && is_number(&[whole, fraction].concat())
+    let is_lawful = match dialect {
+        Dialect::OmegaConf => mantissa.contains('.') || exponent.is_some(),
+        Dialect::PyYaml => {
+            mantissa.contains('.') && exponent.is_none_or(|digits| digits.starts_with(['-', '+']))
         }
-        // `1e-5` has no dot: a float for OmegaConf, a string for PyYAML.
-        None => omegaconf && exponent.is_some() && is_number(mantissa),
     };
-    if lawful_exponent && lawful_mantissa {
+    // A number that begins with the dot has no sign.
+    let begins_so = |c: char| c.is_ascii_digit() || c == '.' && bare == text;
+    let is_number = |c: char| c.is_ascii_digit() || "._eE+-".contains(c);
+    if is_lawful && mantissa.starts_with(begins_so) && bare.chars().all(is_number) {
         text.replace('_', "").parse().ok()
     } else {
         None
@@ -309,15 +262,13 @@ fn python_repr(scalar: &Value) -> String {
             } else {
                 '\''
             };
-            let escaped = text
+            let mut escaped = text
                 .replace('\\', "\\\\")
                 .replace('\n', "\\n")
                 .replace('\t', "\\t");
-            let escaped = if quote == '\'' {
-                escaped.replace('\'', "\\'")
-            } else {
-                escaped
-            };
+            if quote == '\'' {
+                escaped = escaped.replace('\'', "\\'");
+            }
             format!("{quote}{escaped}{quote}")
         }
         other => dumped(other),

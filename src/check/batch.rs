@@ -2,58 +2,51 @@
 
 use serde_json::Value;
 
-use super::findings::Findings;
-use super::subject::Subject;
-use crate::base::python_value::number;
-use crate::config::schema::{self, SEQUENCE_JUDGED};
-use crate::report::Severity;
-use crate::report::fix::{set, unset};
-
-const GLOBAL: &str = "train_batch_size";
-const MICRO: &str = "train_micro_batch_size_per_gpu";
-const STEPS: &str = "gradient_accumulation_steps";
-pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
-const SEQUENCE: &str = "sequence_parallel_size";
-/// What a script has that splits the model over ranks.
-const SPLITS: [&str; 3] = ["mpu", "PipelineModule", "mesh_device"];
+use super::{
+    rows::Findings,
+    subject::Subject,
+    tables::names::{ACCUMULATION, BATCH_SIZE, BATCH_SIZES, MICRO_BATCH, MODEL_SPLITS},
+};
+use crate::{
+    base::python_value::number,
+    config::schema::{self, SEQUENCE_DIVIDES, SEQUENCE_JUDGED},
+    report::{
+        Place, Severity,
+        fix::{set, unset},
+    },
+};
 
 pub(super) fn sizes(subject: &Subject, found: &mut Findings) {
-    for key in SIZES {
-        let Some(value) = subject
-            .get(key)
-            .filter(|value| !value.is_null() && *value != "auto")
-        else {
+    for key in BATCH_SIZES {
+        let Some(value) = subject.get(key) else {
             continue;
         };
-        if number(value).is_none_or(|size| size <= 0.0) && !is_elastic(subject) {
+        let is_size = value.is_null() || number(value).is_some_and(|size| size > 0.0);
+        if !is_size && value != "auto" && !is_elastic(subject) {
             let what = format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
-            let meant = value
-                .as_str()
-                .and_then(|text| text.trim().parse::<u32>().ok())
-                .filter(|size| *size > 0);
+            let meant = value.as_str().map(|text| text.trim().parse::<u32>());
+            let place = (subject.place)(key);
+            let is_argument = matches!(place, Place::Option { .. }) && !place.is_setting();
             let fix = match meant {
-                Some(number) => set(key, number).safe(),
-                None if key != MICRO && subject.get(MICRO).is_some() => unset(key),
-                None => set(key, 1),
+                Some(Ok(number @ 1..)) => set(key, number).safe(),
+                _ if key != MICRO_BATCH && subject.get(MICRO_BATCH).is_some() && !is_argument => {
+                    unset(key)
+                }
+                _ => set(key, 1),
             };
             found.key(&[key], what, fix);
         }
     }
     if given_sizes(subject).is_some_and(|given| given.global.is_none() && given.micro.is_none()) {
-        let what = format!("the config sets neither `{GLOBAL}` nor `{MICRO}`");
+        let what = format!("the config sets neither `{BATCH_SIZE}` nor `{MICRO_BATCH}`");
         let size = if subject.is_hf() { "auto" } else { "1" };
-        found.key(&[GLOBAL, MICRO], what, set(MICRO, size));
+        found.key(&[BATCH_SIZE, MICRO_BATCH], what, set(MICRO_BATCH, size));
     }
 }
 
 pub(super) fn product(subject: &Subject, found: &mut Findings) {
-    if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
-        let what = format!("`{GLOBAL}` must be the ranks × the values in the trainer's own config");
-        found
-            .key(&[GLOBAL], what, unset(GLOBAL).remark("it is inferred"))
-            .severity = Severity::Warning;
-    }
-    let (Some(given), Some(ranks)) = (given_sizes(subject), ranks(subject)) else {
+    let given = given_sizes(subject);
+    let Some((given, ranks)) = given.zip(ranks(subject)) else {
         return;
     };
     let Some(Sizes {
@@ -69,52 +62,32 @@ pub(super) fn product(subject: &Subject, found: &mut Findings) {
     if global == product {
         return;
     }
-    let inferred = |key: &str| {
-        if subject.get(key).is_none_or(Value::is_null) {
-            ", inferred"
-        } else {
-            ""
-        }
-    };
+    let is_inferred = |key: &str| subject.get(key).is_none_or(Value::is_null);
+    let inferred = |key: &str| if is_inferred(key) { ", inferred" } else { "" };
     let what = format!(
-        "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) is {product}",
-        inferred(MICRO),
-        inferred(STEPS),
+        "`{BATCH_SIZE}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) is {product}",
+        inferred(MICRO_BATCH),
+        inferred(ACCUMULATION),
     );
-    let help = if subject.is_hf() {
-        set(GLOBAL, "auto")
-    } else {
-        unset(GLOBAL).remark("it is inferred")
+    let fixes = match subject.is_hf() {
+        true if is_inferred(ACCUMULATION) => set(ACCUMULATION, "auto").or(set(BATCH_SIZE, "auto")),
+        true => set(BATCH_SIZE, "auto").into(),
+        false => unset(BATCH_SIZE).remark("it is inferred").into(),
     };
-    let keys = SIZES
+    let keys = BATCH_SIZES
         .into_iter()
-        .filter(|key| subject.get(key).is_some())
-        .collect::<Vec<_>>();
-    let problem = found.key(&keys, what, help);
+        .filter(|key| subject.get(key).is_some());
+    let problem = found.key(&keys.collect::<Vec<_>>(), what, fixes);
     // A script that splits the model has fewer data-parallel ranks than ranks.
     let fewer = global / (micro * steps);
     let divides = fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0;
-    let may_split = subject
-        .script()
-        .is_none_or(|text| SPLITS.iter().any(|sign| text.contains(sign)));
-    if subject.is_plain() && divides && may_split {
-        problem.what += &format!(
-            ", unless the script splits the model over {} ranks",
-            ranks / fewer
-        );
-        problem.severity = Severity::Warning;
-    }
-}
-
-pub(super) fn sequence(subject: &Subject, found: &mut Findings) {
-    if subject.get(SEQUENCE).is_some()
-        && let Some(ranks) = ranks(subject).filter(|ranks| ranks.fract() != 0.0)
+    if divides
+        && subject.job.trainer.is_raw_deepspeed()
+        && subject.script_says(&MODEL_SPLITS) != Some(false)
     {
-        let what = format!(
-            "`{SEQUENCE}` does not divide the ranks: DeepSpeed continues with {ranks} of them"
-        );
-        let help = format!("set {SEQUENCE} to a divisor of the ranks");
-        found.key(&[SEQUENCE], what, help);
+        let split = ranks / fewer;
+        problem.what += &format!(", unless the script splits the model over {split} ranks");
+        problem.severity = Severity::Warning;
     }
 }
 
@@ -140,29 +113,19 @@ impl GivenSizes {
         if given.any(|size| size <= 0.0) {
             return None;
         }
-        Some(match (self.global, self.micro) {
-            (Some(global), Some(micro)) => Sizes {
-                global,
-                micro,
-                steps: self.steps.unwrap_or(over(over(global, micro), ranks)),
-            },
-            (Some(global), None) => {
-                let steps = self.steps.unwrap_or(1.0);
-                Sizes {
-                    global,
-                    micro: over(over(global, ranks), steps),
-                    steps,
-                }
-            }
-            (None, Some(micro)) => {
-                let steps = self.steps.unwrap_or(1.0);
-                Sizes {
-                    global: micro * steps * ranks,
-                    micro,
-                    steps,
-                }
-            }
-            (None, None) => return None,
+        let steps = match (self.global, self.micro) {
+            (Some(global), Some(micro)) => over(over(global, micro), ranks),
+            _ => 1.0,
+        };
+        let steps = self.steps.unwrap_or(steps);
+        let micro = match self.micro {
+            Some(micro) => micro,
+            None => over(over(self.global?, ranks), steps),
+        };
+        Some(Sizes {
+            global: self.global.unwrap_or(micro * steps * ranks),
+            micro,
+            steps,
         })
     }
 }
@@ -170,7 +133,7 @@ impl GivenSizes {
 /// `None` if one of them is still "auto" or not a number, or if the trainer sets them.
 fn given_sizes(subject: &Subject) -> Option<GivenSizes> {
     let trainer = subject.job.trainer;
-    if trainer.sets(MICRO)
+    if trainer.sets(MICRO_BATCH)
         || trainer.sets_what_is_absent()
         || trainer.is_passthrough()
         || is_elastic(subject)
@@ -182,34 +145,31 @@ fn given_sizes(subject: &Subject) -> Option<GivenSizes> {
         Some(value) => number(value).map(Some),
     };
     // accelerate fills in 1 where it is missing.
-    let is_filled = trainer.uses_accelerate() && subject.get(STEPS).is_none();
+    let is_filled = trainer.uses_accelerate() && subject.get(ACCUMULATION).is_none();
     Some(GivenSizes {
-        global: size(GLOBAL)?,
-        micro: size(MICRO)?,
-        steps: if is_filled { Some(1.0) } else { size(STEPS)? },
+        global: size(BATCH_SIZE)?,
+        micro: size(MICRO_BATCH)?,
+        steps: if is_filled {
+            Some(1.0)
+        } else {
+            size(ACCUMULATION)?
+        },
     })
 }
 
 /// Data-parallel ranks, as DeepSpeed counts them without a model-parallel unit. Old versions count all.
 fn ranks(subject: &Subject) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 ranks")]
-    let world = subject.world()? as f64;
-    if subject.is_before(schema::SEQUENCE_DIVIDES) {
-        return Some(world);
-    }
-    let Some(size) = subject.get(SEQUENCE) else {
-        return Some(world);
-    };
-    match number(size) {
-        Some(size) if size != 0.0 => Some(world / size),
-        _ => subject.is_before(SEQUENCE_JUDGED).then_some(1.0),
+    let world = subject.ranks()?;
+    match subject.get("sequence_parallel_size").map(number) {
+        Some(_) if subject.is_before(SEQUENCE_DIVIDES) => Some(world),
+        Some(Some(size)) if size != 0.0 => Some(world / size),
+        Some(_) => subject.is_before(SEQUENCE_JUDGED).then_some(1.0),
+        None => Some(world),
     }
 }
 
 /// Elastic training computes the batch itself.
 fn is_elastic(subject: &Subject) -> bool {
-    subject
-        .get("elasticity.enabled")
-        .is_some_and(schema::is_true)
-        && subject.reads("elasticity")
+    let enabled = subject.get("elasticity.enabled");
+    enabled.is_some_and(schema::is_true) && subject.reads("elasticity")
 }

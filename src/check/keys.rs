@@ -1,51 +1,81 @@
-//! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
+//! Keys that DeepSpeed does not know, no longer knows, or knows by two names; and values of another type or range than it takes.
 
-use super::findings::Findings;
-use super::subject::{Key, Subject};
-use super::values::{key_inside, number_in};
-use crate::base::recorded::VersionMatch;
-use crate::command::argument_class::TRAINING_ARGUMENTS;
-use crate::config::places::as_typed;
-use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
-use crate::report::fix::{Fix, Owner, give, rename, set, unset};
-use crate::report::nearest;
+use serde_json::Value;
 
+use super::{
+    rows::Findings,
+    subject::{Key, Subject},
+    tables::names::{BATCH_SIZES, STAGE},
+};
+use crate::{
+    base::{recorded::VersionMatch, size::number_meant},
+    command::argument_class::TRAINING_ARGUMENTS,
+    config::{
+        places::as_typed,
+        schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
+    },
+    report::{
+        Rule,
+        fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
+        nearest,
+    },
+};
+
+/// Keys that this version does not know: those that it refuses, or by another rule those that it ignores. What it refuses as
+/// removed has a rule of its own.
 pub(super) fn unknown_keys(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
-        let is_refused = key.policy != UnknownKeys::Ignored && key.reaches_schema();
-        if is_refused && is_unknown(key) {
-            let what = why_unknown(key, subject) + ", so DeepSpeed refuses the config";
-            let fix = advice(key, subject, found.are_many());
-            found.key(&[&key.path], what, fix);
+    let ignored = found.rule() == Rule::IgnoredKey;
+    let outcome = if ignored {
+        ": it is silently ignored"
+    } else {
+        ", so DeepSpeed refuses the config"
+    };
+    for key in &subject.keys {
+        let is_it = if ignored {
+            key.policy == UnknownKeys::Ignored && !is_comment(&key.path)
+        } else {
+            key.is_read()
+        };
+        if !is_it {
+            continue;
         }
-    }
-}
-
-pub(super) fn ignored_keys(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
-        let is_ignored = key.policy == UnknownKeys::Ignored && !is_comment(&key.path);
-        if is_ignored && is_unknown(key) {
-            let what = why_unknown(key, subject) + ": it is silently ignored";
-            let fix = advice(key, subject, found.are_many());
-            let problem = found.key(&[&key.path], what, fix);
-            // A key that `--set` asks for is not dropped silently.
-            if (subject.place)(&key.path).is_setting() {
-                problem.severity = subject.severity_of_keys();
+        let path = &key.path;
+        let why = match key.entry.map(|entry| entry.known()) {
+            Some(Known::Yes | Known::Refused(_)) => continue,
+            Some(Known::Later(since)) => {
+                format!("does not know `{path}` yet: it was added in {since}")
             }
+            Some(Known::Dropped(since)) => {
+                format!("no longer knows `{path}`: it was dropped in {since}")
+            }
+            Some(Known::Paused) => {
+                format!("does not read `{path}`, though older and newer versions do")
+            }
+            None => format!("has no key `{path}`"),
+        };
+        let is_exact = matches!(subject.judge, VersionMatch::Exact(_));
+        let deepspeed = if key.entry.is_none() && is_exact {
+            "DeepSpeed".to_string()
+        } else {
+            subject.deepspeed()
+        };
+        let fix = advice(key, subject, found.are_many());
+        let problem = found.key(&[path], format!("{deepspeed} {why}{outcome}"), fix);
+        // A key that `--set` asks for is not dropped silently.
+        if (subject.place)(path).is_setting() {
+            problem.severity = subject.severity_of_keys();
         }
     }
 }
 
 pub(super) fn removed_keys(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
+    for key in &subject.keys {
         let Some(entry) = key.entry else { continue };
         let Known::Refused(since) = entry.known() else {
             continue;
         };
-        let now = entry
-            .replaced_by
-            .map(|now| format!(", now `{now}`"))
-            .unwrap_or_default();
+        let now = entry.replaced_by.map(|now| format!(", now `{now}`"));
+        let now = now.unwrap_or_default();
         let path = &key.path;
         let what = format!(
             "`{path}` was removed in {since}{now}: {} refuses a config that has it",
@@ -55,96 +85,41 @@ pub(super) fn removed_keys(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn between_versions(subject: &Subject, found: &mut Findings) {
-    let VersionMatch::Between(_, newer) = subject.derived.judge else {
-        return;
-    };
-    for key in subject.keys() {
+pub(super) fn two_names(subject: &Subject, found: &mut Findings) {
+    let alias_of = |key: &Key| key.entry.and_then(|entry| entry.alias_of);
+    for key in &subject.keys {
         let path = &key.path;
-        let (Some(one), Some(two)) = (key.entry, schema::find(path, newer)) else {
+        let replaced_by = key.entry.and_then(|entry| entry.replaced_by);
+        let Some(other) = alias_of(key).or(replaced_by) else {
             continue;
         };
-        if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
-            let what = format!(
-                "`{path}` is judged as {} would; DeepSpeed {newer} treats it differently",
-                subject.deepspeed()
-            );
-            found.key(&[path], what, "ignore this unless DeepSpeed refuses it");
-        }
-    }
-}
-
-pub(super) fn two_names(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
-        let names = key
-            .entry
-            .and_then(|entry| entry.alias_of.or(entry.replaced_by));
-        let Some(other) = names else { continue };
-        let path = &key.path;
-        let is_other = |second: &Key| {
-            let alias_of = second.entry.and_then(|entry| entry.alias_of);
-            second.path == other || second.path != *path && alias_of == Some(other)
-        };
-        let mut others = subject.keys().iter().filter(|second| is_other(second));
-        if key.policy != UnknownKeys::Ignored
-            && key.reaches_schema()
-            && others.any(Key::reaches_schema)
-        {
+        let mut others = subject.keys.iter().filter(|second| {
+            second.path == other || second.path != *path && alias_of(second) == Some(other)
+        });
+        if key.is_read() && others.any(Key::is_read) {
             let what = format!(
                 "`{path}` and `{other}` are the same setting: DeepSpeed refuses both together"
             );
             let fix = if other.contains(".offload_") {
                 renamed(key, other, subject)
             } else {
-                unset(path)
+                unset(path).safe()
             };
-            found.key(&[path, other], what, fix.safe());
+            found.key(&[path, other], what, fix);
         }
     }
 }
 
 pub(super) fn old_keys(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
-        let Some(KeySpec {
-            replaced_by: Some(now),
-            removed: None,
-            ..
-        }) = key.entry
-        else {
-            continue;
-        };
-        if key.policy == UnknownKeys::Ignored || subject.get(now).is_none() {
-            let path = &key.path;
-            let what = format!("`{path}` is the old name of `{now}`");
-            found.key(&[path], what, renamed(key, now, subject).safe());
+    for key in &subject.keys {
+        let entry = key.entry.filter(|entry| entry.removed.is_none());
+        if let Some(now) = entry.and_then(|entry| entry.replaced_by)
+            && (key.policy == UnknownKeys::Ignored || subject.get(now).is_none())
+        {
+            let what = format!("`{}` is the old name of `{now}`", key.path);
+            found.key(&[&key.path], what, renamed(key, now, subject));
         }
     }
-}
-
-/// True if this version does not know the key. What it refuses as removed has a rule of its own.
-fn is_unknown(key: &Key) -> bool {
-    !matches!(
-        key.entry.map(|entry| entry.known()),
-        Some(Known::Yes | Known::Refused(_))
-    )
-}
-
-fn why_unknown(key: &Key, subject: &Subject) -> String {
-    let path = &key.path;
-    let why = match key.entry.map(|entry| entry.known()) {
-        Some(Known::Later(since)) => format!("does not know `{path}` yet: it was added in {since}"),
-        Some(Known::Dropped(since)) => {
-            format!("no longer knows `{path}`: it was dropped in {since}")
-        }
-        Some(Known::Paused) => {
-            format!("does not read `{path}`, though older and newer versions do")
-        }
-        _ if matches!(subject.derived.judge, VersionMatch::Exact(_)) => {
-            return format!("DeepSpeed has no key `{path}`");
-        }
-        _ => format!("has no key `{path}`"),
-    };
-    format!("{} {why}", subject.deepspeed())
 }
 
 /// A key that is meant as a comment: `_comment`, `//`. (`/zero_optimization/stage` is a key.)
@@ -162,31 +137,28 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     if are_many {
         return remove;
     }
-    let typed = || as_typed(key.value, &(subject.place)(&key.path));
-    if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
-        return renamed(key, now, subject).safe();
-    }
-    // The key is right for another version.
-    if key
-        .entry
-        .is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused)
-    {
-        return remove;
+    if let Some(entry) = key.entry {
+        // Without a new name, the key is right for another version.
+        return match entry.replaced_by {
+            Some(now) => renamed(key, now, subject),
+            None => remove,
+        };
     }
     if let Some(entry) = meant(key, name, subject) {
         if let Some(now) = entry.replaced_by {
-            return renamed(key, now, subject).safe();
+            return renamed(key, now, subject);
         }
         let place = format!("it belongs in `{}`:", entry.key);
         return moved(key, &entry, subject).lead(place).safe();
     }
-    if section.is_empty() && is_argument(name, subject) {
-        let dashes = if subject.job.reads_mapping() {
-            ""
-        } else {
-            "--"
-        };
-        return give(format_args!("{dashes}{name}"), typed().trim_matches('"'))
+    if section.is_empty() && TRAINING_ARGUMENTS.row(name).is_some() {
+        if !is_missing_argument(name, subject) {
+            return remove.remark("it is an argument of transformers");
+        }
+        let typed = as_typed(key.value, &(subject.place)(&key.path));
+        let is_mapping = subject.job.reads_mapping();
+        let dashes = if is_mapping { "" } else { "--" };
+        return give(format_args!("{dashes}{name}"), typed.trim_matches('"'))
             .of(Owner::Trainer)
             .and(remove)
             .remark("it is the trainer's argument");
@@ -195,16 +167,11 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let Some(near) = nearest(name, known) else {
         return remove;
     };
-    let path = if section.is_empty() {
-        near.to_string()
-    } else {
-        format!("{section}.{near}")
-    };
-    let fix = match schema::find(&path, subject.version()) {
-        Some(entry) => moved(key, &entry, subject),
-        None => rename(&key.path, path, typed()),
-    };
-    fix.meaning(near).safe()
+    let path = format!("{section}.{near}");
+    match schema::find(path.trim_start_matches('.'), subject.version()) {
+        Some(entry) => moved(key, &entry, subject).meaning(near).safe(),
+        None => remove,
+    }
 }
 
 /// A key of this name that the version reads elsewhere. Also `zero_optimization/stage` and `zero_optimization:stage`.
@@ -219,49 +186,160 @@ fn meant(key: &Key, name: &str, subject: &Subject) -> Option<KeySpec> {
     schema::find(&dotted, subject.version())
         .filter(reads)
         .or_else(|| schema::named(name, subject.version()).find(reads))
+        .or_else(|| {
+            // `load_universal_checkpoint` is `checkpoint.load_universal`, `fp16_enabled` is `fp16.enabled`.
+            let parts = name.match_indices('_');
+            let parts = parts.map(|(at, _)| (&name[..at], &name[at + 1..]));
+            let keys = parts.flat_map(|(one, two)| [[one, ".", two], [two, ".", one]]);
+            let mut entries = keys.filter_map(|key| schema::find(&key.concat(), subject.version()));
+            entries.find(reads)
+        })
 }
 
 /// `--set per_device_train_batch_size=4` is an argument of the trainer that is not given.
-fn is_argument(name: &str, subject: &Subject) -> bool {
+fn is_missing_argument(name: &str, subject: &Subject) -> bool {
     let job = subject.job;
-    let is_taken = || {
-        job.flow().map_or_else(
-            || job.takes(name),
-            |flow| flow.has_option(name) == Some(true),
-        )
+    let is_taken = match job.flow() {
+        Some(flow) => flow.has_option(name) == Some(true),
+        None => job.takes(name),
     };
-    job.trainer.is_hf()
-        && TRAINING_ARGUMENTS.row(name).is_some()
-        && !job.args.is_given(name)
-        && is_taken()
+    is_taken && job.trainer.is_hf() && !job.args.is_given(name)
 }
 
 /// `offload_optimizer: "cpu"` is its device.
 fn moved(key: &Key, to: &KeySpec, subject: &Subject) -> Fix {
+    let inner = key_inside(key.value, to);
+    let text = match &inner {
+        Some(_) => key.value.as_str().map(str::to_string),
+        None => number_in(key.value, to).map(|number| number.to_string()),
+    };
     let typed = || as_typed(key.value, &(subject.place)(&key.path));
-    match key_inside(key.value, to) {
-        Some(inner) => {
-            let text = key.value.as_str().map(str::to_string);
-            rename(&key.path, inner, text.unwrap_or_else(typed))
-        }
-        None => {
-            let number = number_in(key.value, to).map(|number| number.to_string());
-            rename(&key.path, to.key, number.unwrap_or_else(typed))
-        }
-    }
+    let to = inner.unwrap_or(to.key);
+    rename(&key.path, to, text.unwrap_or_else(typed))
 }
 
 /// `cpu_offload` is a switch, and the section that replaced it has a device.
 fn renamed(key: &Key, now: &str, subject: &Subject) -> Fix {
     if !now.contains(".offload_") {
-        return rename(&key.path, now, key.value);
+        return rename(&key.path, now, key.value).safe();
     }
     let remove = unset(&key.path);
     if !schema::is_true(key.value) {
-        remove
-    } else if subject.get(now).is_some() {
-        remove.and(set(format_args!("{now}.device"), "cpu"))
-    } else {
-        remove.and(set(now, r#"{"device": "cpu"}"#))
+        return remove.safe();
+    }
+    let device = format!("{now}.device");
+    match subject.get(&device) {
+        // Only one of the two can have been meant.
+        Some(given) if given != "cpu" => remove,
+        Some(_) => remove.safe(),
+        None if subject.get(now).is_some() => remove.and(set(device, "cpu")).safe(),
+        None => remove.and(set(now, r#"{"device": "cpu"}"#)).safe(),
+    }
+}
+
+/// Values of a wrong type, or by another rule those out of range.
+pub(super) fn wrong_values(subject: &Subject, found: &mut Findings) {
+    let kind = match found.rule() {
+        Rule::WrongType => ValueFault::Type,
+        _ => ValueFault::Value,
+    };
+    for key in subject.keys.iter().filter(|key| key.fault == Some(kind)) {
+        let Some(entry) = key.entry else { continue };
+        let path = &key.path;
+        let value = if found.are_many() {
+            key.value.to_string()
+        } else {
+            as_typed(key.value, &(subject.place)(path))
+        };
+        let wanted = entry.wanted();
+        let what = format!("`{path}` is {value}, but DeepSpeed expects {wanted}");
+        found.key(&[path], what, value_advice(key, &entry));
+    }
+}
+
+pub(super) fn odd_values(subject: &Subject, found: &mut Findings) {
+    let trainer = subject.job.trainer;
+    let compares = trainer.uses_accelerate() || trainer.is_passthrough();
+    for key in &subject.keys {
+        let Some(entry) = key.entry else { continue };
+        let path = key.path.as_str();
+        // accelerate compares what is written, which DeepSpeed would convert: `"stage": "3"`.
+        let is_compared = path == STAGE && key.value.is_string() && key.fault.is_none() && compares;
+        let is_odd = !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
+        // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
+        let is_left_alone = key.value == "auto"
+            || BATCH_SIZES.contains(&path)
+            || path == "steps_per_print" && subject.is_hf();
+        if is_left_alone || !is_compared && !is_odd {
+            continue;
+        }
+        let why = if is_compared {
+            "to transformers ZeRO is off"
+        } else {
+            "DeepSpeed does not check it"
+        };
+        let what = format!(
+            "`{path}` is {}, and {why}: it should be {}",
+            key.value,
+            entry.wanted()
+        );
+        found.key(&[path], what, value_advice(key, &entry));
+    }
+}
+
+/// The key that is meant by a value in place of a section: `"fp16": true`.
+fn key_inside(value: &Value, entry: &KeySpec) -> Option<&'static str> {
+    if !entry.is_section() {
+        return None;
+    }
+    let is_truth = truth(value).is_some();
+    let names = ["stage", "device", "enabled", "type"].into_iter();
+    let mut inside =
+        names.filter_map(|name| schema::find(&format!("{}.{name}", entry.key), entry.version));
+    let takes =
+        |it: &KeySpec| is_truth == it.key.ends_with(".enabled") && it.fault(value).is_none();
+    inside.find(takes).map(|inner| inner.key)
+}
+
+/// Also reads `True`, as Python writes it.
+fn truth(value: &Value) -> Option<bool> {
+    value
+        .as_bool()
+        .or_else(|| value.as_str()?.to_lowercase().parse().ok())
+}
+
+/// The number that a text such as `"16"` or `"200M"` means, if the key takes it.
+pub(super) fn number_in(value: &Value, entry: &KeySpec) -> Option<Value> {
+    let text = value.as_str()?;
+    let takes = |number: &Value| number.is_number() && entry.fault(number).is_none();
+    let unquoted = serde_json::from_str(text.trim()).ok().filter(takes);
+    unquoted.or_else(|| Some(Value::from(number_meant(text, entry.key)?)).filter(takes))
+}
+
+fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
+    let path = &key.path;
+    if let Some(inner) = key_inside(key.value, entry) {
+        let value = truth(key.value).map_or_else(|| key.value.clone(), Value::from);
+        return rename(path, inner, value.as_str().unwrap_or(&value.to_string()))
+            .safe()
+            .into();
+    }
+    let choices = entry.choices();
+    let near = || nearest(key.value.as_str()?, choices.iter().copied()).map(Value::from);
+    if let Some(meant) = number_in(key.value, entry).or_else(near) {
+        return set_json(path, &meant).safe().or(unset(path));
+    }
+    // The nearest stage, for example.
+    let numbers = choices.iter().filter_map(|word| word.parse::<i64>().ok());
+    if let Some(given) = key.value.as_i64()
+        && let Some(number) = numbers.min_by_key(|number| number.abs_diff(given))
+    {
+        return set(path, number).or(unset(path));
+    }
+    match entry.default {
+        "-" | "null" | "\"\"" | "{}" | "[]" | "required" => unset(path).into(),
+        default => unset(path)
+            .remark(format!("the default is {default}"))
+            .into(),
     }
 }

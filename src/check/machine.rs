@@ -2,96 +2,67 @@
 //! cost a few system calls (`at_launch`).
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::Value;
 
-use super::operators;
-use super::tables::names::{SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS};
-use crate::base::size::size;
-use crate::base::{shell, vars};
-use crate::command::job::Job;
-use crate::command::python::Python;
-use crate::command::tables::HF_PACKAGES;
-use crate::config::zero::{Device, Zero};
-use crate::host::machine::{Limit, Lock, Memory, locks_in};
-use crate::host::{Host, can_be_written};
-use crate::report::fix::{Fixes, run, say, set};
-use crate::report::{self, Place, Problem, Rule, Severity};
+use super::tables::names::{
+    LEAST_FILES, LEAST_LOCKED_MEMORY, LEAST_SHARED_MEMORY, NEEDED_PACKAGES, OLDEST_LOCK,
+    OPTIMIZERS, QUANTIZED_KEYS, SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS,
+};
+use crate::{
+    base::{json, shell, size::size, vars},
+    command::{job::Job, python::Python, tables::HF_PACKAGES},
+    config::{
+        schema,
+        zero::{Device, Zero},
+    },
+    host::{
+        Host, can_be_written,
+        machine::{Limit, Lock, Memory, locks_in},
+    },
+    report::{
+        Place, Problem, Rule, Severity,
+        fix::{Fixes, give, run, say, set},
+        reading,
+    },
+};
 
-/// No compilation takes this long: the compiler was killed and left its lock.
-const STALE: Duration = Duration::from_secs(15 * 60);
-/// Less than this and NCCL or a data loader fails.
-const LEAST_SHARED_MEMORY: u64 = 1 << 30;
-const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
-const LEAST_FILES: u64 = 1024;
-
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Wants {
-    pub offloads_optimizer: bool,
-    pub offloads_parameters: bool,
-    /// The keys that name a folder on NVMe, with the folder.
-    pub nvme: Vec<(String, PathBuf)>,
-}
-
-impl Wants {
-    pub fn of(config: &Value) -> Self {
-        let zero = Zero::of(config);
-        let stage = zero.stage.unwrap_or(0);
-        let sections = [
-            ("offload_optimizer", zero.optimizer),
-            ("offload_param", zero.param),
-        ];
-        let on_nvme = sections
-            .into_iter()
-            .filter(|(_, device)| stage == 3 && *device == Device::Nvme);
-        let nvme = on_nvme.filter_map(|(section, _)| {
-            let path = zero.section?.get(section)?.get("nvme_path")?.as_str()?;
-            Some((
-                format!("zero_optimization.{section}.nvme_path"),
-                PathBuf::from(path),
-            ))
-        });
-        Wants {
-            offloads_optimizer: stage > 0 && zero.optimizer.is_off_gpu(),
-            offloads_parameters: stage == 3 && zero.param.is_off_gpu(),
-            nvme: nvme.collect(),
-        }
-    }
+/// The keys that name a folder on NVMe which the config uses, with the folder.
+pub fn nvme_folders(config: &Value) -> Vec<(String, PathBuf)> {
+    let zero = Zero::of(config);
+    let sections = [
+        ("offload_optimizer", zero.optimizer),
+        ("offload_param", zero.param),
+    ];
+    let folders = sections.into_iter().filter_map(|(section, device)| {
+        let is_used = zero.stage == Some(3) && device == Device::Nvme;
+        let key = format!("zero_optimization.{section}.nvme_path");
+        let path = json::get(config, &key)?.as_str().filter(|_| is_used)?;
+        Some((key, PathBuf::from(path)))
+    });
+    folders.collect()
 }
 
 /// The rules that are cheap enough for every launch with a config.
 pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
-    let python = job.python.as_ref();
-    let mut problems = Vec::new();
-    problems.extend(
-        Wants::of(config)
-            .nvme
-            .iter()
-            .filter_map(|(key, path)| unusable_nvme(key, path, host)),
-    );
-    let operators = operators::needed(config, job);
-    if !operators.is_empty()
-        && let Some(all) = extensions_folder(host).filter(|folder| folder.is_dir())
-    {
-        // Only the locks of this Python and CUDA count, where these are known.
-        let folder = python
-            .and_then(|python| operators::build_folder(python, host))
-            .unwrap_or(all);
-        let mut locks = locks_in(&folder);
-        locks.retain(|lock| {
-            operators
-                .iter()
-                .any(|needed| lock.path.ends_with(Path::new(needed.name).join("lock")))
-        });
-        problems.extend(stale_locks(&locks, python));
+    let mut warnings = Vec::new();
+    for (key, path) in nvme_folders(config) {
+        warnings.extend(unusable_nvme(&key, &path, host));
     }
-    let missing = python
-        .into_iter()
-        .flat_map(|python| missing_packages(job, python, host));
-    missing
-        .chain(problems.into_iter().map(Problem::into_warning))
-        .collect()
+    let operators = operators(config, job);
+    if !operators.is_empty() {
+        // Only the locks of this Python and CUDA count, where these are known.
+        let python = job.python.as_ref();
+        let folder = python.and_then(|python| build_folder(python, host));
+        let folder = folder.or_else(|| extensions_folder(host));
+        let mut locks = folder.map(|folder| locks_in(&folder)).unwrap_or_default();
+        let is_needed = |folder: &Path| operators.iter().any(|name| folder.ends_with(name));
+        locks.retain(|lock| lock.path.parent().is_some_and(is_needed));
+        warnings.extend(stale_locks(&locks, python));
+    }
+    let mut problems = missing_packages(job, host);
+    problems.extend(warnings.into_iter().map(Problem::into_warning));
+    problems
 }
 
 pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
@@ -99,75 +70,55 @@ pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
         .or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
-/// Only transformers' Trainer needs the last one.
-const NEEDED: [&str; 3] = ["torch", "deepspeed", "transformers"];
-
 /// If no packages are found at all, nothing is reported.
 pub(crate) fn missing_package(name: &str, python: &Python, host: &Host) -> Option<Problem> {
-    let inside = if name == "torch" {
-        "distributed/run.py"
-    } else {
-        "__init__.py"
+    let inside = match name {
+        "torch" => "torch/distributed/run.py".to_string(),
+        _ => format!("{name}/__init__.py"),
     };
-    let is_missing = |python: &Python| python.lacks(&format!("{name}/{inside}"), name);
-    (NEEDED.contains(&name) && is_missing(python)).then_some(())?;
-    let problem = Problem::error(
-        Rule::PackageMissing,
-        format!("`{name}` is not installed for this Python"),
-    );
+    let is_missing = |python: &Python| python.lacks(&inside, name);
+    if !NEEDED_PACKAGES.contains(&name) || !is_missing(python) {
+        return None;
+    }
+    let what = format!("`{name}` is not installed for this Python");
     let environment = [".venv", "venv", "env"].into_iter().find(|folder| {
         let program = host.cwd.join(folder).join("bin/python");
         program.is_file() && !is_missing(&Python::at(program, host))
     });
-    let activate = match environment {
+    let mut fixes = Fixes::from(match environment {
         Some(folder) => run(format!("source {folder}/bin/activate")),
         None => say(format!("activate the environment that has `{name}`")),
-    };
-    // The system's own Python is not for pip.
-    let is_own = python
-        .program
-        .ancestors()
-        .nth(2)
-        .is_some_and(|prefix| prefix.join("pyvenv.cfg").is_file());
-    let install = is_own.then(|| {
-        run(format!(
-            "{} -m pip install {name}",
-            python.program.display()
-        ))
     });
-    Some(
-        problem
-            .at(&python.program)
-            .fix(Fixes::from(activate).or(Fixes(install.into_iter().collect()))),
-    )
+    // The system's own Python is not for pip.
+    let program = &python.program;
+    let prefix = program.ancestors().nth(2);
+    if prefix.is_some_and(|prefix| prefix.join("pyvenv.cfg").is_file()) {
+        fixes = fixes.or(run(format!("{} -m pip install {name}", program.display())));
+    }
+    let problem = Problem::error(Rule::PackageMissing, what);
+    Some(problem.at(program).fix(fixes))
 }
 
 /// A warning where the script may do without: only what its lines import at the left, or its trainer, is certain.
-fn missing_packages(job: &Job, python: &Python, host: &Host) -> Vec<Problem> {
+fn missing_packages(job: &Job, host: &Host) -> Vec<Problem> {
     let imports = |name: &str| {
         let Some(source) = &job.source else {
             return job.rewritten;
         };
         let statements = [format!("import {name}"), format!("from {name}")];
-        source
-            .text
-            .lines()
-            .any(|line| statements.iter().any(|it| line.starts_with(it)))
+        let is_one = |line: &str| statements.iter().any(|it| line.starts_with(it));
+        source.text.lines().any(is_one)
     };
-    let by_trainer = job.trainer.is_hf() && HF_PACKAGES.iter().any(|name| imports(name));
-    let needed = NEEDED
-        .into_iter()
-        .filter(|name| *name != "transformers" || job.trainer.is_hf());
-    let found = needed.filter_map(|name| Some((name, missing_package(name, python, host)?)));
-    found
-        .map(|(name, it)| {
-            if by_trainer || imports(name) {
-                it
-            } else {
-                it.into_warning()
-            }
-        })
-        .collect()
+    let is_hf = job.trainer.is_hf();
+    let by_trainer = is_hf && HF_PACKAGES.iter().any(|name| imports(name));
+    let needed = NEEDED_PACKAGES
+        .iter()
+        .filter(|name| **name != "transformers" || is_hf);
+    let found = needed.filter_map(|name| {
+        let problem = missing_package(name, job.python.as_ref()?, host)?;
+        Some(problem.into_warning_unless(by_trainer || imports(name)))
+    });
+    found.collect()
 }
 
 /// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.
@@ -177,17 +128,12 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
         return Vec::new();
     }
     let torch = torch.map_or("torch before 2.14".to_string(), |it| format!("torch {it}"));
-    let stale = locks.iter().filter(|lock| lock.age > STALE);
+    let stale = locks.iter().filter(|lock| lock.age > OLDEST_LOCK);
     let problems = stale.map(|Lock { path, age }| {
         let folder = path.parent().unwrap_or(path);
         let minutes = age.as_secs() / 60;
-        let age = match minutes {
-            0..120 => format!("{minutes} minutes"),
-            120..2880 => format!("{} hours", minutes / 60),
-            _ => format!("{} days", minutes / 60 / 24),
-        };
         let what = format!(
-            "this lock is {age} old: a rank of {torch} that needs {} waits until the file is removed",
+            "this lock is {minutes} minutes old: a rank of {torch} that needs {} waits until the file is removed",
             folder.display()
         );
         let remove = run(shell::text(&["rm".into(), "-r".into(), folder.into()]));
@@ -230,10 +176,19 @@ pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem
     )
 }
 
-/// This machine may export the folder to the others, so it is not an error.
+/// `machines` read the config at this path. This one may export the folder to the others, so it is not an error.
 pub fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> Option<Problem> {
     let kind = kind.filter(|kind| !is_shared(kind) && !kind.starts_with("fuse"))?;
-    Some(report::config_may_be_local(path, machines, kind))
+    let what = format!(
+        "{machines} machines must read the config at this path, and it is on {kind}: do they all see it?"
+    );
+    let elsewhere = give("--config-out", "PATH").remark("in a folder that all machines share");
+    let fixes = elsewhere.or(give("--allow", "config-not-shared"));
+    Some(
+        Problem::warning(Rule::ConfigNotShared, what)
+            .at(path)
+            .fix(fixes),
+    )
 }
 
 /// `path` is a folder in which ranks take locks.
@@ -262,26 +217,22 @@ pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem>
     let what = format!(
         "no {names} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when they are first needed"
     );
-    let problem = Problem::warning(Rule::NoCompiler, what)
+    let mut problem = Problem::warning(Rule::NoCompiler, what)
         .at(Place::bare_variable(vars::PATH))
         .fix(help);
-    Some(Problem {
-        severity: Severity::error_if(needed),
-        ..problem
-    })
+    problem.severity = Severity::error_if(needed);
+    Some(problem)
 }
 
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
 /// what is registered for InfiniBand or locked for NVMe is.
-pub fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> Option<Problem> {
-    let hard = limit?
-        .hard
-        .filter(|hard| *hard < LEAST_LOCKED_MEMORY && (infiniband || !wants.nvme.is_empty()))?;
-    let why = if infiniband {
-        "InfiniBand registers memory"
-    } else {
-        "NVMe offload locks its buffers"
+pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Option<Problem> {
+    let why = match (infiniband, nvme) {
+        (true, _) => "InfiniBand registers memory",
+        (_, true) => "NVMe offload locks its buffers",
+        _ => return None,
     };
+    let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY)?;
     let what = format!("only {} of memory can be locked, and {why}", size(hard));
     Some(Problem::warning(Rule::SmallMemlock, what).at("ulimit -H -l").fix(
         "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
@@ -330,4 +281,100 @@ pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
             .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")
             .fix("more machines, more memory for the job (srun --mem=0), offload less, or train adapters"),
     )
+}
+
+/// The operators of DeepSpeed that a launch needs.
+fn operators(config: &Value, job: &Job) -> Vec<&'static str> {
+    let mut zero = Zero::of(config);
+    if job.trainer.is_raw_deepspeed() {
+        zero = zero.without_auto();
+    }
+    let optimizer = operator_of_optimizer(config, zero.optimizer.is_off_gpu(), job);
+    let mut needed = Vec::from_iter(optimizer);
+    if zero.stage == Some(3) {
+        if [zero.optimizer, zero.param].contains(&Device::Nvme) {
+            needed.push("async_io");
+        }
+        let is_on = |key: &&str| json::get(config, key).and_then(schema::truth) == Some(true);
+        if QUANTIZED_KEYS.iter().any(is_on) {
+            needed.push("quantizer");
+        }
+    }
+    needed
+}
+
+fn operator_of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<&'static str> {
+    if job.trainer.sets("optimizer.params.lr") {
+        return None;
+    }
+    let is_true = |key: &str| json::get(config, key).map(schema::is_true);
+    let name = if json::get(config, "optimizer").is_some_and(Value::is_object) {
+        if is_true("optimizer.params.torch_adam") == Some(true) {
+            return None;
+        }
+        json::get(config, "optimizer.type")?
+            .as_str()?
+            .to_ascii_lowercase()
+    } else if off_gpu
+        && is_true("zero_force_ds_cpu_optimizer") != Some(false)
+        && job.trainer.is_hf()
+    {
+        // accelerate replaces the optimizer of transformers by DeepSpeed's in host memory.
+        let optim = job.args.text("optim").map(|optim| optim.value);
+        let name = match optim.as_deref() {
+            Some("adagrad") => "adagrad",
+            Some("lion_32bit" | "paged_lion_32bit") => "lion",
+            _ => "adam",
+        };
+        name.to_string()
+    } else {
+        return None;
+    };
+    let known = OPTIMIZERS.iter().find(|known| known.name == name)?;
+    if off_gpu {
+        known.host_operator
+    } else {
+        known.gpu_operator
+    }
+}
+
+/// True if this launch compiles an operator that is neither built nor installed, or if that is unknown.
+pub(crate) fn compiles(config: &Value, job: &Job, host: &Host) -> bool {
+    let folder = job.python.as_ref().and_then(|it| build_folder(it, host));
+    let installed = job.installed_file("deepspeed/git_version_info_installed.py");
+    let installed = installed.and_then(|file| reading::text_if_any(&file));
+    let is_built = |name: &str| {
+        folder
+            .as_ref()
+            .zip(installed.as_ref())
+            .is_some_and(|(folder, installed)| {
+                installed.contains(&format!("'{name}': True"))
+                    || folder.join(name).join(format!("{name}.so")).is_file()
+            })
+    };
+    let mut operators = operators(config, job).into_iter();
+    operators.any(|name| !is_built(name))
+}
+
+/// `…/py311_cu128`, unless a variable names the folder. The name for ROCm depends on the version.
+fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
+    if let Some(folder) = host.path(vars::TORCH_EXTENSIONS_DIR) {
+        return Some(folder);
+    }
+    let text = reading::text_if_any(&python.file("torch/version.py")?)?;
+    // `cuda: Optional[str] = '12.8'`, or `cuda = None`.
+    let value = |name: &str| {
+        let is_it = |line: &&str| line.split([':', ' ']).next() == Some(name);
+        let (_, value) = text.lines().find(is_it)?.rsplit_once("= ")?;
+        Some(value.trim_matches('\''))
+    };
+    if value("hip") != Some("None") {
+        return None;
+    }
+    let device = match value("cuda")? {
+        "None" => "cpu".to_string(),
+        version => format!("cu{}", version.replace('.', "")),
+    };
+    let version = python.own_version()?.replace('.', "");
+    Some(extensions_folder(host)?.join(format!("py{version}_{device}")))
 }

@@ -2,112 +2,73 @@
 
 use serde_json::Value;
 
-use super::findings::Findings;
-use super::subject::Subject;
-use super::tables::names::{
-    OPTIMIZERS, Optimizer, SCHEDULERS, TORCH_OPTIMIZERS, TORCH_SCHEDULERS, TorchOptimizer,
+use super::{
+    keys::number_in,
+    rows::Findings,
+    subject::Subject,
+    tables::names::{
+        NEXT_TORCH, OPTIMIZER_CLIPPING, OPTIMIZERS, SCHEDULERS, TORCH_OPTIMIZERS, TORCH_SCHEDULERS,
+    },
 };
-use super::values::number_in;
-use crate::base::recorded::Version;
-use crate::config::schema::{self, KeySpec};
-use crate::report::fix::{Fix, rename, say, set, set_json, unset};
-use crate::report::{Severity, nearest};
-
-/// The first release whose classes are not in the tables.
-const NEXT_TORCH: [u32; 3] = [2, 16, 0];
-const CLIPPING: &str = "optimizer.params.max_grad_norm";
+use crate::{
+    config::schema::{self, KeySpec},
+    report::{
+        fix::{Fix, rename, say, set, set_json, unset},
+        nearest,
+    },
+};
 
 pub(super) fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
     let key = "optimizer.type";
-    let Some(name) = named(subject).filter(|it| !is_own(subject, it) && !is_torch(subject, it))
-    else {
+    let Some(name) = subject.text(key) else {
         return;
     };
-    let lower = name.to_ascii_lowercase();
-    if let Some(known) = OPTIMIZERS.iter().find(|known| known.name == lower) {
-        let deepspeed = subject.deepspeed();
-        let what = if subject.is_before(known.since) {
-            let since = Version(known.since);
-            format!("{deepspeed} has no optimizer `{name}`: it was added in {since}")
-        } else {
-            format!("{deepspeed} no longer has the optimizer `{name}`")
-        };
-        found.key(&[key], what, set(key, "AdamW"));
+    let has_older = |version| subject.job.has_older("torch", version);
+    let mut classes = TORCH_OPTIMIZERS.iter();
+    let class = classes.find(|class| class.name == name);
+    let mut known = OPTIMIZERS.iter().map(|own| own.name);
+    if known.any(|own| own.eq_ignore_ascii_case(name))
+        || class.is_some_and(|class| !has_older(class.since))
+    {
         return;
     }
-    let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
-    let own = OPTIMIZERS.iter().filter(|known| known.is_in(subject));
-    let own: Vec<&str> = own.map(|known| known.name).collect();
-    let torch = TORCH_OPTIMIZERS.iter().map(|torch| torch.name);
-    let torch = torch.filter(|torch| *torch != name);
-    let near = nearest(&name, own.iter().copied().chain(torch));
+    let own = OPTIMIZERS
+        .iter()
+        .filter(|own| !subject.is_before(own.since) && subject.is_before(own.until));
+    let own: Vec<&str> = own.map(|own| own.name).collect();
+    let others = TORCH_OPTIMIZERS.iter().map(|class| class.name);
+    let others = others.filter(|other| *other != name);
+    let near = nearest(name, own.iter().copied().chain(others));
     let fix = near.map_or(set(key, "AdamW"), |near| set_meant(key, near));
     // torch may have a newer class of that name.
-    let is_wrong = torch_class(&name).is_some()
-        || nearest(&name, own.iter().copied()).is_some()
-        || subject.has_before("torch", NEXT_TORCH);
-    found.key(&[key], what, fix).severity = Severity::error_if(is_wrong);
+    let is_wrong = class.is_some() || nearest(name, own).is_some() || has_older(NEXT_TORCH);
+    let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
+    found.key(&[key], what, fix).error_if(is_wrong);
 }
 
 pub(super) fn optimizer_parameters(subject: &Subject, found: &mut Findings) {
-    let Some(name) = named(subject) else { return };
-    if let Some(norm) = subject.get(CLIPPING) {
-        let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
-        let fix = rename(CLIPPING, "gradient_clipping", norm);
-        found.key(&[CLIPPING], what, fix);
-    }
-    let by_torch = subject
-        .get("optimizer.params.torch_adam")
-        .is_some_and(schema::is_true);
-    let known: Vec<KeySpec> =
-        schema::parameters("optimizer", Some(&name), subject.version()).collect();
-    if !known.is_empty() && !by_torch {
-        let whose = format!("DeepSpeed's {name}");
-        parameters(subject, "optimizer", &whose, &known, found);
-    }
-}
-
-pub(super) fn untested_optimizer(subject: &Subject, found: &mut Findings) {
-    let allows = "zero_allow_untested_optimizer";
-    if let Some(name) = named(subject)
-        && (["lamb", "musgd"].contains(&name.as_str()) || is_torch(subject, &name))
-        && subject.stage_is(&[1, 2, 3])
-        && !subject.get(allows).is_some_and(schema::is_true)
-    {
-        let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
-        found.key(&["optimizer.type"], what, set(allows, true));
-    }
-}
-
-/// It fails even if the section is empty or null. A later release may fix it.
-pub(super) fn section_for_swift(subject: &Subject, found: &mut Findings) {
-    let Some(refused) = &subject.job.trainer.config.refuses_optimizer else {
+    let Some(name) = subject.text("optimizer.type") else {
         return;
     };
-    let version = subject.job.version();
-    if subject.get("optimizer").is_none()
-        || version.is_some_and(|version| version.is_before(refused.start))
-    {
-        return;
+    if let Some(norm) = subject.get(OPTIMIZER_CLIPPING) {
+        let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
+        let fix = rename(OPTIMIZER_CLIPPING, "gradient_clipping", norm);
+        found.key(&[OPTIMIZER_CLIPPING], what, fix);
     }
-    let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
-                object has no attribute 'param_groups'";
-    let is_certain = version.is_some_and(|version| version.is_before(refused.end));
-    found.key(&["optimizer"], what, unset("optimizer")).severity = Severity::error_if(is_certain);
+    let by_torch = subject.get("optimizer.params.torch_adam");
+    if !by_torch.is_some_and(schema::is_true) {
+        let name = name.to_ascii_lowercase();
+        let whose = format!("DeepSpeed's {name}");
+        parameters(subject, "optimizer", &name, &whose, found);
+    }
 }
 
 pub(super) fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
     let key = "scheduler.type";
-    let Some(name) = subject.text(key).filter(|name| !SCHEDULERS.contains(name)) else {
+    let is_known = |name: &&str| [SCHEDULERS, TORCH_SCHEDULERS].concat().contains(name);
+    let Some(name) = subject.text(key).filter(|name| !is_known(name)) else {
         return;
     };
-    if TORCH_SCHEDULERS.contains(&name) {
-        if subject.stage_is(&[1, 2, 3]) {
-            let what = format!("torch's `{name}` needs an optimizer of torch, and ZeRO's is none");
-            found.key(&[key], what, unset("scheduler"));
-        }
-        return;
-    }
     let near = nearest(name, SCHEDULERS.iter().copied());
     let fixes = match near {
         Some(near) => missing_parameters(subject, near)
@@ -118,8 +79,8 @@ pub(super) fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
         None => unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", "))),
     };
     let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
-    let is_certain = near.is_some() || subject.has_before("torch", NEXT_TORCH);
-    found.key(&[key], what, fixes).severity = Severity::error_if(is_certain);
+    let is_certain = near.is_some() || subject.job.has_older("torch", NEXT_TORCH);
+    found.key(&[key], what, fixes).error_if(is_certain);
 }
 
 pub(super) fn scheduler_parameters(subject: &Subject, found: &mut Findings) {
@@ -127,54 +88,11 @@ pub(super) fn scheduler_parameters(subject: &Subject, found: &mut Findings) {
     let Some(name) = subject.text(key).filter(|name| SCHEDULERS.contains(name)) else {
         return;
     };
-    let known: Vec<KeySpec> =
-        schema::parameters("scheduler", Some(name), subject.version()).collect();
-    parameters(subject, "scheduler", name, &known, found);
+    parameters(subject, "scheduler", name, name, found);
     for entry in missing_parameters(subject, name) {
         let what = format!("{name} needs `{}`", entry.name());
         found.key(&[key], what, set_parameter(subject, &entry));
     }
-    let key = "scheduler.params.warmup_num_steps";
-    let steps = subject.get(key).filter(|steps| **steps != "auto");
-    if let Some(steps) = steps.filter(|steps| steps.as_i64().is_none_or(|steps| steps <= 0))
-        && known.iter().any(|entry| entry.name() == "warmup_num_steps")
-        && !subject.is_before([0, 19, 3])
-    {
-        let what = format!("`{key}` is {steps}, but {name} expects a whole number above 0");
-        found.key(&[key], what, set(key, 100));
-    }
-}
-
-/// DeepSpeed's own names in lower case, others as they are written.
-fn named(subject: &Subject) -> Option<String> {
-    let name = subject.text("optimizer.type")?;
-    let lower = name.to_ascii_lowercase();
-    Some(if is_own(subject, &lower) {
-        lower
-    } else {
-        name.to_string()
-    })
-}
-
-impl Optimizer {
-    fn is_in(&self, subject: &Subject) -> bool {
-        !subject.is_before(self.since) && subject.is_before(self.until)
-    }
-}
-
-fn is_own(subject: &Subject, name: &str) -> bool {
-    OPTIMIZERS
-        .iter()
-        .any(|known| known.name == name && known.is_in(subject))
-}
-
-fn torch_class(name: &str) -> Option<&'static TorchOptimizer> {
-    TORCH_OPTIMIZERS.iter().find(|torch| torch.name == name)
-}
-
-/// An unknown torch may have every class.
-fn is_torch(subject: &Subject, name: &str) -> bool {
-    torch_class(name).is_some_and(|class| !subject.has_before("torch", class.since))
 }
 
 fn set_meant(key: &str, near: &str) -> Fix {
@@ -182,30 +100,20 @@ fn set_meant(key: &str, near: &str) -> Fix {
 }
 
 /// Reports unknown parameters of a section, a number in place of a list, and text that an optimizer would
-/// calculate with, which transformers compares before.
-fn parameters(
-    subject: &Subject,
-    section: &str,
-    whose: &str,
-    known: &[KeySpec],
-    found: &mut Findings,
-) {
-    let Some(params) = subject
-        .get(&format!("{section}.params"))
-        .and_then(Value::as_object)
-    else {
-        return;
-    };
-    for (given, value) in params {
-        let key = format!("{section}.params.{given}");
-        let is_no_list = |entry: &KeySpec| {
-            entry.default.starts_with('[') && value != "auto" && entry.is_odd(value)
-        };
-        let is_text = value.is_string() && value != "auto";
-        let calculates = section == "optimizer" && !subject.is_hf();
+/// calculate with, which transformers compares before. `whose`: the name as a message says it.
+fn parameters(subject: &Subject, section: &str, name: &str, whose: &str, found: &mut Findings) {
+    let known: Vec<KeySpec> = schema::parameters(section, Some(name), subject.version()).collect();
+    let section = format!("{section}.params");
+    let params = subject.get(&section).and_then(Value::as_object);
+    for (given, value) in params.into_iter().flatten().filter(|_| !known.is_empty()) {
+        let key = format!("{section}.{given}");
+        let is_no_list = |entry: &KeySpec| entry.default.starts_with('[') && entry.is_odd(value);
         if let Some(own) = known.iter().find(|entry| entry.name() == given) {
-            let is_number = own.default.parse::<f64>().is_ok();
-            if is_no_list(own) || is_text && calculates && is_number {
+            let is_no_number = value.is_string()
+                && own.default.parse::<f64>().is_ok()
+                && section == "optimizer.params"
+                && !subject.is_hf();
+            if value != "auto" && (is_no_list(own) || is_no_number) {
                 let what = format!("`{key}` is {value}, but {whose} expects {}", own.wanted());
                 let fix = match number_in(value, own) {
                     Some(number) => set_json(&key, &number).safe(),
@@ -213,20 +121,17 @@ fn parameters(
                 };
                 found.key(&[&key], what, fix);
             }
-        } else if key != CLIPPING {
+        } else if key != OPTIMIZER_CLIPPING {
+            let is_given = |name: &&str| params.is_some_and(|params| params.contains_key(*name));
             let near = nearest(given, known.iter().map(KeySpec::name));
-            let near = near.filter(|near| !params.contains_key(*near));
+            let near = near.filter(|near| !is_given(near));
             let fix = match known.iter().find(|entry| near == Some(entry.name())) {
                 Some(list) if is_no_list(list) => {
                     say(format_args!("write `{}: {}`", list.name(), list.default))
                 }
-                Some(near) => rename(
-                    &key,
-                    format_args!("{section}.params.{}", near.name()),
-                    value,
-                )
-                .meaning(near.name())
-                .safe(),
+                Some(near) => rename(&key, format_args!("{section}.{}", near.name()), value)
+                    .meaning(near.name())
+                    .safe(),
                 None => unset(&key),
             };
             found.key(&[&key], format!("{whose} takes no `{given}`"), fix);

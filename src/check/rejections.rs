@@ -2,49 +2,57 @@
 //! texts in a run file where it converts nothing. `command::parser` has the recorded parsers. And what a trainer refuses though its
 //! parser took it.
 
-use std::borrow::Cow;
-use std::ffi::OsString;
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
-use super::conditions::listed;
-use super::findings::Findings;
-use super::subject::Subject;
-use super::tables::names::ALWAYS_NUMBERS;
-use super::tables::refusals::REFUSALS;
-use super::tables::types::{Condition, Refusal, Refuser};
-use crate::base::options::{flag, launch_option};
-use crate::command::argument_class::TRAINING_ARGUMENTS;
-use crate::command::argv::hf_bool;
-use crate::command::front_end::{ArgumentParser, UnknownOptions};
-use crate::command::job::Trainer;
-use crate::command::parser::{ArgType, Parser, Rejected, Rejection, Versions};
-use crate::command::target::base_name;
-use crate::report::fix::{Fixes, Owner, drop_word, give, move_to_front, rename_option, say};
-use crate::report::{self, Place, Problem, Rule, Severity, Wanted, nearest};
+use super::{
+    rows::{Findings, all_hold},
+    subject::Subject,
+    tables::{
+        names::ALWAYS_NUMBERS,
+        refusals::REFUSALS,
+        types::{Condition, Refusal},
+    },
+};
+use crate::{
+    base::options::{flag, launch_option},
+    command::{
+        argument_class::{TRAINING_ARGUMENTS, Versions},
+        argv::hf_bool,
+        parser::{ArgType, Parser, Rejected, Rejection},
+        run_file,
+        tables::front_end::ArgumentParser,
+        target::base_name,
+        trainer::tables::front_ends::TRL,
+    },
+    report::{
+        self, Place, Problem, Rule, Severity, Wanted,
+        fix::{Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
+        nearest,
+    },
+};
 
 pub(super) fn refused_arguments(subject: &Subject, found: &mut Findings) {
     let last = subject.job.command_line().last();
-    let last = last.and_then(|word| word.to_str());
-    if last.is_some_and(|word| !word.is_empty() && word.trim().is_empty()) {
+    let last = last.and_then(|word| word.to_str()).unwrap_or("-");
+    if !last.is_empty() && last.trim().is_empty() {
         let severity = Severity::error_if(is_recorded(subject));
         found.problem(severity, report::only_a_space());
     }
     let Some(reading) = Reading::of(subject) else {
         return;
     };
-    let Reading {
-        parser, versions, ..
-    } = &reading;
-    for rejected in parser.rejected(&reading.words, versions) {
+    let versions = &reading.versions;
+    for rejected in reading.parser.rejected(&reading.words, versions) {
         reading.report_rejection(&rejected, found);
     }
     // argparse reads no options after it.
     let mut unread = reading.words.iter().skip_while(|word| *word != "--");
-    if !parser.mapping && unread.nth(1).is_some() {
+    if !reading.parser.mapping && unread.nth(1).is_some() {
         let what = format!("{} reads no options after `--`", versions.first());
         let place = Place::option("--", "");
-        found.at([place], what, move_to_front("--")).severity =
-            Severity::error_if(reading.closed && versions.certain());
+        found
+            .at([place], what, move_to_front("--"))
+            .error_if(reading.closed && versions.certain());
     }
     if reading.plain {
         reading.report_refusals(found);
@@ -52,29 +60,30 @@ pub(super) fn refused_arguments(subject: &Subject, found: &mut Findings) {
 }
 
 pub(super) fn missing_arguments(subject: &Subject, found: &mut Findings) {
-    let mut missing = refusals(subject.job.trainer)
-        .filter_map(|refusal| Some((refusal.missing()?, refusal)))
-        .filter(|(name, _)| subject.given(name).is_none())
-        .peekable();
+    let is_missing = |refusal: &&Refusal| {
+        matches!(refusal.when[0], Condition::LeftOut(_))
+            && subject.given(refusal.argument).is_none()
+    };
+    let mut missing = refusals(subject).filter(is_missing).peekable();
     // A run file that cannot be read may have it.
     if missing.peek().is_none() || !subject.job.problems.is_empty() {
         return;
     }
-    let Some(reading) = Reading::of(subject) else {
+    let Some(reading) = Reading::of(subject).filter(|reading| reading.versions.certain()) else {
         return;
     };
-    let versions = &reading.versions;
-    for (name, refusal) in missing {
-        if !versions.certain()
-            || !refusal.holds(subject, &reading.parser)
-            || reading.is_misspelt(name)
-        {
-            continue;
+    for refusal in missing {
+        let name = refusal.argument;
+        if all_hold(refusal.when, subject, Some(&reading.parser)) && !reading.is_misspelt(name) {
+            let version = reading.versions.first();
+            let what = format!(
+                "{version} needs `{}`: {}",
+                reading.option(name),
+                refusal.why
+            );
+            let place = Place::from(subject.job.trainer.name);
+            found.at([place], what, refusal.fixes(subject));
         }
-        let name = reading.option(name);
-        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why);
-        let place = Place::from(subject.job.trainer.name);
-        found.at([place], what, refusal.fixes(subject, &name, ""));
     }
 }
 
@@ -84,56 +93,36 @@ pub(super) fn texts_for_numbers(subject: &Subject, found: &mut Findings) {
         return;
     }
     let class = match job.trainer.arguments.parser {
-        ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
+        ArgumentParser::Recorded => job.parsed_class(subject.host),
         _ => Some(TRAINING_ARGUMENTS),
     };
-    let Some(class) = class else { return };
-    let parser = Parser::new(&[class]);
+    let parser = Parser::new(class.as_slice());
+    let is_bool = |arg_type| matches!(arg_type, ArgType::Bool { .. });
     for (name, text) in &job.texts {
-        let mut is_certain = false;
-        let (wanted, fix) = if parser.takes(name, ArgType::is_number) {
-            // A script may convert the values itself.
-            is_certain = ALWAYS_NUMBERS.contains(&name.as_str()) && job.version().is_some();
-            let number = give(name, number_meant(text));
+        let is_number = parser.takes(name, ArgType::is_number);
+        let (wanted, value) = if is_number {
+            // In YAML 1.1 a number with an exponent needs a dot and a sign. Rust writes none.
+            let number = text.parse::<f64>().map(|number| number.to_string());
+            let number = number.unwrap_or_else(|_| "NUMBER".to_string());
             ("a number and does not convert it", number)
-        } else if hf_bool(text).is_none()
-            && parser.takes(name, |it| matches!(it, ArgType::Bool { .. }))
-        {
-            ("true or false", give(name, true))
+        } else if hf_bool(text).is_none() && parser.takes(name, is_bool) {
+            ("true or false", "true".to_string())
         } else {
             continue;
         };
-        let place = job
-            .place_in_run_file(name, subject.host)
-            .unwrap_or_else(|| Place::option(name, text));
+        // A script may convert the values itself.
+        let is_certain =
+            is_number && ALWAYS_NUMBERS.contains(&name.as_str()) && job.version().is_some();
+        let place = subject.place_of(name, Place::option(name, text));
         let what = format!("the trainer reads `{name}` as the string `{text}`, but needs {wanted}");
-        found.at([place], what, fix.of(Owner::Trainer)).severity = Severity::error_if(is_certain);
-    }
-}
-
-/// In YAML 1.1 a number with an exponent needs a dot and a sign.
-fn number_meant(text: &str) -> String {
-    match text.split_once(['e', 'E']) {
-        _ if text.parse::<f64>().is_err() => "NUMBER".to_string(),
-        Some((digits, exponent)) => {
-            let dot = if digits.contains('.') { "" } else { ".0" };
-            let sign = if exponent.starts_with(['+', '-']) {
-                ""
-            } else {
-                "+"
-            };
-            format!("{digits}{dot}e{sign}{exponent}")
-        }
-        None => text.to_string(),
+        let fix = give(name, value).of(Owner::Trainer);
+        found.at([place], what, fix).error_if(is_certain);
     }
 }
 
 /// The trainer's parser was recorded, unlike that of a script.
 fn is_recorded(subject: &Subject) -> bool {
-    matches!(
-        subject.job.trainer.arguments.parser,
-        ArgumentParser::Recorded { .. }
-    )
+    subject.job.trainer.arguments.parser == ArgumentParser::Recorded
 }
 
 /// The arguments as the trainer's parser reads them.
@@ -141,42 +130,42 @@ struct Reading<'a> {
     subject: &'a Subject<'a>,
     parser: Parser,
     versions: Versions,
-    words: Cow<'a, [OsString]>,
+    words: Vec<OsString>,
     /// The parser refuses unknown options.
     closed: bool,
     /// transformers gets the arguments as they were read.
     plain: bool,
+    /// Some of the words are from a run file.
+    in_run_file: bool,
 }
 
 impl<'a> Reading<'a> {
     fn of(subject: &'a Subject<'a>) -> Option<Self> {
         let job = subject.job;
+        let mapping = job.reads_mapping();
         let mut parser;
         let closed;
         let mut plain = true;
-        match job.trainer.arguments.parser {
-            ArgumentParser::Recorded { class, unknown } => {
-                parser = Parser::new(&[class(&job.target, subject.host)?]);
-                let besides = job.trainer.arguments.besides.iter().chain(&["help"]);
-                parser.own.extend(besides.map(ToString::to_string));
-                closed = matches!(unknown, UnknownOptions::Refused { unless } if !unless(&job.args, subject.host));
+        let mut words = job.args.words().to_vec();
+        if is_recorded(subject) {
+            parser = Parser::new(&[job.parsed_class(subject.host)?]);
+            closed = !(job.trainer.ignores_unknown_options)(job, subject.host);
+        } else {
+            let flow = job.flow()?;
+            parser = flow.parser()?;
+            // The script has no code that changes the arguments while they are read.
+            plain = !flow.has(&["__post_init__", "set_defaults"]);
+            let refuses_keys = flow.has(&["parse_json_file", "parse_yaml_file"])
+                && !flow.has(&["allow_extra_keys"]);
+            closed = parser.closed && (!mapping || refuses_keys);
+            if !mapping {
+                words = job.command_line().to_vec();
             }
-            ArgumentParser::Script if job.trainer.is_hf() => {
-                let flow = job.flow()?;
-                parser = flow.parser()?;
-                // The script has no code that changes the arguments while they are read.
-                plain = !flow.has(&["__post_init__", "set_defaults"]);
-                let refuses_keys = flow.has(&["parse_json_file", "parse_yaml_file"])
-                    && !flow.has(&["allow_extra_keys"]);
-                closed = parser.closed && (!job.reads_mapping() || refuses_keys);
-            }
-            ArgumentParser::Script | ArgumentParser::Unrecorded => return None,
         }
-        parser.mapping = job.reads_mapping();
-        let mut words = Cow::Borrowed(job.command_line());
-        if parser.mapping {
-            let unread = job.unread.iter().map(|name| format!("--{name}").into());
-            words = job.args.words().iter().cloned().chain(unread).collect();
+        parser.mapping = mapping;
+        let in_run_file = mapping || words != job.command_line();
+        if mapping {
+            words.extend(job.unread.iter().map(|name| format!("--{name}").into()));
         }
         Some(Reading {
             subject,
@@ -185,24 +174,20 @@ impl<'a> Reading<'a> {
             words,
             closed,
             plain,
+            in_run_file,
         })
     }
 
     /// An option as the user writes it: in a run file without dashes.
     fn option(&self, name: &str) -> String {
-        let name = name.trim_start_matches('-');
-        if self.parser.mapping {
-            name.to_string()
-        } else {
-            format!("--{name}")
-        }
+        let dashes = if self.parser.mapping { "" } else { "--" };
+        format!("{dashes}{}", name.trim_start_matches('-'))
     }
 
     fn place_in_run_file(&self, value: &str) -> Option<Place> {
-        if !self.parser.mapping {
-            return None;
-        }
-        self.subject.job.place_in_run_file(value, self.subject.host)
+        let subject = self.subject;
+        let place = || subject.job.place_in_run_file(value, subject.host);
+        self.in_run_file.then(place)?
     }
 
     fn suggestion(&self, name: &str) -> Option<&'static str> {
@@ -216,52 +201,41 @@ impl<'a> Reading<'a> {
     /// The argument may be what is refused already: a misspelt option, or a run file given as one.
     fn is_misspelt(&self, name: &str) -> bool {
         let rejected = self.parser.rejected(&self.words, &self.versions);
-        self.closed
-            && rejected.iter().any(|Rejected { option, .. }| {
-                option == "--config"
-                    || self.suggestion(option.trim_start_matches('-')) == Some(name)
-            })
+        let mut options = rejected.iter().map(|it| it.option.trim_start_matches('-'));
+        self.closed && options.any(|it| it == "config" || self.suggestion(it) == Some(name))
     }
 
     fn report_refusals(&self, found: &mut Findings) {
         let Reading {
-            subject,
-            parser,
-            versions,
-            ..
+            subject, versions, ..
         } = self;
         let knows_transformers = versions.all_within("transformers", [0; 3], [u32::MAX; 3]);
-        for refusal in refusals(subject.job.trainer) {
-            let argument = refusal.when[0].argument();
-            let Some(given) = argument.and_then(|name| subject.given(name)) else {
+        for refusal in refusals(subject) {
+            let Some(given) = subject.given(refusal.argument) else {
                 continue;
             };
-            let is_inherited = matches!(refusal.by, [Refuser::Transformers]);
-            if is_inherited && !knows_transformers || !refusal.holds(subject, parser) {
+            let is_known = knows_transformers || !refusal.by.is_empty();
+            if !is_known || !all_hold(refusal.when, subject, Some(&self.parser)) {
                 continue;
             }
             let name = self.option(&given.from.to_string());
-            let value = given.value.unwrap_or_default();
-            let shown = match value {
-                "True" | "False" if parser.mapping => value.to_ascii_lowercase(),
-                _ => value.to_string(),
+            let shown = match given.value.unwrap_or_default() {
+                value @ ("True" | "False") if self.parser.mapping => value.to_ascii_lowercase(),
+                value => value.to_string(),
             };
             let place = Place::option(&name, shown);
-            let what = format!(
-                "the trainer refuses `{place}`: {}{}",
-                refusal.why,
-                versions.doubt()
-            );
-            let place = self
-                .place_in_run_file(name.trim_start_matches('-'))
-                .unwrap_or(place);
-            let fixes = refusal.fixes(subject, &name, value);
-            found.at([place], what, fixes).severity = Severity::error_if(versions.certain());
+            let doubt = versions.doubt();
+            let what = format!("the trainer refuses `{place}`: {}{doubt}", refusal.why);
+            let in_file = self.place_in_run_file(name.trim_start_matches('-'));
+            let places = [in_file.unwrap_or(place)];
+            found
+                .at(places, what, refusal.fixes(subject))
+                .error_if(versions.certain());
         }
     }
 
     fn report_rejection(&self, rejected: &Rejected, found: &mut Findings) {
-        let option = &rejected.option;
+        let option = rejected.option.as_str();
         let name = option.trim_start_matches('-').replace('-', "_");
         let shown = if self.parser.mapping { &name } else { option };
         let mut sought = &name;
@@ -269,40 +243,56 @@ impl<'a> Reading<'a> {
         let mut problem = match &rejected.why {
             Rejection::Unknown => {
                 is_certain = self.closed;
-                match self.unknown_option(shown, &name) {
-                    Some(problem) => problem,
-                    None => return,
-                }
+                let Some(problem) = self.unknown_option(shown, &name) else {
+                    return;
+                };
+                problem
             }
             Rejection::Ambiguous(names) => {
                 is_certain = self.parser.closed;
-                self.ambiguous(option, &name, names)
+                let names = names.join(" or --");
+                let meant = self.suggestion(&name).map(|new| self.option(new));
+                let fix = match meant {
+                    Some(new) => rename_option(option, new).of(Owner::Trainer),
+                    None => say("write the whole name"),
+                };
+                let what = format!("the trainer refuses `{option}`: it could mean --{names}");
+                Problem::error(Rule::Argument, what)
+                    .at(Place::option(option, ""))
+                    .fix(fix)
             }
             Rejection::NoValue(kind) => {
                 let choices = kind.choices(&self.versions);
                 report::argument_without_value(option, kind.wanted(&choices))
             }
-            Rejection::Leftover(_) if !self.closed => return,
+            Rejection::Leftover(_) | Rejection::NoOption if !self.closed => return,
+            Rejection::NoOption => {
+                // A script may take operands. A run file that is missing is reported as one.
+                if !is_recorded(self.subject) || run_file::is_one(Path::new(option)) {
+                    return;
+                }
+                let what = format!("the trainer refuses `{option}`: it takes nothing but options");
+                Problem::error(Rule::Argument, what)
+                    .at(option)
+                    .fix(drop_word(option).of(Owner::Trainer))
+            }
             // The words reach the trainer unchanged, and it decides.
             Rejection::Leftover(words) => {
                 is_certain = false;
-                self.leftover(option, words)
+                let word = &words[1];
+                let whole = words.join(" ");
+                let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
+                let fix = give(option, &whole).of(Owner::Trainer);
+                Problem::error(Rule::Argument, what)
+                    .at(Place::option(option, whole))
+                    .fix(fix.or(drop_word(word).of(Owner::Trainer)))
             }
             Rejection::WrongValue(value, kind) => {
                 sought = value;
                 let choices = kind.choices(&self.versions);
                 let wanted = kind.wanted(&choices);
-                let problem = report::argument_of_wrong_type(shown, value, wanted);
-                match wanted {
-                    Wanted::Mapping => {
-                        is_certain = false;
-                        problem.fix(drop_word(shown).of(Owner::Trainer))
-                    }
-                    Wanted::OneOf(choices) if wanted.meant(&name, value).is_none() => {
-                        problem.fix(format!("it takes {}", choices.join(", ")))
-                    }
-                    _ => problem,
-                }
+                is_certain = !matches!(wanted, Wanted::Mapping);
+                report::argument_of_wrong_type(shown, value, wanted)
             }
         };
         if let Some(in_file) = self.place_in_run_file(sought) {
@@ -313,139 +303,54 @@ impl<'a> Reading<'a> {
         found.problem(severity, problem);
     }
 
-    fn ambiguous(&self, option: &str, name: &str, names: &[&str]) -> Problem {
-        let listed = names.iter().take(4).map(|name| format!("--{name}"));
-        let listed = listed.collect::<Vec<_>>().join(" or ");
-        let fix = match self.suggestion(name) {
-            Some(new) => rename_option(option, format_args!("--{new}")),
-            None => say("write the whole name"),
-        };
-        let what = format!("the trainer refuses `{option}`: it could mean {listed}");
-        Problem::error(Rule::Argument, what)
-            .at(Place::option(option, ""))
-            .fix(fix.of(Owner::Trainer))
-    }
-
-    fn leftover(&self, option: &str, words: &[String]) -> Problem {
-        let word = &words[1];
-        let whole = words.join(" ");
-        let (name, value) = word.split_once('=').unwrap_or((word, ""));
-        let (place, fix) = if self.parser.has(name, &self.versions) {
-            let meant = format!("--{name} {value}");
-            (Place::from(word), rename_option(word, meant.trim_end()))
-        } else if value.is_empty() {
-            (Place::option(option, &whole), give(option, &whole))
-        } else {
-            let fix = drop_word(word).remark("a variable goes before zlaunch");
-            (Place::from(word), fix)
-        };
-        let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
-        Problem::error(Rule::Argument, what)
-            .at(place)
-            .fix(fix.of(Owner::Trainer))
-    }
-
     fn unknown_option(&self, shown: &str, name: &str) -> Option<Problem> {
-        let Reading {
-            subject,
-            parser,
-            versions,
-            closed,
-            ..
-        } = self;
-        let is_recorded = is_recorded(subject);
+        let parser = &self.parser;
+        let is_recorded = is_recorded(self.subject);
         let once = parser.names().any(|known| known == name);
         let meant = self.suggestion(name).map(|near| self.option(near));
         // The script may have more options, so only those that were dropped or are misspelled are reported.
         let is_told = once && !parser.closed || is_recorded && meant.is_some();
         // A class of the script may have short options.
         let is_short = !is_recorded && !once && !parser.mapping && !shown.starts_with("--");
-        if !closed && !is_told || is_short {
+        if !self.closed && !is_told || is_short {
             return None;
         }
-        let version = versions.first();
-        let mut problem = report::trainer_has_no_option(&version, shown, meant.as_deref());
+        let version = self.versions.first();
         let kind = if parser.mapping { "argument" } else { "option" };
-        if !is_recorded {
-            let script = base_name(subject.job.target.word());
-            problem.what = format!("neither {script} nor {version} has an {kind} `{shown}`");
-        } else if !closed {
-            problem.what += ", and ignores it";
+        let what = if is_recorded {
+            let outcome = if self.closed { "" } else { ", and ignores it" };
+            format!("{version} has no {kind} `{shown}`{outcome}")
         } else {
-            problem.what = format!("{version} has no {kind} `{shown}`");
-        }
-        if !parser.mapping
-            && !once
-            && let Some(ours) = launch_option(shown.trim_start_matches('-'))
-        {
-            return Some(problem.fix(move_to_front(flag(ours))));
-        }
-        if meant.is_none() && name == "config" {
-            let file = subject.given(name).and_then(|given| given.value);
-            let ending = file.and_then(|file| Path::new(file).extension());
-            return Some(
-                problem.fix(if ending.is_some_and(|ending| ending == "json") {
-                    rename_option(shown, "--deepspeed").of(Owner::Trainer)
-                } else {
-                    say("give the file without --config, right after the sub-command")
-                }),
-            );
-        }
-        let bits = name
-            .strip_prefix("load_in_")
-            .and_then(|it| it.strip_suffix("bit"));
-        if let Some(bits) = bits.filter(|_| parser.has("quant_bits", versions)) {
-            let fix = drop_word(shown)
-                .and(give("--quant_method", "bnb"))
-                .and(give("--quant_bits", bits));
-            return Some(problem.fix(fix.of(Owner::Trainer)));
-        }
-        Some(problem)
+            let script = base_name(self.subject.job.target.word());
+            format!("neither {script} nor {version} has an {kind} `{shown}`")
+        };
+        let ours = launch_option(shown.trim_start_matches('-'));
+        let fix = match (ours.filter(|_| !parser.mapping && !once), meant) {
+            (Some(ours), _) => move_to_front(flag(ours)),
+            (None, Some(meant)) => rename_option(shown, meant).of(Owner::Trainer),
+            (None, None) if name != "config" => drop_word(shown).of(Owner::Trainer),
+            _ if self.subject.job.trainer.name == TRL.name => {
+                say("write `--config FILE`, as two words")
+            }
+            _ => say("give the file without --config, right after the sub-command"),
+        };
+        let place = Place::option(shown, "");
+        Some(Problem::error(Rule::Argument, what).at(place).fix(fix))
     }
 }
 
-fn refusals(trainer: &Trainer) -> impl Iterator<Item = &'static Refusal> {
-    REFUSALS
-        .iter()
-        .filter(|refusal| refusal.by.iter().any(|refuser| refuser.is(trainer)))
-}
-
-impl Refuser {
-    fn is(&self, trainer: &Trainer) -> bool {
-        match self {
-            Refuser::Transformers => true,
-            Refuser::Only(only) => only.name == trainer.name,
-        }
-    }
+/// What the trainer refuses, with what it inherits from transformers.
+fn refusals(subject: &Subject) -> impl Iterator<Item = &'static Refusal> {
+    let trainer = subject.job.trainer.name;
+    let is_of = move |refusal: &&Refusal| {
+        refusal.by.is_empty() || refusal.by.iter().any(|only| only.name == trainer)
+    };
+    REFUSALS.iter().filter(is_of)
 }
 
 impl Refusal {
-    /// The argument that it is about, if that is missing.
-    fn missing(&self) -> Option<&'static str> {
-        match self.when[0] {
-            Condition::LeftOut(name) => Some(name),
-            _ => None,
-        }
-    }
-
-    fn holds(&self, subject: &Subject, parser: &Parser) -> bool {
-        self.when
-            .iter()
-            .all(|condition| condition.holds(subject, Some(parser)))
-    }
-
-    /// The nearest of the listed values, or the fixes of the row.
-    fn fixes(&self, subject: &Subject, option: &str, value: &str) -> Fixes {
-        if let Condition::Unlisted { files, .. } = self.when[0]
-            && let Some(near) = nearest(value, listed(subject, files).iter().map(String::as_str))
-        {
-            return give(option, near).of(Owner::Trainer).into();
-        }
-        Fixes(
-            self.fixes
-                .iter()
-                .map(|remedy| remedy.fix(subject))
-                .collect(),
-        )
+    fn fixes(&self, subject: &Subject) -> Fixes {
+        let fixes = self.fixes.iter().map(|remedy| remedy.fix(subject));
+        Fixes(fixes.collect())
     }
 }

@@ -1,27 +1,28 @@
 //! The input of the rules: config, command, ranks and environment of one launch.
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use super::tables::names::PRECISION_MODELS;
-use crate::base::json;
-use crate::base::recorded::{Version, VersionMatch};
-use crate::base::source::{Source, Sourced};
-use crate::command::argv::hf_bool;
-use crate::command::job::Job;
-use crate::command::python::Python;
-use crate::command::script::ScriptSource;
-use crate::command::target::Target;
-use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
-use crate::config::zero::Zero;
-use crate::host::Host;
-use crate::ranks::launcher::Launcher;
-use crate::ranks::topology::{Role, Topology};
-use crate::report::{Place, Severity};
+use crate::{
+    base::{
+        json,
+        recorded::{Version, VersionMatch},
+        source::{Source, Sourced},
+    },
+    command::{argv::hf_bool, job::Job, python::Python, script::ScriptSource, target::Target},
+    config::{
+        schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
+        zero::Zero,
+    },
+    host::Host,
+    ranks::{
+        launcher::Launcher,
+        topology::{Role, Topology},
+    },
+    report::{Place, Severity},
+};
 
 pub(crate) struct Subject<'a> {
     /// The final config, or null.
@@ -35,153 +36,145 @@ pub(crate) struct Subject<'a> {
     pub(crate) template_env: &'a [(String, String)],
     /// The place where a key of the config was written.
     pub(crate) place: &'a dyn Fn(&str) -> Place,
-    pub(crate) derived: Derived<'a>,
+    /// The keys of all sections that DeepSpeed reads.
+    pub(crate) keys: Vec<Key<'a>>,
+    pub(crate) zero: Zero<'a>,
+    /// The recorded DeepSpeed whose rules apply.
+    pub(crate) judge: VersionMatch,
 }
 
 /// `DeepSpeed 0.16.9`, and the version whose rules are used if it is another.
 pub(crate) fn deepspeed_in_words(python: Option<&Python>) -> String {
-    let judge = schema::in_environment(python);
-    match python.and_then(|python| python.version("deepspeed")) {
-        Some(installed) if matches!(judge, VersionMatch::Exact(_)) => {
-            format!("DeepSpeed {installed}")
+    let judge = schema::in_environment(python).version();
+    let installed = python.and_then(|python| python.version("deepspeed"));
+    match installed.filter(|installed| *installed != judge) {
+        Some(installed) => {
+            format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)")
         }
-        Some(installed) => format!(
-            "DeepSpeed {} ({installed} is installed, which is not recorded)",
-            judge.version()
-        ),
-        None => format!("DeepSpeed {}", judge.version()),
-    }
-}
-
-pub(crate) struct Derived<'a> {
-    keys: Vec<Key<'a>>,
-    zero: Zero<'a>,
-    pub(super) judge: VersionMatch,
-    script: OnceCell<Option<String>>,
-}
-
-impl<'a> Derived<'a> {
-    pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
-        let judge = schema::in_environment(job.python.as_ref());
-        let zero = Zero::of(config);
-        let zero = if job.trainer.is_raw_deepspeed() {
-            zero.without_auto()
-        } else {
-            zero
-        };
-        let mut derived = Derived {
-            keys: Vec::new(),
-            zero,
-            judge,
-            script: OnceCell::new(),
-        };
-        if let Some(object) = config.as_object() {
-            derived.walk("", object, UnknownKeys::Ignored);
-        }
-        derived
-    }
-
-    /// Collects the keys of all sections that this version reads.
-    fn walk(&mut self, prefix: &str, section: &'a Map<String, Value>, policy: UnknownKeys) {
-        let strict =
-            policy == UnknownKeys::Refused && section.get("strict").is_some_and(schema::is_true);
-        let keeps_auto = strict || policy == UnknownKeys::RefusedPlainly;
-        for (name, value) in section {
-            // Every pydantic model of DeepSpeed accepts `strict`, and the old name only counts where the new one is missing.
-            let is_accepted = policy == UnknownKeys::Refused && name == "strict";
-            let is_replaced = prefix.is_empty()
-                && name == "bfloat16"
-                && section.get("bf16").is_some_and(|it| !it.is_null());
-            if is_accepted || is_replaced {
-                continue;
-            }
-            let path = if prefix.is_empty() {
-                Cow::from(name)
-            } else {
-                Cow::from(format!("{prefix}.{name}"))
-            };
-            let entry = schema::find(&path, self.judge.version());
-            let known = entry.filter(|entry| entry.known() == Known::Yes);
-            let judged = known.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
-            let fault = judged.and_then(|entry| entry.fault(value));
-            self.keys.push(Key {
-                path: path.clone(),
-                value,
-                entry,
-                policy,
-                keeps_auto,
-                fault,
-            });
-            if let (Some(inner), Some(object)) =
-                (known.and_then(|entry| entry.policy()), value.as_object())
-            {
-                self.walk(&path, object, inner);
-            }
-        }
+        None => format!("DeepSpeed {judge}"),
     }
 }
 
 /// One key of the config that DeepSpeed reads.
-pub(super) struct Key<'a> {
-    pub(super) path: Cow<'a, str>,
+pub(crate) struct Key<'a> {
+    pub(super) path: String,
     pub(super) value: &'a Value,
     pub(super) entry: Option<KeySpec>,
     pub(super) policy: UnknownKeys,
-    /// The section says `"strict": true`, so that its "auto" is not dropped.
-    pub(super) keeps_auto: bool,
+    /// The value is "auto", which pydantic drops before it looks at the names.
+    pub(super) is_dropped: bool,
     pub(super) fault: Option<ValueFault>,
 }
 
 impl Key<'_> {
-    /// pydantic drops an "auto" before it looks at the names.
-    pub(super) fn reaches_schema(&self) -> bool {
-        self.value != "auto" || self.keeps_auto
+    /// DeepSpeed's model of the section gets it.
+    pub(super) fn is_read(&self) -> bool {
+        self.policy != UnknownKeys::Ignored && !self.is_dropped
     }
 }
 
 impl<'a> Subject<'a> {
-    pub(super) fn keys(&self) -> &[Key<'a>] {
-        &self.derived.keys
+    /// A config with the command and the variables, of which nothing is known about the ranks.
+    pub(crate) fn new(
+        config: &'a Value,
+        job: &'a Job,
+        host: &'a Host,
+        place: &'a dyn Fn(&str) -> Place,
+    ) -> Self {
+        let zero = Zero::of(config);
+        let mut subject = Subject {
+            config,
+            job,
+            topology: None,
+            launcher: None,
+            host,
+            template_env: &[],
+            place,
+            keys: Vec::new(),
+            zero: if job.trainer.is_raw_deepspeed() {
+                zero.without_auto()
+            } else {
+                zero
+            },
+            judge: schema::in_environment(job.python.as_ref()),
+        };
+        if let Some(object) = config.as_object() {
+            subject.walk("", object, UnknownKeys::Ignored);
+        }
+        subject
     }
 
-    pub(super) fn zero(&self) -> &Zero<'a> {
-        &self.derived.zero
+    /// Collects the keys of a section and those in it. `prefix` ends with a dot.
+    fn walk(&mut self, prefix: &str, section: &'a Map<String, Value>, policy: UnknownKeys) {
+        // Every pydantic model of DeepSpeed accepts `strict`.
+        let has_model = policy == UnknownKeys::Refused;
+        let keeps_auto = policy == UnknownKeys::RefusedPlainly
+            || has_model && section.get("strict").is_some_and(schema::is_true);
+        for (name, value) in section {
+            let path = format!("{prefix}{name}");
+            // The old name only counts where the new one is missing.
+            let is_replaced =
+                path == "bfloat16" && section.get("bf16").is_some_and(|it| !it.is_null());
+            if is_replaced || has_model && name == "strict" {
+                continue;
+            }
+            let is_dropped = value == "auto" && !keeps_auto;
+            let entry = schema::find(&path, self.version());
+            let known = entry.filter(|entry| entry.known() == Known::Yes);
+            let judged = known.filter(|entry| entry.checked && !is_dropped);
+            let inside = format!("{path}.");
+            self.keys.push(Key {
+                path,
+                value,
+                entry,
+                policy,
+                is_dropped,
+                fault: judged.and_then(|entry| entry.fault(value)),
+            });
+            if let Some(policy) = entry.and_then(|entry| entry.policy())
+                && let Some(object) = value.as_object()
+            {
+                self.walk(&inside, object, policy);
+            }
+        }
     }
 
     /// A key of the config. Those of ZeRO that begin with `stage3_` have a second name without it.
     pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
         json::get(self.config, key).or_else(|| {
             let name = key.strip_prefix("zero_optimization.stage3_")?;
-            self.derived.zero.section?.get(name)
+            self.zero.section?.get(name)
         })
     }
 
-    pub(super) fn shown(&self, key: &str) -> String {
-        self.get(key).map(Value::to_string).unwrap_or_default()
-    }
-
-    /// As DeepSpeed reads it. `None` for "auto" and for wrong values.
-    pub(super) fn is_on(&self, key: &str) -> Option<bool> {
-        self.get(key).and_then(schema::truth)
-    }
-
-    /// Like [`Self::is_on`] for a key of `fp16` or `bf16`, which counts by its old name, too.
-    pub(super) fn is_on_in(&self, section: &str, key: &str) -> bool {
+    /// A key of `fp16` or `bf16`, which counts by its old name, too.
+    fn of_precision(&self, section: &str, key: &str) -> Option<&'a Value> {
         let is_old_name = section == "bf16" && self.get("bf16").is_none_or(Value::is_null);
         let section = if is_old_name { "bfloat16" } else { section };
-        self.is_on(&format!("{section}.{key}")) == Some(true)
+        self.get(&format!("{section}.{key}"))
     }
 
     /// `fp16` or `bf16` is enabled. In old versions any value that Python calls true enables it, even "auto".
     pub(super) fn has_precision(&self, section: &str) -> bool {
-        if !self.is_before(PRECISION_MODELS) {
-            return self.is_on_in(section, "enabled");
+        let is_before = self.is_before(PRECISION_MODELS);
+        let enabled = self.of_precision(section, "enabled");
+        enabled.is_some_and(|on| match is_before {
+            true if on == "auto" => self.job.trainer.is_raw_deepspeed(),
+            true => schema::is_true(on),
+            false => schema::truth(on) == Some(true),
+        })
+    }
+
+    /// A key of `fp16` or `bf16` is on and read by this version. Before the models, that of fp16 only counted if fp16 was on, and
+    /// bf16 had none.
+    pub(super) fn has_precision_setting(&self, key: &str) -> bool {
+        let (section, name) = key.split_once('.').unwrap_or((key, ""));
+        let value = self.of_precision(section, name);
+        if self.is_before(PRECISION_MODELS) {
+            let is_on = value.is_some_and(schema::is_true);
+            return is_on && section == "fp16" && self.has_precision(section);
         }
-        // The new name counts, whatever it holds.
-        let is_old_name = section == "bf16" && self.get("bf16").is_none();
-        let section = if is_old_name { "bfloat16" } else { section };
-        self.get(&format!("{section}.enabled"))
-            .is_some_and(|on| schema::is_true(on) && (on != "auto" || self.is_plain()))
+        value.and_then(schema::truth) == Some(true) && self.reads(key)
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
@@ -195,14 +188,7 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn stage_is(&self, stages: &[u8]) -> bool {
-        self.derived
-            .zero
-            .stage
-            .is_some_and(|stage| stages.contains(&stage))
-    }
-
-    pub(super) fn offloads_optimizer(&self) -> bool {
-        self.derived.zero.optimizer.is_off_gpu()
+        self.zero.stage.is_some_and(|stage| stages.contains(&stage))
     }
 
     /// An argument of the trainer as it is spelled, with its value, if it has one.
@@ -236,17 +222,19 @@ impl<'a> Subject<'a> {
         self.job.trainer.is_hf()
     }
 
-    pub(super) fn is_plain(&self) -> bool {
-        self.job.trainer.is_raw_deepspeed()
-    }
-
     pub(super) fn world(&self) -> Option<u64> {
         self.topology?.world_size.as_ref().map(|world| world.value)
     }
 
+    /// The number of ranks, for calculations.
+    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 ranks")]
+    pub(super) fn ranks(&self) -> Option<f64> {
+        self.world().map(|world| world as f64)
+    }
+
     /// The recorded version whose rules apply; the newest if DeepSpeed is not found.
     pub(super) fn version(&self) -> Version {
-        self.derived.judge.version()
+        self.judge.version()
     }
 
     pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
@@ -255,55 +243,36 @@ impl<'a> Subject<'a> {
 
     /// This version knows the key and the sections around it.
     pub(super) fn reads(&self, key: &str) -> bool {
-        let mut ends = key
-            .match_indices('.')
-            .map(|(end, _)| end)
-            .chain([key.len()]);
-        ends.all(|end| {
-            schema::find(&key[..end], self.version())
-                .is_some_and(|entry| entry.known() == Known::Yes)
-        })
+        let entry = schema::find(key, self.version());
+        entry.is_some_and(|entry| entry.known() == Known::Yes)
+            && key
+                .rsplit_once('.')
+                .is_none_or(|(section, _)| self.reads(section))
     }
 
     /// Less certain if the installed version was not recorded.
     pub(super) fn severity_of_keys(&self) -> Severity {
-        Severity::error_if(!matches!(self.derived.judge, VersionMatch::Nearest(_)))
-    }
-
-    pub(super) fn has_before(&self, package: &str, version: [u32; 3]) -> bool {
-        self.package(package)
-            .is_some_and(|found| found.is_before(version))
-    }
-
-    pub(super) fn package(&self, name: &str) -> Option<Version> {
-        self.job.python.as_ref()?.version(name)
-    }
-
-    pub(super) fn model_folder(&self) -> Option<PathBuf> {
-        let model = self.job.args.raw(self.job.trainer.model.argument)?;
-        Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
+        Severity::error_if(self.judge.is_certain())
     }
 
     pub(super) fn deepspeed(&self) -> String {
         deepspeed_in_words(self.job.python.as_ref())
     }
 
-    /// The text of the script, read on demand.
-    pub(super) fn script(&self) -> Option<&str> {
-        if let Some(source) = &self.job.source {
-            return Some(&source.text);
-        }
-        let Target::Script { path, .. } = &self.job.target else {
-            return None;
+    /// True if the text of the script has one of these. `None` if there is no text.
+    pub(super) fn script_says(&self, texts: &[&str]) -> Option<bool> {
+        let script = match (&self.job.source, &self.job.target) {
+            (Some(source), _) => source.text.clone(),
+            (None, Target::Script { path, .. }) => ScriptSource::of_script(path, self.host)?.text,
+            _ => return None,
         };
-        self.derived
-            .script
-            .get_or_init(|| Some(ScriptSource::of_script(path, self.host)?.text))
-            .as_deref()
+        Some(texts.iter().any(|text| script.contains(text)))
     }
 
-    pub(super) fn script_says(&self, text: &str) -> bool {
-        self.script().is_some_and(|script| script.contains(text))
+    /// Where the run file has the value, or else this place.
+    pub(super) fn place_of(&self, value: &str, otherwise: Place) -> Place {
+        let in_file = self.job.place_in_run_file(value, self.host);
+        in_file.unwrap_or(otherwise)
     }
 
     /// `srun` and DeepSpeed's runner start ranks on other machines.
@@ -325,9 +294,9 @@ impl<'a> Subject<'a> {
 
     /// The value that the ranks get, possibly from the template.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
-        let mut in_template = self.template_env.iter().filter(|(known, _)| known == name);
-        self.host
-            .var_os(name)
-            .or_else(|| in_template.next().map(|(_, value)| OsStr::new(value)))
+        let mut in_template = self.template_env.iter();
+        let in_template = in_template.find(|(known, _)| known == name);
+        let in_template = in_template.map(|(_, value)| OsStr::new(value));
+        self.host.var_os(name).or(in_template)
     }
 }

@@ -1,4 +1,4 @@
-//! The rules as constants: who refuses what, when, and what to change. `conditions.rs` evaluates them.
+//! The rules as constants: who refuses what, when, and what to change. `rows.rs` evaluates them.
 
 #![expect(
     clippy::enum_glob_use,

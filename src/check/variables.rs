@@ -3,102 +3,46 @@
 
 use std::ffi::OsStr;
 
-use super::findings::Findings;
-use super::subject::Subject;
-use super::tables::names::{TYPED_VARIABLES, VariableFamily};
-use crate::base::vars::{self, PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF};
-use crate::host::{Host, can_be_written};
-use crate::ranks::launcher::Launcher;
-use crate::ranks::topology::{DeviceFault, Role, Topology};
-use crate::report::fix::{give, run, set_variable, unset_variable};
-use crate::report::{Place, Problem, Rule, Severity, When};
-
-/// Since then torch reads PYTORCH_ALLOC_CONF, if PYTORCH_CUDA_ALLOC_CONF is not set.
-const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
+use super::{
+    rows::Findings,
+    subject::Subject,
+    tables::names::{NEW_ALLOCATOR_CONF, TYPED_VARIABLES, VariableFamily},
+};
+use crate::{
+    base::vars::{self, PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF},
+    host::Host,
+    ranks::{
+        launcher::Launcher,
+        topology::{Role, Topology, devices::DeviceFault},
+    },
+    report::{
+        Place, Problem, Rule, Severity, When,
+        fix::{give, set_variable, unset_variable},
+    },
+};
 
 pub(super) fn dead_variables(subject: &Subject, found: &mut Findings) {
     for problem in misspelt(subject.host, subject.template_env) {
         found.problem(Severity::Warning, problem);
     }
-    let torch = subject.package("torch");
-    if let Some(torch) = torch.filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF))
-        && let Some(value) = subject.variable(PYTORCH_ALLOC_CONF)
-        && subject.variable(PYTORCH_CUDA_ALLOC_CONF).is_none()
-    {
-        let what =
-            format!("torch {torch} does not read `{PYTORCH_ALLOC_CONF}`: it was added in 2.9");
-        let text = value.to_string_lossy();
-        let mut fix = unset_variable(PYTORCH_ALLOC_CONF);
-        if wrong_item(&text).is_none() {
-            fix = fix.and(set_variable(PYTORCH_CUDA_ALLOC_CONF, &text));
-        }
-        found.at([Place::variable(PYTORCH_ALLOC_CONF, value)], what, fix);
-    }
 }
 
 pub(super) fn allocator_conf(subject: &Subject, found: &mut Findings) {
-    let names = [PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF];
-    let set = names
-        .iter()
-        .find_map(|name| Some((*name, subject.variable(name)?)));
-    let Some((name, value)) = set else { return };
-    let is_read =
-        name == PYTORCH_CUDA_ALLOC_CONF || !subject.has_before("torch", NEW_ALLOCATOR_CONF);
-    if let Some(item) = value.to_str().and_then(wrong_item).filter(|_| is_read) {
+    let mut names = [PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF].into_iter();
+    let Some(name) = names.find(|name| subject.variable(name).is_some()) else {
+        return;
+    };
+    let value = subject.variable(name).and_then(OsStr::to_str);
+    let is_ignored =
+        name == PYTORCH_ALLOC_CONF && subject.job.has_older("torch", NEW_ALLOCATOR_CONF);
+    if let Some(item) = value.and_then(wrong_item).filter(|_| !is_ignored) {
         let what = format!("`{item}` in {name} is not name:value, and torch fails on it");
         let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
-        let problem = found.at([Place::variable(name, value)], what, fixes);
+        let place = Place::variable(name, value.unwrap_or_default());
         // A template serves more than one torch, and not every one stops.
-        problem.severity = Severity::error_if(subject.host.var_os(name).is_some());
-    }
-}
-
-pub(super) fn unread_env_file(subject: &Subject, found: &mut Findings) {
-    let host = subject.host;
-    let name = host
-        .nonempty_var(vars::DS_ENV_FILE)
-        .unwrap_or(".deepspeed_env");
-    let pool = subject.topology.and_then(|topology| topology.pool.as_ref());
-    let is_read = pool.is_some_and(|pool| pool.0.len() > 1)
-        && matches!(subject.launcher, None | Some(Launcher::Deepspeed));
-    let path = host.cwd.join(name);
-    if !is_read && path.is_file() {
-        let what = format!(
-            "nothing reads `{name}` here: only DeepSpeed's runner does, for several machines"
-        );
-        let fix = set_variable("NAME", "VALUE").remark("for each line in it");
-        found.at([Place::from(&path)], what, fix);
-    }
-}
-
-pub(super) fn device_range(subject: &Subject, found: &mut Findings) {
-    let (Some(Topology { devices, .. }), true) = (subject.topology, subject.runs_here()) else {
-        return;
-    };
-    let Some(fault @ DeviceFault::MoreThanANumber(_)) = &devices.fault else {
-        return;
-    };
-    let name = devices.variable;
-    let list = subject.host.var(name).unwrap_or_default();
-    let fix = match numbers_of(list) {
-        Some(numbers) => run(format!("export {name}={numbers}")),
-        None => fault.fix(name),
-    };
-    found.at([Place::variable(name, list)], fault.what(1), fix);
-}
-
-pub(super) fn extensions_folder(subject: &Subject, found: &mut Findings) {
-    let name = vars::TORCH_EXTENSIONS_DIR;
-    let (Some(folder), true) = (subject.host.path(name), subject.runs_here()) else {
-        return;
-    };
-    if folder.starts_with("/proc") || folder.starts_with("/sys") || !can_be_written(&folder) {
-        let what = format!(
-            "`{}` cannot be created or written, and DeepSpeed compiles its operators there",
-            folder.display()
-        );
-        let fixes = set_variable(name, "/tmp/torch_extensions").or(unset_variable(name));
-        found.at([Place::variable(name, &folder)], what, fixes);
+        found
+            .at([place], what, fixes)
+            .error_if(subject.host.var_os(name).is_some());
     }
 }
 
@@ -106,61 +50,51 @@ pub(super) fn extensions_folder(subject: &Subject, found: &mut Findings) {
 pub(crate) fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for VariableFamily { prefix, names } in TYPED_VARIABLES {
-        let of_template = template_env
-            .iter()
-            .map(|(name, value)| (name.as_str(), OsStr::new(value)));
+        let of_template = template_env.iter();
+        let of_template = of_template.map(|(name, value)| (name.as_str(), OsStr::new(value)));
+        let of_template = of_template.filter(|(name, _)| name.starts_with(prefix));
         for (name, value) in host.vars_from(prefix).chain(of_template) {
-            if !name.starts_with(prefix) || names.contains(&name) {
-                continue;
-            }
-            let near = names.iter().find(|known| {
+            let mut near = names.iter().filter(|known| {
                 let most = if known.len() < 18 { 1 } else { 2 };
                 known.len().abs_diff(name.len()) <= most
                     && strsim::osa_distance(name, known) <= most
             });
-            let Some(known) = near else { continue };
+            let Some(known) = near.next().filter(|_| !names.contains(&name)) else {
+                continue;
+            };
             let mut fix = unset_variable(name);
             if host.var_os(known).is_none() {
                 fix = fix.and(set_variable(known, value.to_string_lossy()));
             }
             let what = format!("nothing reads `{name}`: did you mean `{known}`?");
-            problems.push(
-                Problem::warning(Rule::DeadVariable, what)
-                    .at(Place::variable(name, value))
-                    .fix(fix),
-            );
+            let problem = Problem::warning(Rule::DeadVariable, what);
+            problems.push(problem.at(Place::variable(name, value)).fix(fix));
         }
     }
     problems
 }
 
-/// The first item that is not `name:value`. A value may be a list in brackets.
+/// The first item that is not `name:value`.
 fn wrong_item(text: &str) -> Option<&str> {
-    let mut depth = 0;
-    let mut items = text.split(|c: char| {
-        match c {
-            '[' => depth += 1,
-            ']' => depth = (depth - 1).max(0),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    });
-    items.find(|item| match item.split_once(':') {
+    text.split(',').find(|item| match item.split_once(':') {
         Some((name, value)) => name.trim().is_empty() || value.trim().is_empty(),
         None => !item.trim().is_empty(),
     })
 }
 
+/// A list of devices that names another GPU than there is, or by another rule one without commas.
 pub(super) fn visible_devices(subject: &Subject, found: &mut Findings) {
-    let Some(topology) = subject.topology else {
+    let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else {
         return;
     };
     let devices = &topology.devices;
-    let nproc = topology.nproc_per_node.as_ref();
     let Some(fault) = &devices.fault else { return };
-    if matches!(fault, DeviceFault::MoreThanANumber(_)) || subject.trains_on_cpu() {
+    let is_range = matches!(fault, DeviceFault::MoreThanANumber(_));
+    let is_of_rule = is_range == (found.rule() == Rule::DeviceRange);
+    if !is_of_rule || !is_range && subject.trains_on_cpu() {
         return;
     }
+    let nproc = topology.nproc_per_node.as_ref();
     let seen = devices.names.as_ref().map_or(0, Vec::len);
     let needed = match nproc {
         Some(nproc) if !topology.ranks_exist() => nproc.value as usize,
@@ -170,69 +104,50 @@ pub(super) fn visible_devices(subject: &Subject, found: &mut Findings) {
     let is_counted = nproc.is_some_and(|nproc| devices.counted(nproc));
     let list = subject.host.var(devices.variable).unwrap_or_default();
     let place = Place::variable(devices.variable, list);
-    let problem = found.at([place], fault.what(seen), fault.fix(devices.variable));
-    problem.severity = Severity::error_if(seen < needed || is_counted);
+    let fix = fault.fix(devices.variable, list);
+    found
+        .at([place], fault.what(seen), fix)
+        .error_if(is_range || is_counted || seen < needed);
 }
 
 pub(super) fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     let Some(problem) = subject.topology.and_then(shared_gpus) else {
         return;
     };
-    let by_gloo = ["ddp_backend", "backend", "dist_backend"]
-        .iter()
-        .any(|name| subject.argument(name) == Some("gloo"));
+    let mut backends = ["ddp_backend", "backend", "dist_backend"].iter();
+    let by_gloo = backends.any(|name| subject.argument(name) == Some("gloo"));
     if subject.trains_on_cpu() || by_gloo {
         return;
     }
     // Without a count from the driver there may be no GPU at all, and a launcher's file or the script may choose the CPU.
     let are_counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
-    let perhaps_cpu =
-        matches!(subject.launcher, Some(Launcher::Accelerate)) || subject.script_says("gloo");
+    let perhaps_cpu = subject.launcher == Some(Launcher::Accelerate)
+        || subject.script_says(&["gloo"]) == Some(true);
     let are_hidden = matches!(problem.places[..], [Place::Variable { .. }]);
     let severity = Severity::error_if(are_counted && !perhaps_cpu && !are_hidden);
     found.problem(severity, problem);
 }
 
-/// `0,1,2,3` of `0-3`, `0 1 2 3` or `0;1;2;3`.
-fn numbers_of(list: &str) -> Option<String> {
-    let mut numbers: Vec<u16> = Vec::new();
-    for part in list
-        .split([',', ';', ' ', ':'])
-        .filter(|part| !part.is_empty())
-    {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        numbers.extend(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?.min(1023));
-    }
-    numbers.dedup();
-    let numbers: Vec<String> = numbers.iter().map(u16::to_string).collect();
-    (!numbers.is_empty()).then(|| numbers.join(","))
-}
-
 pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let devices = &topology.devices;
     let starts = matches!(topology.role, Role::Starter) && topology.pool.is_none();
-    if !starts || devices.fault.is_some() {
+    let gpus = devices.names.as_ref()?.len();
+    let nproc = topology.nproc_per_node.as_ref()?;
+    // One process may well run without a GPU.
+    if !starts || devices.fault.is_some() || nproc.value as usize <= gpus.max(1) {
         return None;
     }
-    let gpus = devices.names.as_ref()?.len();
-    // One process may well run without a GPU.
-    let nproc = topology
-        .nproc_per_node
-        .as_ref()
-        .filter(|nproc| nproc.value as usize > gpus.max(1))?;
     let warning = |what| Problem::found(Rule::RanksShareGpus, Severity::Warning, When::Start, what);
+    let ranks = nproc.value;
     if gpus == 0 {
         let variable = devices.variable;
-        let what = format!("`{variable}` hides every GPU from {} ranks", nproc.value);
-        let problem = warning(what).at(Place::bare_variable(variable));
+        let problem = warning(format!("`{variable}` hides every GPU from {ranks} ranks"));
+        let problem = problem.at(Place::bare_variable(variable));
         return Some(problem.fix(unset_variable(variable)));
     }
     let word = if gpus == 1 { "GPU" } else { "GPUs" };
-    let what = format!(
-        "{} ranks would share {gpus} {word}, which NCCL refuses",
-        nproc.value
-    );
-    let fixes = give("--nproc-per-node", gpus)
-        .or(format!("name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES));
+    let what = format!("{ranks} ranks would share {gpus} {word}, which NCCL refuses");
+    let more = format!("name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES);
+    let fixes = give("--nproc-per-node", gpus).or(more);
     Some(warning(what).at(nproc).fix(fixes))
 }

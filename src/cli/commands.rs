@@ -1,22 +1,24 @@
 //! The whole command line as clap knows it: a launch and the sub-commands. The help, the completions, the man page and the
 //! tables in the documents are made from it. `pages.txt` and `options.txt` have the texts.
 
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, Command, ValueHint};
+use clap::{Arg, ArgAction, Command, ValueHint, builder::PossibleValuesParser};
 
-use super::reader::{Subcommand, Tools};
-use super::values::{COLORS, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS};
-use crate::base::options::{AnyValue, flag, launch_options, spelled, takes_value};
-use crate::base::texts::{self, Entry};
+use super::{
+    reader::{LaunchOptions, Subcommand, Tools},
+    values::{COLORS, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS},
+};
+use crate::base::{
+    options::{AnyValue, flag, new_launch_options, spelled, takes_value},
+    texts::{self, Entry},
+};
 
 const PAGES: &str = include_str!("pages.txt");
 const OPTIONS: &str = include_str!("options.txt");
 
 pub fn command(tools: &Tools) -> Command {
     let names = PossibleValuesParser::new(tools.names());
-    let launch = described(&tools.launch).mut_args(|arg| as_in(&tools.launch, arg));
     let subcommands = tools.subcommands();
-    let mut zlaunch = explained(launch)
+    let mut zlaunch = explained(described(&tools.launch))
         // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
@@ -79,45 +81,43 @@ fn hint(value: &str) -> ValueHint {
 }
 
 pub(super) fn described(subcommand: &Subcommand) -> Command {
+    let name = match subcommand.name {
+        "" => "zlaunch",
+        name => name,
+    };
+    let taken = new_launch_options().filter_map(|arg| {
+        let is_among = |names: &[&str]| names.iter().any(|name| arg.get_id() == name);
+        let is_hidden = match subcommand.launch_options {
+            LaunchOptions::These(names) if !is_among(names) && arg.get_id() != "color" => {
+                return None;
+            }
+            LaunchOptions::These(names) | LaunchOptions::AllShowing(names) => !is_among(names),
+            LaunchOptions::All => false,
+        };
+        Some(with_words(subcommand, arg).hide(is_hidden))
+    });
     // It has no heading, so it is in no list of options.
     let help = Arg::new("help")
         .short('h')
         .long("help")
         .action(ArgAction::Help)
         .help_heading(None::<&str>);
-    let is_launch = subcommand.name.is_empty();
-    let command = if is_launch {
-        (subcommand.arguments)(Command::new("zlaunch")).version(env!("CARGO_PKG_VERSION"))
-    } else {
-        let command = (subcommand.arguments)(Command::new(subcommand.name));
-        (subcommand.describe)(command.mut_args(|arg| as_in(subcommand, arg)))
+    let command = (subcommand.arguments)(Command::new(name)).args(taken);
+    let command = match subcommand.name {
+        "" => command.version(env!("CARGO_PKG_VERSION")),
+        _ => (subcommand.describe)(command),
     };
-    let command = spelled(command).disable_help_flag(true).arg(help);
-    if command.get_arguments().any(|arg| arg.get_id() == "color") {
-        return command;
-    }
-    command.arg(
-        Arg::new("color")
-            .long("color")
-            .value_parser(AnyValue(COLORS))
-            .hide(true),
-    )
+    spelled(command).disable_help_flag(true).arg(help)
 }
 
-/// An option of a launch with the words that it takes, for the completions. The help of a sub-command shows a few; the
-/// others are accepted, so that a command can be pasted.
-fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
-    let is_report = !subcommand.shown.is_empty();
-    let is_shown = subcommand.shown.iter().any(|name| arg.get_id() == name);
-    let is_hidden =
-        is_report && !is_shown && launch_options().any(|option| option.get_id() == arg.get_id());
-    let arg = if is_hidden { arg.hide(true) } else { arg };
+/// An option of a launch with the words that it takes, for the completions.
+fn with_words(subcommand: &Subcommand, arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
         "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
         "trainer" => arg.value_parser(AnyValue(TRAINERS)),
-        "format" if is_report => arg.value_parser(AnyValue(REPORT_FORMATS)),
-        "format" => arg.value_parser(AnyValue(FORMATS)),
+        "format" if subcommand.name.is_empty() => arg.value_parser(AnyValue(FORMATS)),
+        "format" => arg.value_parser(AnyValue(REPORT_FORMATS)),
         "allow" => arg.value_parser(AnyValue(RULES)),
         "color" => arg.value_parser(AnyValue(COLORS)),
         _ => arg,
@@ -127,12 +127,6 @@ fn as_in(subcommand: &Subcommand, arg: Arg) -> Arg {
 pub(super) fn command_of(place: &str, tools: &Tools) -> Command {
     let zlaunch = command(tools);
     zlaunch.find_subcommand(place).cloned().unwrap_or(zlaunch)
-}
-
-pub(super) fn describes_launch(command: &Command) -> bool {
-    command
-        .get_arguments()
-        .any(|arg| arg.get_id() == "deepspeed")
 }
 
 pub(super) fn takes_command(command: &Command) -> bool {

@@ -5,47 +5,29 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use super::commands::{command, command_of, help_of, page_of, shown_options, usage, value_of};
-use super::reader::Tools;
-use crate::base::layout::{Line, TextTable, wrapped, wrapped_command};
-use crate::base::options;
-use crate::host::{Host, terminal};
-use crate::report::Language;
-
-const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- \\
-    swift sft --model Qwen/Qwen3-8B --dataset data.jsonl
-  zlaunch -n --deepspeed zero2 -- python train.py  # only show it
-";
-
-const MOST_USED: &[&str] = &[
-    "deepspeed",
-    "set",
-    "nproc_per_node",
-    "nnodes",
-    "launcher",
-    "env",
-    "record",
-    "dry_run",
-    "quiet",
-    "verbose",
-];
+use super::{
+    commands::{command, command_of, help_of, page_of, shown_options, usage, value_of},
+    reader::Tools,
+    tables::overview::{EXAMPLES, MOST_USED},
+};
+use crate::{
+    base::{
+        layout::{Line, TextTable, wrapped, wrapped_command},
+        options,
+    },
+    command::{argument_class::recorded_versions, trainer},
+    config::schema,
+    host::{Host, terminal},
+    report::Language,
+};
 
 /// The page that `-h` or `--help` among the words asks for: `zlaunch check --help`, `zlaunch --help check`.
 pub(super) fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
-    let place = match words {
-        [_, second] if !tools.named(Some(second)).name.is_empty() => tools.named(Some(second)).name,
-        _ => tools.named(words.first()).name,
-    };
-    let is_short =
-        |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('h');
-    let asks = words
-        .iter()
-        .filter_map(|word| word.to_str())
-        .find(|word| *word == "--help" || is_short(word));
-    if place.is_empty() && asks.is_some_and(is_short) {
-        overview(host, tools)
-    } else {
-        page(place, host, tools)
+    let mut places = words.iter().map(|word| tools.named(Some(word)).name);
+    match places.find(|place| !place.is_empty()) {
+        Some(place) => page(place, host, tools),
+        None if words.iter().any(|word| word == "--help") => page("", host, tools),
+        None => overview(host, tools),
     }
 }
 
@@ -196,4 +178,17 @@ fn spelled(arg: &Arg) -> String {
     format!("{short}{} {}", options::flag(arg), value_of(arg))
         .trim_end()
         .to_string()
+}
+
+/// The newest release of each program that the tables were recorded from.
+pub(super) fn recorded_from() -> String {
+    let mut newest = vec![format!("DeepSpeed {}", schema::newest())];
+    for package in trainer::distributions() {
+        let versions = recorded_versions(package).unwrap_or_default();
+        let last = versions.split_whitespace().next_back();
+        newest.extend(last.map(|last| format!("{package} {last}")));
+    }
+    // Several front ends may have the same package.
+    newest.dedup();
+    format!("recorded from {}\n", newest.join(", "))
 }

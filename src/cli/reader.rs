@@ -1,21 +1,22 @@
 //! Sub-commands, and the reader of their arguments: every value with where it came from, the command line or a
 //! `ZLAUNCH_*` variable. Mistakes are gathered.
 
-use std::any::Any;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::{any::Any, ffi::OsString};
 
 use clap::{ArgMatches, Args, Command};
 
 use super::values;
-use crate::base::options::{Given, LayerOptions, SearchOptions, flag, launch_options, variable};
-use crate::base::source::{Source, Sourced};
-use crate::base::vars;
-use crate::config::layers::Layers;
-use crate::config::template::Search;
-use crate::host::Host;
-use crate::report::{self, Place, Problem, Rule};
-use crate::request::Launch;
+use crate::{
+    base::{
+        options::{Given, launch_options, variable, variable_of},
+        source::{Source, Sourced},
+        vars,
+    },
+    config::{layers::Layers, template::Search},
+    host::Host,
+    report::{self, Place, Problem, Rule, fix::drop_given, reading::path_advice},
+    request::Launch,
+};
 
 const NOT_OPTIONS: &[&str] = &[
     vars::ZLAUNCH_LANG,
@@ -25,10 +26,10 @@ const NOT_OPTIONS: &[&str] = &[
 
 /// The arguments of a sub-command, which clap fills.
 pub(crate) trait Tool: Args {
-    /// The options of a launch that its help shows, if it has them.
-    const SHOWN: &'static [&'static str] = &[];
+    /// The options of a launch that it takes, beside its own.
+    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::These(&[]);
 
-    /// Changes arguments that the struct has from another one.
+    /// Changes options of a launch.
     fn describe(command: Command) -> Command {
         command
     }
@@ -39,6 +40,16 @@ pub(crate) trait Tool: Args {
     }
 
     fn read(self, reader: Reader) -> Requested;
+}
+
+/// The options of a launch that a sub-command takes.
+#[derive(Clone, Copy)]
+pub(crate) enum LaunchOptions {
+    /// And `--color`, which the help does not show.
+    These(&'static [&'static str]),
+    /// All of them, so that a command can be pasted, although the help shows only these.
+    AllShowing(&'static [&'static str]),
+    All,
 }
 
 pub trait Request: Any {
@@ -76,22 +87,22 @@ impl From<Vec<Problem>> for Refused {
 
 pub(crate) struct Subcommand {
     pub(super) name: &'static str,
-    pub(super) shown: &'static [&'static str],
+    pub(super) launch_options: LaunchOptions,
     pub(super) arguments: fn(Command) -> Command,
     pub(super) describe: fn(Command) -> Command,
     pub(super) in_order: fn(&[OsString], &Host) -> Vec<OsString>,
-    pub(super) read: fn(&mut ArgMatches, Reader) -> Result<Requested, clap::Error>,
+    pub(super) read: fn(Reader) -> Result<Requested, clap::Error>,
 }
 
 impl Subcommand {
     pub(crate) const fn of<T: Tool>(name: &'static str) -> Self {
         Subcommand {
             name,
-            shown: T::SHOWN,
+            launch_options: T::LAUNCH_OPTIONS,
             arguments: T::augment_args,
             describe: T::describe,
             in_order: T::in_order,
-            read: |matches, reader| Ok(T::from_arg_matches_mut(matches)?.read(reader)),
+            read: |mut reader| Ok(T::from_arg_matches_mut(&mut reader.matches)?.read(reader)),
         }
     }
 }
@@ -132,43 +143,17 @@ pub(crate) struct Reader<'a> {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) command: &'static Command,
-    /// The options of a launch that a variable sets.
-    pub(super) variables: Vec<SetVariable>,
-}
-
-pub(super) struct SetVariable {
-    /// The name of the option's field.
-    id: &'static str,
-    value: Given,
+    /// The options of a launch that are given.
+    pub(super) matches: ArgMatches,
 }
 
 impl Reader<'_> {
-    pub(crate) fn split_off(&mut self, command: &[OsString]) {
-        self.options = &self.words[..self.words.len() - command.len()];
-    }
-
-    /// The options that `ZLAUNCH_*` variables set. An empty variable counts as unset.
-    pub(super) fn read_variables(&mut self) {
-        for (name, value) in self.host.vars_from("ZLAUNCH_") {
-            if NOT_OPTIONS.contains(&name) {
-                continue;
-            }
-            let Some(option) = launch_options().find(|option| variable(option) == name) else {
-                self.warnings.push(unknown_variable(name));
-                continue;
-            };
-            if !value.is_empty() {
-                self.variables.push(SetVariable {
-                    id: option.get_id().as_str(),
-                    value: Sourced::new(value.to_os_string(), Source::Variable(name.to_string())),
-                });
-            }
-        }
-    }
-
+    /// The `ZLAUNCH_*` variable of an option, which counts where a launch is described. An empty one counts as unset.
     fn variable(&self, id: &str) -> Option<Given> {
-        let set = self.variables.iter().find(|set| set.id == id)?;
-        Some(set.value.clone())
+        let name = variable_of(id);
+        let value = self.host.var_os(&name);
+        let value = value.filter(|value| !value.is_empty() && describes_launch(self.command))?;
+        Some(Sourced::new(value.to_os_string(), Source::Variable(name)))
     }
 
     pub(crate) fn answer(self, request: impl Request) -> Requested {
@@ -191,42 +176,49 @@ impl Reader<'_> {
         Some(Sourced::new(value, given.from))
     }
 
+    /// The values of an option of a launch on the command line.
+    pub(crate) fn given(&mut self, id: &str) -> Vec<Given> {
+        let values = self.matches.remove_many(id);
+        values.into_iter().flatten().collect()
+    }
+
     /// An option of a launch: its variable counts where it is not given.
     pub(super) fn option<T>(
         &mut self,
         id: &str,
-        given: Option<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
     ) -> Option<Sourced<T>> {
-        let given = given.or_else(|| self.variable(id));
-        self.one(given, read)
+        let mut given = self.given(id);
+        let last = given.pop();
+        let earlier = given.iter().find(|given| Some(*given) != last.as_ref());
+        if let (Some(earlier), Some(last)) = (earlier, &last) {
+            self.warnings.push(given_twice(earlier, last));
+        }
+        self.one(last.or_else(|| self.variable(id)), read)
     }
 
     /// An option of a launch that may be repeated: the values of its variable, one per line, and then those that are given.
     pub(super) fn options<T>(
         &mut self,
         id: &str,
-        given: Vec<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
     ) -> Vec<Sourced<T>> {
         let mut all = Vec::new();
         if let Some(set) = self.variable(id) {
-            let lines = lines(set.value.as_bytes());
-            all.extend(
-                lines.map(|line| Sourced::new(OsStr::from_bytes(line).into(), set.from.clone())),
-            );
+            let lines = set.value.to_string_lossy();
+            all.extend(lines.lines().map(|line| set.says(line.into())));
         }
-        all.extend(given);
+        all.extend(self.given(id));
         self.many(all, read)
     }
 
     /// What turned a switch of a launch on.
-    pub(super) fn switch(&mut self, id: &str, is_given: bool) -> Option<Source> {
-        if is_given {
-            let option = launch_options().find(|option| option.get_id() == id);
-            return option.map(|option| Source::Flag(flag(option)));
+    pub(crate) fn switch(&mut self, id: &str) -> Option<Source> {
+        if self.matches.get_flag(id) {
+            return Some(Source::Flag(format!("--{}", id.replace('_', "-"))));
         }
-        let set = self.option(id, None, values::on_or_off)?;
+        let variable = self.variable(id);
+        let set = self.one(variable, values::on_or_off)?;
         set.value.then_some(set.from)
     }
 
@@ -241,17 +233,17 @@ impl Reader<'_> {
             .collect()
     }
 
-    pub(crate) fn search(&mut self, options: SearchOptions) -> Search {
-        let folders = self.many(options.template_dir, values::path);
-        for folder in folders
-            .iter()
-            .filter(|folder| !self.host.absolute(&folder.value).is_dir())
-        {
-            let given = folder.clone().map(|path| path.display().to_string());
-            let what = format!("there is no folder `{}` with templates", given.value);
-            let fix = report::reading::path_advice(&self.host.absolute(&folder.value));
-            self.problems
-                .push(Problem::error(Rule::Template, what).at(&given).fix(fix));
+    pub(crate) fn search(&mut self) -> Search {
+        let given = self.given("template_dir");
+        let folders = self.many(given, values::path);
+        for folder in &folders {
+            let path = self.host.absolute(&folder.value);
+            if !path.is_dir() {
+                let given = folder.says(folder.value.display());
+                let what = format!("there is no folder `{given}` with templates");
+                let problem = Problem::error(Rule::Template, what).at(&given);
+                self.problems.push(problem.fix(path_advice(&path)));
+            }
         }
         self.warnings.extend(Search::missing_site(self.host));
         Search::new(
@@ -260,33 +252,47 @@ impl Reader<'_> {
         )
     }
 
-    pub(crate) fn layers(&mut self, options: LayerOptions) -> Layers {
+    pub(crate) fn layers(&mut self) -> Layers {
         Layers {
-            patch: self.options("patch", options.patch, values::path),
-            unset: self.options("unset", options.unset, values::dotted_key),
-            set: self.options("set", options.set, values::config_assignment(self.words)),
+            patch: self.options("patch", values::path),
+            unset: self.options("unset", values::dotted_key),
+            set: self.options("set", values::config_assignment),
         }
     }
 }
 
-fn unknown_variable(name: &str) -> Problem {
+pub(super) fn describes_launch(command: &Command) -> bool {
+    command
+        .get_arguments()
+        .any(|arg| arg.get_id() == "deepspeed")
+}
+
+/// Warns of a `ZLAUNCH_*` variable that is not that of an option.
+pub(super) fn unknown_variable(name: &str) -> Option<Problem> {
     let known: Vec<String> = launch_options().map(variable).collect();
-    let nearest = report::nearest(name, known.iter().map(String::as_str));
+    let mut names = known
+        .iter()
+        .map(String::as_str)
+        .chain(NOT_OPTIONS.iter().copied());
+    if names.clone().any(|known| known == name) {
+        return None;
+    }
+    let nearest = report::nearest(name, names.by_ref());
     let help = report::did_you_mean(
         nearest,
         "`zlaunch --help` lists the options, and each has a variable",
     );
     let what = format!("zlaunch does not read `{name}`");
-    Problem::warning(Rule::UnknownVariable, what)
-        .at(Place::bare_variable(name))
-        .fix(help)
+    let problem = Problem::warning(Rule::UnknownVariable, what);
+    Some(problem.at(Place::bare_variable(name)).fix(help))
 }
 
-/// The values in the variable of an option that may be repeated, one per line.
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let lines = text
-        .strip_suffix(b"\n")
-        .unwrap_or(text)
-        .split(|byte| *byte == b'\n');
-    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+/// Of an option that takes one value and has two, the last counts, as a wrapper script may want it.
+fn given_twice(earlier: &Given, last: &Given) -> Problem {
+    let [earlier, last] = [earlier, last].map(|it| it.says(it.value.display()));
+    let what = format!("`{}` is set twice; `{last}` is used", last.from);
+    Problem::warning(Rule::GivenTwice, what)
+        .at(&earlier)
+        .at(&last)
+        .fix(drop_given(&earlier))
 }

@@ -1,24 +1,22 @@
 //! Readers for the values of our options.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use serde_json::Value as Json;
 
-use crate::base::options::Given;
-use crate::base::recorded::Version;
-use crate::base::size::parse_count;
-use crate::base::source::Sourced;
-use crate::base::{json, vars};
-use crate::command::job::Trainer;
-use crate::command::trainer;
-use crate::config::template::search::BUILT_IN;
-use crate::host::cards::{self, CARDS, Cards};
-use crate::ranks::launcher::Launcher;
-use crate::ranks::topology::Processes;
-use crate::report::fix::{drop_word, give_as};
-use crate::report::{self, Place, Problem, Rule, nearest};
-use crate::request::Format;
+use crate::{
+    base::{json, options::Given, recorded::Version, size::parse_count, source::Sourced, vars},
+    command::{job::Trainer, trainer},
+    config::{layers::Assignment, template::search::BUILT_IN},
+    host::cards::{self, CARDS, Cards},
+    ranks::{launcher::Launcher, topology::Processes},
+    report::{
+        self, Place, Problem, Rule,
+        fix::{drop_word, give_as},
+        nearest,
+    },
+    request::Format,
+};
 
 pub(crate) type Words<T> = fn() -> Vec<(&'static str, T)>;
 
@@ -68,18 +66,13 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     most: T,
     example: &'static str,
 ) -> impl Fn(&Given) -> Result<T, Problem> {
-    let least = least.into();
-    let most = most.into();
+    let range = least.into()..=most.into();
     move |given| {
         let text = sourced(given)?;
-        let number = text
-            .value
-            .parse::<u64>()
-            .ok()
-            .filter(|number| (least..=most).contains(number));
+        let number = text.value.parse().ok().filter(|it| range.contains(it));
         number
             .and_then(|it| it.try_into().ok())
-            .ok_or_else(|| report::not_a_number(&text, least, most, example))
+            .ok_or_else(|| report::not_a_number(&text, &range, example))
     }
 }
 
@@ -88,29 +81,31 @@ pub(crate) fn memory(
     read: fn(&str) -> Option<u64>,
     example: &'static str,
 ) -> impl Fn(&Given) -> Result<u64, Problem> {
-    move |given| {
-        let text = sourced(given)?;
-        let is_bare = text.value.trim().parse::<f64>().is_ok();
-        match read(&text.value) {
-            Some(bytes) if !is_bare || bytes >= 1 << 30 => Ok(bytes),
-            _ if is_bare => Err(report::size_without_unit(&text)),
-            _ => Err(report::is_not("a size", &text, example)),
-        }
-    }
+    // A number of nvidia-smi is in MiB; what people know of a machine is in GiB.
+    let unit = |number| if number >= 4096.0 { "MiB" } else { "GiB" };
+    move |given| size(given, read, 1 << 30, unit, example)
 }
 
 /// A number of parameters. Nobody trains eight, so a small number without a unit is refused.
 pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
+    size(given, parse_count, 10_000, |_| "B", "8B")
+}
+
+/// `unit`: the one that a number below `least` probably lacks.
+fn size(
+    given: &Given,
+    read: fn(&str) -> Option<u64>,
+    least: u64,
+    unit: fn(f64) -> &'static str,
+    example: &str,
+) -> Result<u64, Problem> {
     let text = sourced(given)?;
-    if text
-        .value
-        .trim()
-        .parse::<f64>()
-        .is_ok_and(|number| number < 1e4)
-    {
-        return Err(report::without_unit(&text, "B"));
+    match (read(&text.value), text.value.trim().parse()) {
+        (Some(size), Err(_)) => Ok(size),
+        (Some(size), Ok(_)) if size >= least => Ok(size),
+        (_, Ok(number)) => Err(report::without_unit(&text, unit(number))),
+        (None, Err(_)) => Err(report::is_not("a size", &text, example)),
     }
-    parse_count(&text.value).ok_or_else(|| report::is_not("a size", &text, "8B"))
 }
 
 pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
@@ -139,9 +134,9 @@ pub(crate) fn cards(given: &Given) -> Result<Cards, Problem> {
 
 pub(crate) fn processes(given: &Given) -> Result<Processes, Problem> {
     let text = sourced(given)?;
-    text.value
-        .parse()
-        .map_err(|()| report::not_a_number_of_ranks(&text))
+    let wanted = "a number of ranks: a whole number of at least 1, `gpu` or `cpu`";
+    let processes = text.value.parse();
+    processes.map_err(|()| report::is_not(wanted, &text, "N"))
 }
 
 pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
@@ -160,15 +155,11 @@ pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem
 
 /// `explain` knows more rules: those that no option silences.
 pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
-    let near = given
-        .value
-        .to_str()
-        .and_then(|word| report::nearest(word, Rule::all().map(Rule::name)));
-    if near.is_none() || RULES().iter().any(|(name, _)| near == Some(*name)) {
+    let known = Rule::all().find(|rule| given.value == rule.name());
+    let Some(rule) = known.filter(|rule| !Rule::allowable().contains(rule)) else {
         return one_of(RULES)(given);
-    }
-    let rule = near.unwrap_or_default();
-    let place = Place::option(given.from.to_string(), rule);
+    };
+    let place = Place::option(given.from.to_string(), rule.name());
     let what = format!("`{rule}` stops a launch: `--allow` cannot silence it");
     Err(Problem::error(Rule::Usage, what)
         .fix(drop_word(&place))
@@ -178,88 +169,64 @@ pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
 /// `0.19.8`, `v0.19`.
 pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
     let text = sourced(given)?;
-    let numbers = text
-        .value
-        .strip_prefix('v')
-        .unwrap_or(&text.value)
-        .split('.')
-        .map(str::parse);
-    match numbers.collect::<Result<Vec<u32>, _>>().as_deref() {
-        Ok(&[major, minor]) => Ok(Version([major, minor, 0])),
-        Ok(&[major, minor, patch]) => Ok(Version([major, minor, patch])),
-        _ => Err(report::is_not("a version", &text, "0.19.8")),
+    let numbers = text.value.trim_start_matches('v');
+    let mut parts = numbers.split('.');
+    if numbers.contains('.') && parts.all(|part| part.parse::<u32>().is_ok()) {
+        Ok(Version::parse(numbers))
+    } else {
+        Err(report::is_not("a version", &text, "0.19.8"))
     }
 }
 
 pub(crate) fn dotted_key(given: &Given) -> Result<String, Problem> {
+    name(
+        given,
+        is_dotted_key,
+        "a dotted key",
+        "zero_optimization.overlap_comm",
+    )
+}
+
+pub(crate) fn variable_name(given: &Given) -> Result<String, Problem> {
+    name(
+        given,
+        vars::is_name,
+        "a valid name for a variable",
+        "NCCL_DEBUG",
+    )
+}
+
+fn name(given: &Given, is: fn(&str) -> bool, what: &str, example: &str) -> Result<String, Problem> {
     match sourced(given)? {
-        text if is_dotted_key(&text.value) => Ok(text.value),
-        text => Err(report::is_not(
-            "a dotted key",
-            &text,
-            "zero_optimization.overlap_comm",
-        )),
+        text if is(&text.value) => Ok(text.value),
+        text => Err(report::is_not(what, &text, example)),
     }
 }
 
 /// `KEY=VALUE` for a config; the value is JSON, or else a string.
-pub(crate) fn config_assignment(
-    words: &[OsString],
-) -> impl Fn(&Given) -> Result<(String, Json), Problem> {
-    move |given| {
-        let [key, value] = assignment(given, "KEY=VALUE", is_dotted_key, words)?;
-        Ok((
-            key,
-            json::parse(&value).unwrap_or_else(|_| Json::from(value)),
-        ))
-    }
+pub(crate) fn config_assignment(given: &Given) -> Result<Assignment, Problem> {
+    let [key, typed] = assignment(given, "KEY=VALUE", is_dotted_key)?;
+    let value = json::parse(&typed).unwrap_or_else(|_| Json::from(typed.clone()));
+    Ok(Assignment { key, value, typed })
 }
 
 /// `NAME=VALUE` for the environment.
-pub(crate) fn variable_assignment(
-    words: &[OsString],
-) -> impl Fn(&Given) -> Result<(String, OsString), Problem> {
-    move |given| {
-        assignment(given, "NAME=VALUE", vars::is_name, words)
-            .map(|[name, value]| (name, value.into()))
-    }
+pub(crate) fn variable_assignment(given: &Given) -> Result<(String, OsString), Problem> {
+    let [name, value] = assignment(given, "NAME=VALUE", vars::is_name)?;
+    Ok((name, value.into()))
 }
 
-fn assignment(
-    given: &Given,
-    form: &str,
-    is_key: fn(&str) -> bool,
-    words: &[OsString],
-) -> Result<[String; 2], Problem> {
+fn assignment(given: &Given, form: &str, is_key: fn(&str) -> bool) -> Result<[String; 2], Problem> {
     let text = sourced(given)?;
     if let Some((key, value)) = text.value.split_once('=').filter(|(key, _)| is_key(key)) {
         return Ok([key, value].map(str::to_string));
     }
-    // The value in `--set KEY VALUE` and `--set KEY = VALUE`.
-    let behind = words
-        .iter()
-        .skip_while(|word| **word != given.value)
-        .skip(1)
-        .filter_map(|word| word.to_str());
-    let next = behind
-        .map(|word| word.trim_start_matches('='))
-        .find(|word| !word.is_empty());
-    Err(report::not_an_assignment(
-        &text,
-        form,
-        next.filter(|word| !word.starts_with('-')),
-    ))
-}
-
-pub(crate) fn variable_name(given: &Given) -> Result<String, Problem> {
-    match sourced(given)? {
-        text if vars::is_name(&text.value) => Ok(text.value),
-        text => Err(report::is_not(
-            "a valid name for a variable",
-            &text,
-            "NCCL_DEBUG",
-        )),
-    }
+    let example = if is_key(&text.value) && !text.value.contains(['=', '{']) {
+        format!("{}=VALUE", text.value)
+    } else {
+        form.to_string()
+    };
+    Err(report::is_not(form, &text, &example))
 }
 
 fn is_dotted_key(key: &str) -> bool {

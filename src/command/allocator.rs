@@ -2,8 +2,7 @@
 //! where that is safe and nobody has said anything about the allocator.
 
 use super::job::Job;
-use crate::base::vars;
-use crate::host::Host;
+use crate::{base::vars, host::Host};
 
 /// With this setting torch grows its segments instead of taking new ones.
 pub(crate) const EXPANDABLE: &str = "expandable_segments:True";
@@ -11,15 +10,10 @@ pub(crate) const EXPANDABLE: &str = "expandable_segments:True";
 /// torch 2.0 stops on the option, and 2.1 was the first to have it.
 const SAFE_SINCE: [u32; 3] = [2, 2, 0];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Segments {
-    Expandable,
-    Fixed,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Allocator {
-    pub(crate) segments: Segments,
+    /// It has expandable segments.
+    pub(crate) expands: bool,
     /// The variable that decides it, as `PYTORCH_CUDA_ALLOC_CONF=…`. Without one, zlaunch sets expandable segments or leaves torch's default.
     pub(crate) said: Option<String>,
 }
@@ -27,7 +21,7 @@ pub(crate) struct Allocator {
 impl Allocator {
     /// Expandable segments that zlaunch sets.
     pub(crate) const OURS: Allocator = Allocator {
-        segments: Segments::Expandable,
+        expands: true,
         said: None,
     };
 
@@ -37,15 +31,10 @@ impl Allocator {
             let variable = job?.variables.iter().find(|it| it.name == name)?;
             Some(variable.value.as_str())
         };
-        Self::said(|name| host.var(name).or_else(|| of_job(name))).unwrap_or_else(|| {
-            if job.is_none_or(|job| is_safe(job, host)) {
-                Self::OURS
-            } else {
-                Allocator {
-                    segments: Segments::Fixed,
-                    said: None,
-                }
-            }
+        let said = Self::said(|name| host.var(name).or_else(|| of_job(name)));
+        said.unwrap_or_else(|| Allocator {
+            expands: job.is_none_or(|job| is_safe(job, host)),
+            said: None,
         })
     }
 
@@ -55,10 +44,8 @@ impl Allocator {
             let (_, value) = env.iter().find(|(known, _)| known == name)?;
             Some(value.as_str())
         };
-        match Self::said(of_template) {
-            Some(said) if self.said.is_none() => said,
-            _ => self.clone(),
-        }
+        let said = Self::said(of_template).filter(|_| self.said.is_none());
+        said.unwrap_or_else(|| self.clone())
     }
 
     /// By the variables that `value` finds. torch looks at the newer name where the older one is not set.
@@ -68,11 +55,7 @@ impl Allocator {
             let value = value(name)?;
             let compact = value.replace(' ', "").to_lowercase();
             Some(Allocator {
-                segments: if compact.contains(&EXPANDABLE.to_lowercase()) {
-                    Segments::Expandable
-                } else {
-                    Segments::Fixed
-                },
+                expands: compact.contains(&EXPANDABLE.to_lowercase()),
                 said: Some(format!("{name}={value}")),
             })
         })
@@ -86,11 +69,6 @@ impl Allocator {
 /// Expandable segments can do no harm. A torch that was not found is taken to be new. vLLM in the same process cannot put such
 /// memory to sleep (vllm PR 14189, pytorch issue 147851), and ROCm has them in no release that was tried.
 fn is_safe(job: &Job, host: &Host) -> bool {
-    let torch = job
-        .python
-        .as_ref()
-        .and_then(|python| python.version("torch"));
-    let is_old = torch.is_some_and(|torch| torch.is_before(SAFE_SINCE));
     let is_rocm = [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES]
         .iter()
         .any(|name| host.var_os(name).is_some());
@@ -99,5 +77,5 @@ fn is_safe(job: &Job, host: &Host) -> bool {
         .words()
         .iter()
         .any(|word| word.to_string_lossy().contains("vllm"));
-    !is_old && !is_rocm && !uses_vllm
+    !job.has_older("torch", SAFE_SINCE) && !is_rocm && !uses_vllm
 }

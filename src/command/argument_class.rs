@@ -1,7 +1,11 @@
 //! The recorded types and defaults of arguments, by class and version (`tools/record arguments` and `defaults`).
 
-use crate::base::recorded::{Table, Version, VersionMatch, at, versions};
-use crate::command::python::Python;
+use crate::{
+    base::recorded::{Table, Version, VersionMatch, at, versions},
+    command::python::Python,
+};
+
+pub use super::tables::classes::*;
 
 const DEFAULTS: Table = Table(include_str!("../recorded/defaults.txt"));
 const OPTIONS: Table = Table(include_str!("../recorded/arguments.txt"));
@@ -12,17 +16,6 @@ const INHERITED: &str = "-";
 pub(super) const GONE: &str = "-";
 /// The line that names the classes whose arguments a class has besides its own.
 const PARTS: &str = "^";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArgumentClass {
-    pub distribution: &'static str,
-    pub name: &'static str,
-}
-
-pub const TRAINING_ARGUMENTS: ArgumentClass = ArgumentClass {
-    distribution: "transformers",
-    name: "TrainingArguments",
-};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDefault {
@@ -38,16 +31,16 @@ pub(crate) struct RecordedDefault {
 pub(crate) struct Installed {
     pub(crate) distribution: &'static str,
     /// As its metadata say it; `None` where it was not found.
-    pub(super) text: Option<String>,
+    text: Option<String>,
     /// The recorded versions before and after it; twice the same where one counts alone.
-    pub(super) older: Version,
-    pub(super) newer: Version,
+    older: Version,
+    newer: Version,
     /// It is one of them, or between them.
-    pub(super) certain: bool,
+    certain: bool,
 }
 
 impl Installed {
-    pub(super) fn find(
+    fn find(
         distribution: &'static str,
         recorded: &'static str,
         python: Option<&Python>,
@@ -167,4 +160,107 @@ pub fn recorded_versions(distribution: &str) -> Option<&'static str> {
 
 pub(super) fn is_constant(history: &str) -> bool {
     history.starts_with('=')
+}
+
+/// The versions of a parser's distributions.
+#[derive(Default)]
+pub(crate) struct Versions {
+    found: Vec<Installed>,
+}
+
+impl Versions {
+    pub(super) fn of(
+        distributions: impl Iterator<Item = &'static str>,
+        python: Option<&Python>,
+    ) -> Self {
+        let mut found: Vec<Installed> = Vec::new();
+        for distribution in distributions {
+            if found.iter().all(|it| it.distribution != distribution)
+                && let Some(recorded) = recorded_versions(distribution)
+            {
+                found.extend(Installed::find(distribution, recorded, python));
+            }
+        }
+        Versions { found }
+    }
+
+    pub(super) fn installed(&self, distribution: &str) -> Option<&Installed> {
+        self.found
+            .iter()
+            .find(|found| found.distribution == distribution)
+    }
+
+    /// The older and the newer of the recorded versions that stand for the one that is installed.
+    pub(super) fn around(&self, distribution: &str) -> [Version; 2] {
+        let found = self.installed(distribution);
+        found.map_or_else(Default::default, |found| [found.older, found.newer])
+    }
+
+    /// False where the parser has no class of the distribution.
+    pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
+        self.installed(distribution)
+            .is_some_and(|found| found.older.0 >= since && found.newer.0 < until)
+    }
+
+    pub(super) fn is_any(&self, distribution: &str) -> bool {
+        self.installed(distribution)
+            .is_some_and(|found| found.text.is_none())
+    }
+
+    /// All of them are installed, in versions that are recorded.
+    pub(crate) fn certain(&self) -> bool {
+        self.found.iter().all(|found| found.certain)
+    }
+
+    pub(crate) fn first(&self) -> String {
+        let Some(found) = self.found.first() else {
+            return String::new();
+        };
+        let newest = || found.newer.to_string();
+        let version = found.text.clone().unwrap_or_else(newest);
+        format!("{} {version}", found.distribution)
+    }
+
+    /// In parentheses, behind a sentence; nothing if all are certain.
+    pub(crate) fn doubt(&self) -> String {
+        let Some(found) = self.found.iter().find(|found| !found.certain) else {
+            return String::new();
+        };
+        let Installed {
+            distribution,
+            text,
+            older,
+            newer,
+            ..
+        } = found;
+        match text {
+            Some(text) if Version::parse(text) < *older => {
+                format!(" (known for {distribution} {older} and later; {text} is installed)")
+            }
+            Some(text) => {
+                format!(" (known for {distribution} up to {newer}; {text} is installed)")
+            }
+            None => format!(
+                " (the same in every known version of {distribution}; no installed version was found)"
+            ),
+        }
+    }
+}
+
+/// Says which recorded version stands for an installed one that is not recorded.
+pub(crate) fn stand_in(distribution: &str, installed: &str) -> Option<String> {
+    let all = recorded_versions(distribution)?;
+    if all.split(' ').any(|version| version == installed) {
+        return None;
+    }
+    let version = Version::parse(installed);
+    let counts = VersionMatch::find(versions(all), version).version();
+    let which = if counts > version {
+        "the oldest recorded"
+    } else {
+        "the nearest older one"
+    };
+    Some(format!(
+        "its arguments are not recorded; {distribution} {counts} is used, {which}"
+    ))
 }

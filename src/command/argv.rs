@@ -1,42 +1,34 @@
 //! A trainer's arguments, read as Python's argparse reads them: `--a_b` and `--a-b`, `--a=b` and `--a b`, the last one
 //! wins, `--` ends the options, a unique prefix is enough where the whole list of options is known.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+};
 
-use crate::base::python_value;
-use crate::base::recorded::Table;
-use crate::base::source::{Source, Sourced};
-use crate::command::argument_class::TRAINING_ARGUMENTS;
-use crate::report::{self, Problem, Wanted};
+use crate::{
+    base::{
+        python_value,
+        recorded::Table,
+        source::{Source, Sourced},
+    },
+    command::argument_class::TRAINING_ARGUMENTS,
+    report::{self, Problem, Wanted},
+};
 
-/// The options of a front end. argparse accepts an abbreviation that fits one of them only.
-#[derive(Clone, Copy)]
-pub enum OptionList<'a> {
-    /// All of them, in one recorded list or several: sorted, one name with underscores a line.
-    Known(&'a [Table]),
-    /// The script may define more, so an abbreviation cannot be resolved.
-    Open,
-}
-
-impl OptionList<'_> {
-    /// The line of the only option that the word means.
-    fn find(self, spelled: &str) -> Option<&'static str> {
-        let OptionList::Known(lists) = self else {
-            return None;
-        };
-        let exact = lines_of(lists, &with_underscores(spelled)).next();
-        exact.or_else(|| {
-            let all = lists.iter().flat_map(|list| list.lines());
-            let mut fitting = all.filter(|line| fits(option_name(line), spelled));
-            let only = fitting.next()?;
-            // An option with an underscore has two strings, and a prefix that ends before it fits both.
-            let name = option_name(only);
-            let fits_both =
-                name.contains('_') && name.starts_with(spelled) && starts_dashed(name, spelled);
-            (fitting.next().is_none() && !fits_both).then_some(only)
-        })
-    }
+/// The line of the only option that the word means. argparse accepts an abbreviation that fits one option only.
+fn find(lists: &[Table], spelled: &str) -> Option<&'static str> {
+    let exact = lines_of(lists, &with_underscores(spelled)).next();
+    exact.or_else(|| {
+        let all = lists.iter().flat_map(|list| list.lines());
+        let mut fitting = all.filter(|line| fits(option_name(line), spelled));
+        let only = fitting.next()?;
+        // An option with an underscore has two strings, and a prefix that ends before it fits both.
+        let name = option_name(only);
+        let fits_both =
+            name.contains('_') && name.starts_with(spelled) && starts_dashed(name, spelled);
+        (fitting.next().is_none() && !fits_both).then_some(only)
+    })
 }
 
 /// The value of an argument, if it is given.
@@ -65,11 +57,11 @@ struct GivenOption {
 }
 
 impl GivenOption {
-    fn read(words: &[OsString], at: usize, options: OptionList) -> Option<Self> {
+    fn read(words: &[OsString], at: usize, options: &[Table]) -> Option<Self> {
         let word = words[at].as_bytes().strip_prefix(b"--")?;
         let equals = word.iter().position(|b| *b == b'=');
         let spelled = std::str::from_utf8(&word[..equals.unwrap_or(word.len())]).ok()?;
-        let known = options.find(spelled);
+        let known = find(options, spelled);
         let name = known.map_or_else(
             || with_underscores(spelled),
             |line| option_name(line).to_string(),
@@ -80,15 +72,18 @@ impl GivenOption {
             (None, Some(next)) if is_value(next) && !is_switch => Some(next.clone()),
             _ => None,
         };
-        let is_open = matches!(options, OptionList::Open);
         Some(GivenOption {
-            may_be_short: is_open && TRAINING_ARGUMENTS.row(&name).is_none(),
+            may_be_short: options.is_empty() && TRAINING_ARGUMENTS.row(&name).is_none(),
             name,
             spelled: format!("--{spelled}"),
             value,
             joined: equals.is_some(),
             at,
         })
+    }
+
+    fn sourced<T>(&self, value: T) -> Sourced<T> {
+        Sourced::new(value, Source::Argument(self.spelled.clone()))
     }
 
     fn is_dashed(&self) -> bool {
@@ -107,7 +102,9 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn read(words: Vec<OsString>, options: OptionList) -> Self {
+    /// `options` has all of them, in one recorded list or several: sorted, one name with underscores a line. Without a list,
+    /// the script may define more, and an abbreviation cannot be resolved.
+    pub fn read(words: Vec<OsString>, options: &[Table]) -> Self {
         let given =
             (0..options_end(&words)).filter_map(|at| GivenOption::read(&words, at, options));
         let given = given.collect();
@@ -148,10 +145,7 @@ impl Args {
 
     pub fn raw(&self, name: &str) -> Option<Sourced<&OsStr>> {
         let option = self.last(name)?;
-        Some(Sourced::new(
-            option.value.as_deref()?,
-            Source::Argument(option.spelled.clone()),
-        ))
+        Some(option.sourced(option.value.as_deref()?))
     }
 
     pub fn text(&self, name: &str) -> Option<Sourced<String>> {
@@ -170,9 +164,7 @@ impl Args {
     /// HF's booleans: a bare `--bf16` is true where the field allows it.
     pub fn bool(&self, name: &str, bare_is_true: bool) -> Typed<bool> {
         if bare_is_true && self.is_bare(name) {
-            return Ok(self
-                .last(name)
-                .map(|option| Sourced::new(true, Source::Argument(option.spelled.clone()))));
+            return Ok(self.last(name).map(|option| option.sourced(true)));
         }
         self.typed(name, Wanted::Bool, hf_bool)
     }
@@ -189,10 +181,7 @@ impl Args {
         };
         let text = value.to_string_lossy();
         match read(&text) {
-            Some(value) => Ok(Some(Sourced::new(
-                value,
-                Source::Argument(option.spelled.clone()),
-            ))),
+            Some(value) => Ok(Some(option.sourced(value))),
             None if text.contains('$') => Err(ArgumentError::Unresolved(format!(
                 "{} {text}",
                 option.spelled
@@ -210,11 +199,7 @@ impl Args {
         let option = self.given.iter().rfind(|option| option.name == name)?;
         let values = match &option.value {
             Some(value) if option.joined => vec![value.as_os_str()],
-            _ => self.words[option.at + 1..options_end(&self.words)]
-                .iter()
-                .take_while(|word| is_value(word))
-                .map(OsString::as_os_str)
-                .collect(),
+            _ => values_behind(&self.words, option.at).collect(),
         };
         Some((option.spelled.clone(), values))
     }
@@ -253,6 +238,22 @@ pub fn options_end(words: &[OsString]) -> usize {
         .unwrap_or(words.len())
 }
 
+/// The words that belong to the option at this place, if its value is not joined to it.
+pub(super) fn values_behind(words: &[OsString], at: usize) -> impl Iterator<Item = &OsStr> {
+    let behind = words[at + 1..options_end(words)].iter();
+    behind
+        .map(OsString::as_os_str)
+        .take_while(|word| is_value(word))
+}
+
+/// `name=value`, or a name alone.
+pub(super) fn split_joined(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (text, None),
+    }
+}
+
 /// argparse takes words with a dash as values too, if they are negative numbers or have a space.
 pub fn is_value(word: &OsStr) -> bool {
     let Some(rest) = word.as_bytes().strip_prefix(b"-") else {
@@ -288,7 +289,7 @@ fn lines_of(lists: &[Table], name: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The name of an option that is written with dashes. A mixture is the name of none.
-fn with_underscores(spelled: &str) -> String {
+pub(super) fn with_underscores(spelled: &str) -> String {
     if spelled.contains('_') {
         spelled.to_string()
     } else {

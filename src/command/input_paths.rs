@@ -2,9 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::command::argv::{Args, hf_bool};
-use crate::command::tables::{Input, Reads};
-use crate::host::Host;
+use crate::{
+    command::{
+        argv::{Args, hf_bool},
+        tables::{Input, Reads},
+    },
+    host::Host,
+};
 
 pub struct MissingInput {
     pub(crate) option: String,
@@ -63,11 +67,13 @@ impl Input {
         if !is_file && !is_path(value) {
             return None;
         }
-        let at = |value: &str| match self.reads {
-            Reads::Home | Reads::SwiftModel | Reads::SwiftDataset | Reads::File => {
+        let is_plain = matches!(self.reads, Reads::Plain | Reads::Commas);
+        let at = |value: &str| {
+            if is_plain {
+                host.cwd.join(value)
+            } else {
                 host.absolute(Path::new(value))
             }
-            Reads::Plain | Reads::Commas => host.cwd.join(value),
         };
         let subfolder = value.replacen(':', "/", 1);
         let whole = value.rsplit_once('#').map_or(value, |(whole, _)| whole);

@@ -1,35 +1,57 @@
 //! The user's command, recognised: which trainer it is, what each rank runs, and with which arguments.
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use serde_json::{Map, Value};
 
-use crate::base::recorded::Version;
-use crate::base::source::{Source, Sourced};
-use crate::base::yaml::Dialect;
-use crate::command::argv::{Args, OptionList, has_option};
-use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, HandOver, LaunchTraits, ModelTraits,
-    NoConfig, Ranks, Variable, python_of,
+use crate::{
+    base::{
+        recorded::{Table, Version},
+        source::{Source, Sourced},
+        yaml::Dialect,
+    },
+    command::{
+        argument_class::ArgumentClass,
+        argv::{Args, has_option, hf_bool},
+        front_end::{NoConfig, Precision, Ranks, Variable},
+        model::Hub,
+        python::Python,
+        run_file::{self, RunFile},
+        script::{ScriptSource, flow::ArgumentFlow},
+        section_option,
+        shipped::{self, ShippedConfig},
+        tables::{
+            Keys,
+            front_end::{
+                ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, HalfPrecision, HandOver,
+                LaunchTraits, ModelTraits, OtherHub, ShippedConfigs, StarterOption,
+                TrainingCommand,
+            },
+        },
+        target::{ParsedCommand, Target},
+    },
+    host::Host,
+    report::{Place, Problem, reading},
 };
-use crate::command::python::Python;
-use crate::command::run_file::{self, RunFile};
-use crate::command::script::{ArgumentFlow, ScriptSource};
-use crate::command::section_option;
-use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
-use crate::command::tables::Keys;
-use crate::command::target::{ParsedCommand, Target};
-use crate::host::Host;
-use crate::report::{Place, Problem, reading};
 
-/// A front end: how its command is recognised, and what is special about it. Each file in `trainer/` holds one.
+/// A front end: how its command is recognised, and what is special about it. `trainer/tables/front_ends.rs` has them.
 pub struct Trainer {
     pub name: &'static str,
     /// The package whose version is the trainer's, by the name pip knows.
     pub(crate) distribution: Option<&'static str>,
     pub(crate) recognise: fn(&'static Trainer, &ParsedCommand, &Host) -> Option<Job>,
+    /// If not, it refuses options that its recorded parser does not have.
+    pub(crate) ignores_unknown_options: fn(&Job, &Host) -> bool,
+    /// False if an argument leads to defaults that were not recorded.
+    pub(crate) has_recorded_defaults: fn(&Args) -> bool,
+    /// A default that it computes from other arguments, as it is written on a command line.
+    pub(crate) computed:
+        fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
+    pub(crate) precision: fn(&Args, HalfPrecision) -> Precision,
     pub launch: LaunchTraits,
     pub config: ConfigTraits,
     pub(crate) arguments: ArgumentTraits,
@@ -91,14 +113,10 @@ impl Trainer {
         )
     }
 
-    /// The options of the command that the target is.
-    pub(crate) fn options(&self, target: &Target) -> OptionList<'static> {
-        let rows = self.arguments.options;
-        let own = rows.iter().find(|row| target.is_module(row.module));
-        match own.or(rows.first()) {
-            Some(row) => OptionList::Known(row.lists),
-            None => OptionList::Open,
-        }
+    fn command_of(&self, target: &Target) -> Option<&'static TrainingCommand> {
+        let is_it = |module: &&str| target.is_module(module);
+        let mut commands = self.launch.commands.iter();
+        commands.find(|command| command.modules.iter().any(is_it))
     }
 
     /// `None`: it does not fill that key.
@@ -168,7 +186,10 @@ impl Job {
             config_option: None,
             unread: Vec::new(),
             texts: Vec::new(),
-            python: python_of(command, host),
+            python: command
+                .owner
+                .as_ref()
+                .and_then(|word| Python::of_program(word, host)),
             variables: Vec::new(),
             no_config: None,
             problems: Vec::new(),
@@ -180,34 +201,26 @@ impl Job {
         }
     }
 
-    /// The sub-command of a console script, by the file of the first of these modules that its package has; or one of the
-    /// modules itself.
+    /// A sub-command that trains, by the first of its modules that the package has; or one of those modules itself.
     pub(super) fn of_command(
         trainer: &'static Trainer,
         command: &ParsedCommand,
-        name: &str,
-        modules: &[&str],
         host: &Host,
     ) -> Option<Self> {
-        let (first, rest) = command.args.split_first().unzip();
-        let is_named = first.is_some_and(|first| first == name);
-        let is_command = is_named && trainer.is_console(&command.target);
-        if !is_command
-            && !modules
-                .iter()
-                .any(|module| command.target.is_module(module))
-        {
-            return None;
+        if !trainer.is_console(&command.target) {
+            trainer.command_of(&command.target)?;
+            return Some(Self::of(trainer, command, host));
         }
+        let (name, words) = command.args.split_first()?;
+        let mut commands = trainer.launch.commands.iter();
+        let modules = commands.find(|command| name == command.name)?.modules;
         let mut job = Self::of(trainer, command, host);
-        if is_command {
-            let mut files = modules
-                .iter()
-                .map(|module| module.replace('.', "/") + ".py");
-            let file = files.find_map(|file| job.python.as_ref()?.file(&file));
-            job.target = file.map_or_else(|| Target::module(modules[0]), Target::script);
-            job.words = rest.unwrap_or_default().to_vec();
-        }
+        let mut files = modules
+            .iter()
+            .map(|module| module.replace('.', "/") + ".py");
+        let file = files.find_map(|file| job.python.as_ref()?.file(&file));
+        job.target = file.map_or_else(|| Target::module(modules[0]), Target::script);
+        job.words = words.to_vec();
         Some(job)
     }
 
@@ -268,6 +281,13 @@ impl Job {
             .version_text(self.trainer.distribution?)
     }
 
+    /// True if its environment is known to have an older version.
+    pub(crate) fn has_older(&self, distribution: &str, version: [u32; 3]) -> bool {
+        let python = self.python.as_ref();
+        let found = python.and_then(|python| python.version(distribution));
+        found.is_some_and(|found| found.is_before(version))
+    }
+
     /// Nothing where the user's own script is not seen.
     pub(crate) fn flow(&self) -> Option<ArgumentFlow<'_>> {
         let is_script = matches!(self.trainer.arguments.parser, ArgumentParser::Script);
@@ -317,9 +337,8 @@ impl Job {
             return Vec::new();
         };
         let switch = switch.map(|switch| (switch, OsString::from("true")));
-        let mut variables = Vec::from_iter(switch);
-        variables.push((config, path.to_os_string()));
-        variables
+        let named = (config, path.to_os_string());
+        switch.into_iter().chain([named]).collect()
     }
 
     pub(crate) fn command_line(&self) -> &[OsString] {
@@ -335,16 +354,73 @@ impl Job {
     pub(crate) fn config_argument(&self) -> &str {
         match &self.config_option {
             Some(name) => name,
-            None => (self.trainer.config.argument)(&self.args),
+            None => {
+                let options = self.trainer.config.options;
+                let mut given = options.iter().filter(|name| self.args.raw(name).is_some());
+                given.next().unwrap_or(&options[0])
+            }
         }
+    }
+
+    /// The sub-command that runs, or the only one that the trainer has.
+    pub(super) fn sub_command(&self) -> Option<&'static TrainingCommand> {
+        let only = match self.trainer.launch.commands {
+            [only] => Some(only),
+            _ => None,
+        };
+        self.trainer.command_of(&self.target).or(only)
+    }
+
+    /// All options of the command; nothing where they are not known.
+    pub(super) fn options(&self) -> &'static [Table] {
+        self.sub_command().map_or(&[], |command| command.options)
     }
 
     /// True where the options are not known.
     pub(crate) fn takes(&self, name: &str) -> bool {
-        match self.trainer.options(&self.target) {
-            OptionList::Known(lists) => has_option(lists, name),
-            OptionList::Open => true,
+        let lists = self.options();
+        lists.is_empty() || has_option(lists, name)
+    }
+
+    /// The recorded class that its parser fills. `None`: another parser reads this command.
+    pub(crate) fn parsed_class(&self, host: &Host) -> Option<ArgumentClass> {
+        let mut others = self.trainer.arguments.other_parsers.iter();
+        let is_other = others.any(|name| host.var(name).and_then(hf_bool) == Some(true));
+        self.sub_command().filter(|_| !is_other)?.parsed
+    }
+
+    /// The recorded class with its defaults. `None`: zlaunch does not see everything that may set them.
+    pub(crate) fn recorded_defaults(&self) -> Option<ArgumentClass> {
+        let are_recorded = (self.trainer.has_recorded_defaults)(&self.args);
+        self.sub_command().filter(|_| are_recorded)?.defaults
+    }
+
+    /// The hub of a model that is not a folder.
+    pub(crate) fn hub(&self, host: &Host) -> Hub {
+        let usual = self.trainer.model.hub;
+        let Some(OtherHub {
+            hub,
+            argument,
+            variable,
+        }) = self.trainer.model.other_hub
+        else {
+            return usual;
+        };
+        let given = argument.and_then(|name| self.args.bool(name, true).ok().flatten());
+        let set = host.var(variable).and_then(hf_bool);
+        if given.map(|given| given.value).or(set) == Some(true) {
+            hub
+        } else {
+            usual
         }
+    }
+
+    /// It makes a reference model, which gets the config before transformers fills it.
+    pub(crate) fn has_reference(&self) -> bool {
+        let stage = self.args.text("stage").map(|stage| stage.value);
+        let command = self.sub_command().map(|command| command.name);
+        let kind = stage.as_deref().or(command);
+        kind.is_some_and(|kind| self.trainer.model.with_reference.contains(&kind))
     }
 
     pub(crate) fn takes_config(&self) -> bool {
@@ -408,12 +484,12 @@ impl Job {
             &[]
         };
         // `name=value` behind a run file wins.
-        let assigned = words.iter().filter_map(|word| word.to_str()).find(|word| {
-            let pair = word.split_once('=');
-            !word.starts_with('-')
-                && pair.is_some_and(|(name, given)| name == value || given == value)
-        });
-        if let Some(word) = assigned {
+        let is_assigned = |word: &&str| {
+            let pair = word.split_once('=').filter(|_| !word.starts_with('-'));
+            pair.is_some_and(|(name, given)| name == value || given == value)
+        };
+        let mut texts = words.iter().filter_map(|word| word.to_str());
+        if let Some(word) = texts.find(is_assigned) {
             return Some(Place::from(word));
         }
         // ms-swift names its run file in a variable.
@@ -425,17 +501,24 @@ impl Job {
                 return None;
             }
             let text = reading::read_text(&host.absolute(&file)).ok()?;
-            let at = text.find(value)?;
-            let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-            let line = text[..at].matches('\n').count() + 1;
-            Some(Place::line(file, (line, at - line_start + 1)))
+            let (before, _) = text.split_once(value)?;
+            let (line, start) = before.split('\n').enumerate().last()?;
+            Some(Place::line(file, (line + 1, start.len() + 1)))
         })
     }
 
-    pub fn launcher_args(&self, ranks: Ranks) -> impl Iterator<Item = OsString> + use<> {
-        (self.trainer.launch.rank_args)(&self.args, ranks)
-            .iter()
-            .map(OsString::from)
+    /// The option that tells each rank what has started it, unless the user has given it.
+    pub fn starter_option(&self, ranks: Ranks) -> Option<[OsString; 2]> {
+        let StarterOption {
+            name,
+            torchrun,
+            engines,
+        } = self.trainer.launch.starter.as_ref()?;
+        let given = self.args.text(name).map(|given| given.value);
+        let is_told = given.is_some_and(|given| {
+            given == *torchrun || ranks == Ranks::Existing && engines.contains(&&*given)
+        });
+        (ranks != Ranks::Single && !is_told).then(|| [format!("--{name}").into(), torchrun.into()])
     }
 
     /// The arguments of each rank, with the config (or the run file that names it) handed over in the front end's own way.

@@ -1,14 +1,18 @@
 //! A model's config.json, offline: in a local folder, the Hugging Face cache or the ModelScope cache. Only the hidden size
 //! is read here; `fit` reads the rest.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
-use crate::base::vars;
-use crate::host::{Host, stays_below};
-use crate::report::reading;
+use crate::{
+    base::vars,
+    host::{Host, stays_below},
+    report::reading,
+};
 
 /// The hub whose cache is searched first for a model that is no folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +99,9 @@ pub fn hidden_size(
             file.display()
         ));
     }
-    let Some(FoundSize { value, at_top }) = read_hidden_size(&config, lookup) else {
-        return Err(format!("{} names no hidden size", file.display()));
-    };
+    let found = read_hidden_size(&config, lookup);
+    let FoundSize { value, at_top } =
+        found.ok_or_else(|| format!("{} names no hidden size", file.display()))?;
     Ok(HiddenSize {
         value,
         file,
@@ -146,23 +150,15 @@ fn own_size(config: &Value, lookup: HiddenSizeLookup) -> Option<u64> {
         return old.as_u64();
     }
     let size = config.get("hidden_size");
-    if lookup == HiddenSizeLookup::MsSwift && (size.is_none() || recorded(MAPPED, config).is_some())
-    {
+    let mapped = recorded(MAPPED, config);
+    if lookup == HiddenSizeLookup::MsSwift && (size.is_none() || mapped.is_some()) {
         return None;
     }
-    if let Some(size) = size {
-        return size.as_u64();
+    if size.is_some() || mapped.is_some() {
+        return size.or_else(|| config.get(mapped?))?.as_u64();
     }
-    if let Some(key) = recorded(MAPPED, config) {
-        return config.get(key)?.as_u64();
-    }
-    config
-        .get("hidden_sizes")?
-        .as_array()?
-        .iter()
-        .map(Value::as_u64)
-        .max()
-        .flatten()
+    let sizes = config.get("hidden_sizes")?.as_array()?;
+    sizes.iter().filter_map(Value::as_u64).max()
 }
 
 /// The model's config.json, which has the model's other files beside it.

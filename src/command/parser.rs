@@ -1,17 +1,19 @@
 //! The trainers' parsers, as they were recorded, and what they reject of the words they get.
 
-mod arg_type;
-mod versions;
+use std::ffi::{OsStr, OsString};
 
-use std::borrow::Cow;
-use std::ffi::OsString;
-
-use crate::base::recorded;
-use crate::command::argument_class::{ArgumentClass, is_constant};
-use crate::command::argv::{fits, is_spelling, is_value, options_end, starts_dashed};
-use crate::command::python::Python;
-pub(crate) use arg_type::{ArgType, Rejection};
-pub(crate) use versions::{DASHES_SINCE, Versions, stand_in};
+use crate::{
+    base::{python_value, recorded},
+    command::{
+        argument_class::{ArgumentClass, DASHES_SINCE, GONE, Versions, is_constant},
+        argv::{
+            fits, hf_bool, is_spelling, is_value, options_end, split_joined, starts_dashed,
+            values_behind, with_underscores,
+        },
+        python::Python,
+    },
+    report::Wanted,
+};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Rejected {
@@ -35,7 +37,7 @@ impl Parser {
     pub(crate) fn new(classes: &[ArgumentClass]) -> Self {
         let mut parser = Parser {
             classes: Vec::new(),
-            own: Vec::new(),
+            own: vec!["help".to_string()],
             closed: true,
             mapping: false,
         };
@@ -59,18 +61,24 @@ impl Parser {
 
     /// Rejected by every version that may be installed.
     pub(crate) fn rejected(&self, words: &[OsString], versions: &Versions) -> Vec<Rejected> {
-        options(words)
-            .filter_map(|option| self.judge(&option, versions))
-            .collect()
-    }
-
-    fn judge(&self, given: &Given, versions: &Versions) -> Option<Rejected> {
-        let rejected = |why| {
+        let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+        let before = words
+            .iter()
+            .take_while(|word| !self.mapping && !is_option(word));
+        let before = before.map(|word| Rejected {
+            option: word.to_string_lossy().into_owned(),
+            why: Rejection::NoOption,
+        });
+        let judged = options(words).filter_map(|given| {
             Some(Rejected {
                 option: format!("{}{}", given.dashes, given.name),
-                why,
+                why: self.rejection(&given, versions)?,
             })
-        };
+        });
+        before.chain(judged).collect()
+    }
+
+    fn rejection(&self, given: &Given, versions: &Versions) -> Option<Rejection> {
         // argparse takes one dash for another option than two, and `-h` is the only one.
         if given.dashes == "-" {
             let is_short = given
@@ -78,60 +86,45 @@ impl Parser {
                 .starts_with(|first: char| first.is_ascii_alphabetic() && first != 'h');
             let is_unknown =
                 self.closed && is_short || self.has(&given.name.replace('-', "_"), versions);
-            return if is_unknown {
-                rejected(Rejection::Unknown)
-            } else {
-                None
-            };
+            return is_unknown.then_some(Rejection::Unknown);
         }
         if self.own.iter().any(|own| is_spelling(given.name, own)) {
             return None;
         }
-        let dashed = given.name.contains('-') && !given.name.contains('_');
-        let by_version = dashed && !self.mapping && versions.installed("transformers").is_some();
-        if by_version && versions.all_within("transformers", [0; 3], DASHES_SINCE) {
-            return rejected(Rejection::Unknown);
+        let name = with_underscores(given.name);
+        let is_dashed = name != given.name;
+        if is_dashed && !self.mapping && versions.all_within("transformers", [0; 3], DASHES_SINCE) {
+            return Some(Rejection::Unknown);
         }
-        let name = if dashed {
-            Cow::Owned(given.name.replace('-', "_"))
-        } else {
-            Cow::Borrowed(given.name)
-        };
         let types = self.types(&name, versions);
         if types.iter().all(|arg_type| arg_type.is_gone()) {
             if self.mapping {
-                return rejected(Rejection::Unknown);
+                return Some(Rejection::Unknown);
             }
             return match self.match_prefix(given.name, versions)? {
-                Ok(full) => {
-                    let found = self.judge(
-                        &Given {
-                            name: full,
-                            values: given.values.clone(),
-                            ..*given
-                        },
-                        versions,
-                    )?;
-                    rejected(found.why)
+                Ok(name) => {
+                    let values = given.values.clone();
+                    let whole = Given {
+                        name,
+                        values,
+                        ..*given
+                    };
+                    self.rejection(&whole, versions)
                 }
-                Err(why) => rejected(why),
+                Err(why) => Some(why),
             };
         }
-        if self.mapping
-            && (given.values.is_empty()
-                || !types.iter().all(|it| matches!(it, ArgType::MemberOf(_))))
-        {
+        let is_member = |arg_type: &ArgType| matches!(arg_type, ArgType::MemberOf(_));
+        if self.mapping && (given.values.is_empty() || !types.iter().all(is_member)) {
             return None;
         }
-        let found: Option<Vec<Rejection>> = types
+        let found = types
             .iter()
-            .map(|arg_type| arg_type.rejection(&given.values, versions))
-            .collect();
+            .map(|arg_type| arg_type.rejection(&given.values, versions));
         // A version that has no such argument says nothing about its values.
-        let last = found?
-            .into_iter()
-            .rfind(|why| !matches!(why, Rejection::NoValue(it) | Rejection::WrongValue(_, it) if it.is_gone()));
-        last.and_then(rejected)
+        let of_gone = |why: &Rejection| matches!(why, Rejection::NoValue(it) | Rejection::WrongValue(_, it) if it.is_gone());
+        let found: Option<Vec<Rejection>> = found.collect();
+        found?.into_iter().rfind(|why| !of_gone(why))
     }
 
     /// The histories of an argument. Classes behind one that always has it do not count.
@@ -163,30 +156,21 @@ impl Parser {
         if is_settled || histories.iter().any(|it| versions.is_any(it.distribution)) {
             return Self::known_types(&histories);
         }
-        let types = versions.each(|of| {
+        let types = [0, 1].map(|which| {
             let written = histories
                 .iter()
-                .filter_map(|it| recorded::at(it.line, of(it.distribution)));
+                .filter_map(|it| recorded::at(it.line, versions.around(it.distribution)[which]));
             let mut types = written.map(ArgType::parse);
-            types.find(|arg_type| !arg_type.is_gone())
+            let found = types.find(|arg_type| !arg_type.is_gone());
+            found.unwrap_or(ArgType::Gone)
         });
-        types.map(|found| found.unwrap_or(ArgType::Gone)).to_vec()
+        types.to_vec()
     }
 
     /// True if every version that may be installed has the argument.
     fn has_always(&self, name: &str, versions: &Versions) -> bool {
         let types = self.types(name, versions);
         types.iter().all(|arg_type| !arg_type.is_gone())
-    }
-
-    /// True for `no_NAME` of a bool that is true by default.
-    fn turns_off(&self, name: &str, versions: &Versions) -> bool {
-        let Some(positive) = name.strip_prefix("no_") else {
-            return false;
-        };
-        self.types(positive, versions)
-            .iter()
-            .any(|it| matches!(it, ArgType::Bool { negative: true, .. }))
     }
 
     /// The option that a prefix means. `None`: that is not certain.
@@ -201,9 +185,13 @@ impl Parser {
             .collect();
         names.sort_unstable();
         names.dedup();
-        let mut negative = self.names().map(|name| format!("no_{name}"));
+        // `no_NAME` of a bool that is true by default.
+        let is_negative = |it: ArgType| matches!(it, ArgType::Bool { negative: true, .. });
         let fits_other = self.own.iter().any(|name| fits(name, prefix))
-            || negative.any(|name| fits(&name, prefix) && self.turns_off(&name, versions));
+            || self.names().any(|name| {
+                fits(&format!("no_{name}"), prefix)
+                    && self.types(name, versions).into_iter().any(is_negative)
+            });
         match &names[..] {
             [] if !fits_other => Some(Err(Rejection::Unknown)),
             // The version of Python decides whether both spellings of one option fit.
@@ -260,32 +248,188 @@ struct Given<'w> {
 }
 
 fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
-    let words = &words[..options_end(words)];
-    words.iter().enumerate().filter_map(|(at, word)| {
-        let text = word.to_str()?;
+    (0..options_end(words)).filter_map(|at| {
+        let text = words[at].to_str()?;
         let (dashes, text) = match text.strip_prefix("--") {
             Some(long) => ("--", long),
             None => ("-", text.strip_prefix('-')?),
         };
-        let (name, joined) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (text, None),
-        };
-        // `--x=1 2` is an option only if there is one of that name, and else a value.
-        let is_odd = |next: &OsString| next.as_encoded_bytes().starts_with(b"--") && is_value(next);
-        let odd = joined.is_none() && words.get(at + 1).is_some_and(is_odd);
-        if odd || is_value(word) || name.contains(['$', '<', '{']) {
+        let (name, joined) = split_joined(text);
+        if is_value(&words[at]) || name.contains(['$', '<', '{']) {
             return None;
         }
-        let behind = words[at + 1..].iter().take_while(|word| is_value(word));
-        let values = match joined {
-            Some(value) => vec![value],
-            None => behind.filter_map(|word| word.to_str()).collect(),
-        };
+        let behind = values_behind(words, at).filter_map(OsStr::to_str);
         Some(Given {
             dashes,
             name,
-            values,
+            values: joined.map_or_else(|| behind.collect(), |value| vec![value]),
         })
     })
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    Unknown,
+    /// A word before the first option.
+    NoOption,
+    /// It abbreviates all of these.
+    Ambiguous(Vec<&'static str>),
+    NoValue(ArgType),
+    WrongValue(String, ArgType),
+    /// It takes only the first of these words.
+    Leftover(Vec<String>),
+}
+
+/// As the recorder writes it (`tools/record/arguments.py`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArgType {
+    Gone,
+    Text,
+    Int,
+    Float,
+    /// `alone`: without a value it means true. `negative`: there is `--no_NAME` too.
+    Bool {
+        alone: bool,
+        negative: bool,
+    },
+    /// `a|b`.
+    OneOf(&'static str),
+    /// A member of this class of transformers, which looks it up wherever it comes from.
+    MemberOf(&'static str),
+    /// Several words, of the type that is written here.
+    Several(&'static str),
+    /// A mapping or an object: argparse rejects every word.
+    Mapping,
+    Anything,
+}
+
+impl ArgType {
+    /// What a recorded option of a launcher takes: `node_rank int`.
+    pub(crate) fn of_option(line: &'static str) -> Self {
+        line.split_once(' ')
+            .map_or(ArgType::Text, |(_, written)| ArgType::parse(written))
+    }
+
+    pub(crate) fn refuses(self, value: &str, versions: &Versions) -> bool {
+        self.rejection(&[value], versions).is_some()
+    }
+
+    fn parse(written: &'static str) -> Self {
+        match written {
+            GONE => ArgType::Gone,
+            "str" => ArgType::Text,
+            "int" => ArgType::Int,
+            "float" => ArgType::Float,
+            "bool" | "bool!" | "bool?" => ArgType::Bool {
+                alone: written != "bool?",
+                negative: written == "bool!",
+            },
+            "!" => ArgType::Mapping,
+            "?" => ArgType::Anything,
+            _ => match written.split_at(1) {
+                ("|", choices) => ArgType::OneOf(choices),
+                ("+", of) => ArgType::Several(of),
+                _ => ArgType::MemberOf(written),
+            },
+        }
+    }
+
+    fn is_gone(self) -> bool {
+        self == ArgType::Gone
+    }
+
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, ArgType::Int | ArgType::Float)
+    }
+
+    pub(crate) fn is_mapping(self) -> bool {
+        self == ArgType::Mapping
+    }
+
+    fn of_word(self) -> Self {
+        if let ArgType::Several(of) = self {
+            ArgType::parse(of)
+        } else {
+            self
+        }
+    }
+
+    /// Values beyond the first are not for this option, unless it takes several.
+    fn rejection(self, values: &[&str], versions: &Versions) -> Option<Rejection> {
+        if values.is_empty() {
+            let alone = matches!(self, ArgType::Bool { alone: true, .. } | ArgType::Anything);
+            return (!alone).then_some(Rejection::NoValue(self));
+        }
+        let own = if matches!(self, ArgType::Several(_)) {
+            values
+        } else {
+            &values[..1]
+        };
+        // A shell or a template engine puts another value there.
+        if !self.is_mapping() && own.iter().any(|value| value.contains(['$', '`', '{', '<'])) {
+            return None;
+        }
+        let wrong = own
+            .iter()
+            .find(|value| !self.of_word().accepts(value, versions));
+        let wrong = wrong.map(|value| Rejection::WrongValue((*value).to_string(), self));
+        // A space is a mistake of another kind.
+        let is_over =
+            own.len() < values.len() && self != ArgType::Anything && !values[1].trim().is_empty();
+        wrong.or_else(|| {
+            is_over.then(|| Rejection::Leftover(values.iter().map(ToString::to_string).collect()))
+        })
+    }
+
+    fn accepts(self, value: &str, versions: &Versions) -> bool {
+        match self {
+            ArgType::Text | ArgType::Anything | ArgType::Several(_) => true,
+            ArgType::Gone | ArgType::Mapping => false,
+            ArgType::Int => python_value::large_int(value).is_some(),
+            ArgType::Float => python_value::float(value).is_some(),
+            ArgType::Bool { .. } => hf_bool(value).is_some(),
+            ArgType::OneOf(choices) => choices.split('|').any(|choice| choice == value),
+            ArgType::MemberOf(class) => is_member(class, value, versions),
+        }
+    }
+
+    pub(crate) fn choices(self, versions: &Versions) -> Vec<&'static str> {
+        match self.of_word() {
+            ArgType::OneOf(choices) => choices.split('|').collect(),
+            ArgType::MemberOf(class) => choices_of(class)
+                .names()
+                .filter(|choice| is_member(class, choice, versions))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn wanted<'a>(self, choices: &'a [&'a str]) -> Wanted<'a> {
+        match self.of_word() {
+            ArgType::Int => Wanted::Int,
+            ArgType::Float => Wanted::Number,
+            ArgType::Bool { .. } => Wanted::Bool,
+            ArgType::Mapping => Wanted::Mapping,
+            _ if choices.is_empty() => Wanted::Text,
+            _ => Wanted::OneOf(choices),
+        }
+    }
+}
+
+fn is_member(class: &'static str, value: &str, versions: &Versions) -> bool {
+    let Some(history) = choices_of(class).row(value) else {
+        return false;
+    };
+    versions.is_any("transformers")
+        || versions
+            .around("transformers")
+            .iter()
+            .any(|version| recorded::at(history, *version) == Some("+"))
+}
+
+fn choices_of(name: &'static str) -> ArgumentClass {
+    ArgumentClass {
+        distribution: "transformers",
+        name,
+    }
 }

@@ -1,16 +1,19 @@
 //! Programs in front of a command: `env A=1`, `nice -n 5`, `uv run`, `bash -c '…'`. They stay in front and zlaunch goes
 //! behind them, where it finds the variables and the Python that they bring.
 
-pub(crate) mod program;
 pub(crate) mod tables;
 
 use std::ffi::{OsStr, OsString};
 
-use crate::base::{shell, vars};
-use crate::command::target::{base_name, is_python};
-use crate::command::trainer;
-use program::Barrier;
-use tables::{PROGRAMS, Trait};
+use crate::{
+    base::{shell, vars},
+    command::{
+        argv::split_joined,
+        target::{base_name, is_python},
+        trainer,
+    },
+};
+use tables::{PROGRAMS, PrefixProgram};
 
 /// The shells whose `-c` is seen through, where the text is one plain command.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh"];
@@ -122,11 +125,11 @@ impl Prefix {
             programs.find_map(|program| Some((program, program.name_in(words)?)))?;
         let (options, mut at) = program.read_options(words, name.split(' ').count())?;
         let mut set = Vec::new();
-        if program.has(Trait::Assignments) {
+        if program.assignments {
             set.extend(words[at.min(words.len())..].iter().map_while(assignment));
             at += set.len();
         }
-        at += program.words();
+        at += program.words;
         words.get(at..).filter(|behind| !behind.is_empty())?;
         self.set.extend(set);
         if name == "env" {
@@ -136,7 +139,7 @@ impl Prefix {
             self.unset
                 .extend(unset.filter_map(|option| option.value.clone()));
         }
-        if program.has(Trait::OwnPython) {
+        if program.own_python {
             self.own_python.get_or_insert(name);
         }
         if self.barrier.is_none() {
@@ -180,4 +183,109 @@ impl Prefix {
 fn assignment(word: &OsString) -> Option<(OsString, OsString)> {
     let (name, value) = word.to_str()?.split_once('=')?;
     vars::is_name(name).then(|| (name.into(), value.into()))
+}
+
+pub enum Barrier {
+    /// There may be no zlaunch in the container.
+    Container(&'static str),
+    /// This option changes the folder or drops the variables.
+    Option(String),
+    /// Without this option it drops the variables.
+    Without(&'static str, &'static str),
+}
+
+struct GivenOption {
+    /// As the table writes it.
+    name: String,
+    value: Option<OsString>,
+}
+
+impl PrefixProgram {
+    fn name_in(&self, words: &[OsString]) -> Option<&'static str> {
+        let mut names = self.names.iter().copied();
+        names.find(|name| {
+            let mut parts = name.split(' ').zip(words);
+            let is_program = parts
+                .next()
+                .is_some_and(|(part, word)| base_name(word) == part);
+            is_program
+                && name.split(' ').count() <= words.len()
+                && parts.all(|(part, word)| word == part)
+        })
+    }
+
+    /// Its options and the word behind them. `None` where one of them is not known: it may take the next word.
+    fn read_options(&self, words: &[OsString], mut at: usize) -> Option<(Vec<GivenOption>, usize)> {
+        let mut options = Vec::new();
+        while let Some(word) = words
+            .get(at)
+            .filter(|word| word.as_encoded_bytes().starts_with(b"-"))
+        {
+            at += 1;
+            if word == "--" {
+                break;
+            }
+            let next = words.get(at);
+            at += usize::from(self.read_option(word.to_str()?, next, &mut options)?);
+        }
+        Some((options, at))
+    }
+
+    /// `true`: the next word is its value.
+    fn read_option(
+        &self,
+        word: &str,
+        next: Option<&OsString>,
+        options: &mut Vec<GivenOption>,
+    ) -> Option<bool> {
+        let has = |list: &[&str], name: &str| list.contains(&name);
+        if word.starts_with("--") || has(self.with_value, word) || has(self.switches, word) {
+            let (name, joined) = split_joined(word);
+            let takes_value = has(self.with_value, name);
+            let takes_next = joined.is_none() && takes_value;
+            let value = if takes_next {
+                Some(next?.clone())
+            } else {
+                joined.map(OsString::from)
+            };
+            let is_known = takes_value || has(self.switches, name);
+            let name = name.to_string();
+            options.push(GivenOption { name, value });
+            return is_known.then_some(takes_next);
+        }
+        if has(self.switches, "-#") && word[1..].parse::<u32>().is_ok() {
+            return Some(false);
+        }
+        // `-oL`, `-wf`: letters, the last of which may have its value behind it.
+        for (at, letter) in word.char_indices().skip(1) {
+            let name = format!("-{letter}");
+            let behind = &word[at + letter.len_utf8()..];
+            let value = match behind {
+                _ if has(self.switches, &name) => None,
+                _ if !has(self.with_value, &name) => return None,
+                "" => Some(next?.clone()),
+                _ => Some(behind.into()),
+            };
+            let is_last = value.is_some();
+            options.push(GivenOption { name, value });
+            if is_last {
+                return Some(behind.is_empty());
+            }
+        }
+        Some(false)
+    }
+
+    fn barrier(&self, name: &'static str, options: &[GivenOption]) -> Option<Barrier> {
+        if self.container {
+            return Some(Barrier::Container(name));
+        }
+        let is_given = |wanted: &str| options.iter().any(|option| option.name == wanted);
+        if let Some(needed) = self.keeps_variables_with
+            && !is_given(needed)
+        {
+            return Some(Barrier::Without(name, needed));
+        }
+        let barring = self.barring.iter().find(|option| is_given(option))?;
+        Some(Barrier::Option(format!("{name} {barring}")))
+    }
 }

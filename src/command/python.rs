@@ -1,31 +1,32 @@
 //! The Python that owns a command, found without starting it: the shebang names the interpreter, its folder and
 //! pyvenv.cfg the places of its packages, their dist-info the versions.
 
-pub mod modules;
+use std::{
+    cell::OnceCell,
+    ffi::OsStr,
+    fs,
+    io::Read,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
-use std::cell::OnceCell;
-use std::ffi::OsStr;
-use std::fs;
-use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use crate::{
+    base::{recorded::Version, vars},
+    command::tables::{HARMLESS, PATH_WORDS},
+    host::{Host, names_in, stays_below},
+    report::reading,
+};
 
-use crate::base::recorded::Version;
-use crate::base::vars;
-use crate::command::target::is_python;
-use crate::host::{Host, names_in, stays_below};
-use crate::report::reading;
-pub(crate) use modules::{Presence, is_standard};
-use modules::{added_by_pth, egg_version, is_same, mapped_by_finder, sites, version_of};
+const STANDARD_LIBRARY: &str = include_str!("../recorded/python_stdlib.txt");
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
     /// Links are not followed: a link in a virtual environment *is* the environment.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     named: Vec<PathBuf>,
     sites: Vec<PathBuf>,
-    /// The names of dist-info folders.
-    installed: OnceCell<Vec<String>>,
+    /// The folders with metadata of packages, without those that `.pth` files add.
+    metadata: OnceCell<Vec<PathBuf>>,
 }
 
 impl Python {
@@ -35,35 +36,67 @@ impl Python {
 
     /// `options` are those in the shebang, such as pipx's `-E`.
     fn with_options(program: PathBuf, options: &str, host: &Host) -> Self {
-        let ignores = |letters: &[char]| {
+        let ignores = |letter: char| {
             let mut words = options.split(' ').filter(|word| word.starts_with('-'));
-            words.any(|word| word.contains(letters))
+            words.any(|word| word.contains([letter, 'I']))
         };
-        let mut named = Vec::new();
-        if let Some(path) = host.nonempty_var(vars::PYTHONPATH)
-            && !ignores(&['E', 'I'])
-        {
-            named.extend(path.split(':').map(|entry| host.cwd.join(entry)));
-        }
-        let user = if ignores(&['s', 'I']) || host.nonempty_var("PYTHONNOUSERSITE").is_some() {
-            None
-        } else if let Some(base) = host.nonempty_var("PYTHONUSERBASE") {
-            Some(PathBuf::from(base))
-        } else {
-            host.home().map(|home| home.join(".local"))
-        };
+        let path = host
+            .nonempty_var(vars::PYTHONPATH)
+            .filter(|_| !ignores('E'));
+        let entries = path.into_iter().flat_map(|path| path.split(':'));
+        let user = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from);
+        let user = user.or_else(|| Some(host.home()?.join(".local")));
+        let has_user = !ignores('s') && host.nonempty_var("PYTHONNOUSERSITE").is_none();
         Python {
-            sites: sites(&program, user.as_deref()),
+            sites: sites(&program, user.as_deref().filter(|_| has_user)),
             program,
-            named,
-            installed: OnceCell::new(),
+            named: entries.map(|entry| host.cwd.join(entry)).collect(),
+            metadata: OnceCell::new(),
+        }
+    }
+
+    /// That of the program that a word of a command names: an interpreter, or a script with one in its first line.
+    pub(super) fn of_program(word: &OsStr, host: &Host) -> Option<Self> {
+        let program = if is_script(word) {
+            host.absolute(Path::new(word))
+        } else {
+            host.find_program(word)?
+        };
+        if is_python(word) {
+            Some(Self::at(program, host))
+        } else {
+            Self::of_script(&program, host)
         }
     }
 
     pub fn of_script(script: &Path, host: &Host) -> Option<Self> {
-        let found = interpreter(script, host)
-            .or_else(|| interpreter(&behind_pyenv(script, host)?, host))?;
-        Some(Self::with_options(found.program, &found.options, host))
+        let behind = behind_pyenv(script, host);
+        let script = behind.as_deref().unwrap_or(script);
+        let head = head(script)?;
+        let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');
+        let mut words = lines.next()?.trim_ascii().splitn(2, |b| *b == b' ');
+        let program = Path::new(OsStr::from_bytes(words.next()?));
+        let rest = words.next().unwrap_or_default().trim_ascii();
+        let mut options = "".into();
+        let program = match program.file_name()?.to_str()? {
+            "env" => {
+                let words = rest.split(|b| *b == b' ');
+                let mut words = words.filter(|word| !word.is_empty() && *word != b"-S");
+                let word = OsStr::from_bytes(words.next()?);
+                host.find_program(word).filter(|_| is_python(word))?
+            }
+            // pip writes `'''exec' "/path to/python" "$0" "$@"` where the interpreter's path is too long or has a space.
+            "sh" => {
+                let line = lines.next()?.strip_prefix(b"'''exec' ")?;
+                trampoline(line.trim_ascii(), script)?
+            }
+            _ if is_python(program.as_os_str()) => {
+                options = String::from_utf8_lossy(rest);
+                program.to_path_buf()
+            }
+            _ => return None,
+        };
+        Some(Self::with_options(program, &options, host))
     }
 
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
@@ -81,38 +114,43 @@ impl Python {
 
     /// False where the folders of packages are not known.
     pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
-        let is_there = self.sites.iter().any(|site| site.join(inside).is_file());
         !self.sites.is_empty()
-            && !is_there
-            && self.version(distribution).is_none()
             && self.file(inside).is_none()
+            && self.version_text(distribution).is_none()
     }
 
     /// `inside` is like `swift/cli/sft.py`.
     pub fn file(&self, inside: &str) -> Option<PathBuf> {
-        let in_folder = |folder: &PathBuf| {
-            let path = folder.join(inside);
-            path.is_file().then_some(path)
-        };
+        let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());
         // Folders are listed only where the plain place has no such file: an editable install.
         let at_site = |site: &PathBuf| {
             in_folder(site).or_else(|| added_by_pth(site).iter().find_map(in_folder))
         };
-        let mapped = |site: &PathBuf| mapped_by_finder(site, inside);
-        let named = self.named.iter().find_map(in_folder);
-        named
-            .or_else(|| self.sites.iter().find_map(at_site))
-            .or_else(|| self.sites.iter().find_map(mapped))
+        let mut named = self.named.iter();
+        let mut sites = self.sites.iter();
+        let found = named
+            .find_map(in_folder)
+            .or_else(|| sites.find_map(at_site));
+        found.or_else(|| mapped_by_finder(&self.sites, inside))
     }
 
-    /// Looks for a module as `python -m` does from the current folder.
-    pub(crate) fn seek(&self, module: &str, host: &Host) -> Presence {
+    /// That of a package, such as `swift`.
+    pub(crate) fn folder(&self, package: &str) -> Option<PathBuf> {
+        let mut plain = self.sites.iter().map(|site| site.join(package));
+        plain.find(|folder| folder.is_dir()).or_else(|| {
+            let file = self.file(&format!("{package}/__init__.py"))?;
+            Some(file.parent()?.to_path_buf())
+        })
+    }
+
+    /// True if `python -m` is sure not to find a module from the current folder.
+    pub(crate) fn lacks_module(&self, module: &str, host: &Host) -> bool {
         let Some(version) = version_of(&self.program) else {
-            return Presence::Unknown;
+            return false;
         };
         // `sys.path` may have other folders than those that are known.
         if self.sites.is_empty() || host.nonempty_var("PYTHONHOME").is_some() {
-            return Presence::Unknown;
+            return false;
         }
         let mut folders = vec![host.cwd.clone()];
         folders.extend(self.named.iter().chain(&self.sites).cloned());
@@ -121,7 +159,7 @@ impl Python {
         for prefix in prefix.into_iter().chain([Path::new("/usr/local")]) {
             folders.push(prefix.join("lib64").join(&version).join("site-packages"));
         }
-        modules::seek(module, &folders, &self.sites)
+        is_missing(module, &folders, &self.sites)
     }
 
     pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
@@ -132,70 +170,25 @@ impl Python {
 
     /// As its metadata say it: `5.0.0rc1`, `2.9.0+cu128`.
     pub fn version_text(&self, distribution: &str) -> Option<String> {
-        let installed = self.installed.get_or_init(|| {
+        let metadata = self.metadata.get_or_init(|| {
             let folders = self.named.iter().chain(&self.sites);
-            let names = folders.flat_map(|folder| names_in(folder));
-            names.filter(|name| name.ends_with(".dist-info")).collect()
+            folders.flat_map(|folder| metadata_in(folder)).collect()
         });
-        let in_name = |folder: &String| {
-            let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
-            is_same(name, distribution).then(|| version.to_string())
-        };
-        let in_egg = |site: &PathBuf| egg_version(site, distribution);
-        let added = || self.sites.iter().flat_map(|site| added_by_pth(site));
-        let found = installed.iter().find_map(in_name);
-        found
-            .or_else(|| self.sites.iter().find_map(in_egg))
-            .or_else(|| {
-                let mut names = added().flat_map(|folder| names_in(&folder));
-                names.find_map(|name| in_name(&name))
-            })
+        let version = |info: &PathBuf| version_in(info, distribution);
+        metadata.iter().find_map(version).or_else(|| {
+            let added = self.sites.iter().flat_map(|site| added_by_pth(site));
+            let mut metadata = added.flat_map(|folder| metadata_in(&folder));
+            metadata.find_map(|info| version(&info))
+        })
     }
 }
 
+/// Enough of a script for its first lines.
 fn head(script: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
-    reading::open(script)
-        .ok()??
-        .0
-        .take(512)
-        .read_to_end(&mut head)
-        .ok()?;
+    let (file, _) = reading::open(script).ok()??;
+    file.take(512).read_to_end(&mut head).ok()?;
     Some(head)
-}
-
-pub struct Interpreter {
-    pub program: PathBuf,
-    /// Those in the shebang.
-    options: String,
-}
-
-pub fn interpreter(script: &Path, host: &Host) -> Option<Interpreter> {
-    let head = head(script)?;
-    let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');
-    let mut words = lines.next()?.trim_ascii().splitn(2, |b| *b == b' ');
-    let program = Path::new(OsStr::from_bytes(words.next()?));
-    let rest = words.next().unwrap_or_default().trim_ascii();
-    let mut options = String::new();
-    let program = match program.file_name()?.to_str()? {
-        "env" => {
-            let words = rest.split(|b| *b == b' ');
-            let mut words = words.filter(|word| !word.is_empty() && *word != b"-S");
-            let word = OsStr::from_bytes(words.next()?);
-            is_python(word).then(|| host.find_program(word))??
-        }
-        // pip writes `'''exec' "/path to/python" "$0" "$@"` where the interpreter's path is too long or has a space.
-        "sh" => {
-            let line = lines.next()?.strip_prefix(b"'''exec' ")?;
-            trampoline(line.trim_ascii(), script)?
-        }
-        _ if is_python(program.as_os_str()) => {
-            options = String::from_utf8_lossy(rest).into_owned();
-            program.to_path_buf()
-        }
-        _ => return None,
-    };
-    Some(Interpreter { program, options })
 }
 
 fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
@@ -223,19 +216,223 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
         let text = reading::text_if_any(&path)?;
         text.split_whitespace().next().map(str::to_string)
     };
-    let chosen = host.nonempty_var("PYENV_VERSION");
-    let chosen = chosen.and_then(|list| list.split(':').next());
     let mut files = host
         .cwd
         .ancestors()
         .map(|folder| folder.join(".python-version"));
-    let version = chosen
-        .map(str::to_string)
-        .or_else(|| files.find_map(first_word))
-        .or_else(|| first_word(root.join("version")))?;
+    let version = match host.nonempty_var("PYENV_VERSION") {
+        Some(list) => list.split(':').next()?.to_string(),
+        None => files
+            .find_map(first_word)
+            .or_else(|| first_word(root.join("version")))?,
+    };
     let program = root
         .join(format!("versions/{version}/bin"))
         .join(shim.file_name()?);
     // Others may be able to write a file in a folder above.
     (stays_below(&version) && program.is_file()).then_some(program)
+}
+
+/// `python`, `/usr/bin/python3.11`.
+pub fn is_python(word: &OsStr) -> bool {
+    let name = Path::new(word).file_name().and_then(OsStr::to_str);
+    let version = name.and_then(|name| name.strip_prefix("python"));
+    version.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+}
+
+/// `train.py`
+pub(crate) fn is_script(word: &OsStr) -> bool {
+    Path::new(word)
+        .extension()
+        .is_some_and(|ending| ending == "py")
+}
+
+pub(crate) fn is_standard(name: &str) -> bool {
+    STANDARD_LIBRARY.lines().any(|module| module == name)
+}
+
+/// `folders` is `sys.path` without what the `.pth` files of `sites` add. False where code that runs at the start of Python
+/// may add the module.
+pub fn is_missing(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> bool {
+    let parts: Vec<&str> = dotted.split('.').collect();
+    if parts.contains(&"") || is_standard(parts[0]) {
+        return false;
+    }
+    let added = sites.iter().flat_map(|site| added_by_pth(site));
+    let mut folders = folders.iter().cloned().chain(added);
+    let may_hold = |folder: PathBuf| {
+        // An egg, or code that may do anything.
+        folder.is_file()
+            || holds(&folder, &parts)
+            || holds(&folder, &["sitecustomize"])
+            || holds(&folder, &["usercustomize"])
+            || looks_elsewhere(&folder, &parts)
+    };
+    !folders.any(may_hold) && !sites.iter().any(|site| may_add(site, parts[0]))
+}
+
+fn holds(folder: &Path, parts: &[&str]) -> bool {
+    let path = folder.join(parts.join("/"));
+    // `fast.cpython-311-x86_64-linux-gnu.so`
+    let is_it = |name: &str| {
+        let ending = name.rsplit('.').next();
+        name.split('.').next() == parts.last().copied()
+            && matches!(ending, Some("py" | "so" | "pyc"))
+    };
+    let folder = path.parent().unwrap_or(folder);
+    path.is_dir() || names_in(folder).any(|name| is_it(&name))
+}
+
+/// A `.pth` file of the folder runs code that may know this package, or names a file (an egg).
+fn may_add(site: &Path, package: &str) -> bool {
+    pth_lines(site).iter().any(|line| {
+        let Some(code) = line.strip_prefix("import ") else {
+            return site.join(line).is_file();
+        };
+        // A finder of setuptools has a mapping, which says what it knows.
+        let finder = code.split(';').next().unwrap_or_default().trim();
+        let mapping = mapping(&site.join(format!("{finder}.py")));
+        mapping.is_none_or(|mapping| mapping.contains(&format!("'{package}")))
+    })
+}
+
+/// One of the packages above the module may look for it in other folders.
+fn looks_elsewhere(folder: &Path, parts: &[&str]) -> bool {
+    (1..parts.len()).any(|depth| {
+        let package = folder.join(parts[..depth].join("/"));
+        let text = reading::text_if_any(&package.join("__init__.py")).unwrap_or_default();
+        PATH_WORDS.iter().any(|word| text.contains(word))
+    })
+}
+
+/// The folders of packages: those of a virtual environment, and those of its base where it shares them.
+fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
+    let version = version_of(program);
+    let version = version.as_deref();
+    let mut above = program.ancestors().skip(1).take(2);
+    let config = |prefix: &Path| reading::text_if_any(&prefix.join("pyvenv.cfg"));
+    let Some((prefix, config)) = above.find_map(|prefix| Some((prefix, config(prefix)?))) else {
+        let prefix = program.ancestors().nth(2);
+        return prefix.map_or(Vec::new(), |prefix| base_sites(prefix, version, user));
+    };
+    let setting = |key: &str| {
+        let mut pairs = config.lines().filter_map(|line| line.split_once('='));
+        let (_, value) = pairs.find(|(name, _)| name.trim() == key)?;
+        Some(value.trim())
+    };
+    let mut sites = Vec::from_iter(packages_below(prefix, version));
+    if setting("include-system-site-packages") == Some("true")
+        && let Some(base) = setting("home").and_then(|home| Path::new(home).parent())
+    {
+        sites.extend(base_sites(base, version, user));
+    }
+    sites
+}
+
+/// The user's own, then those of the installation. Debian has two folders and calls them dist-packages.
+fn base_sites(prefix: &Path, version: Option<&str>, user: Option<&Path>) -> Vec<PathBuf> {
+    let mut sites = Vec::new();
+    if let Some((user, version)) = user.zip(version) {
+        sites.push(user.join(format!("lib/{version}/site-packages")));
+    }
+    if prefix == Path::new("/usr") {
+        let local = version.map(|version| format!("/usr/local/lib/{version}/dist-packages"));
+        sites.extend(local.map(PathBuf::from));
+        sites.push(PathBuf::from("/usr/lib/python3/dist-packages"));
+    }
+    sites.extend(packages_below(prefix, version));
+    sites.retain(|site| site.is_dir());
+    sites
+}
+
+/// `<prefix>/lib/pythonX.Y/site-packages`, of this version or of the first that is there.
+fn packages_below(prefix: &Path, version: Option<&str>) -> Option<PathBuf> {
+    let lib = prefix.join("lib");
+    let mut others: Vec<String> = names_in(&lib)
+        .filter(|name| name.starts_with("python3."))
+        .collect();
+    others.sort();
+    let versions = version.into_iter().chain(others.iter().map(String::as_str));
+    let mut sites = versions.map(|version| lib.join(version).join("site-packages"));
+    sites.find(|site| site.is_dir())
+}
+
+/// `python3.11`, from the interpreter's own name or that of the file its links lead to.
+fn version_of(program: &Path) -> Option<String> {
+    let named = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        name.starts_with("python3.").then(|| name.to_string())
+    };
+    named(program).or_else(|| named(&fs::canonicalize(program).ok()?))
+}
+
+/// The lines of the `.pth` files of a folder, without comments.
+fn pth_lines(site: &Path) -> Vec<String> {
+    let files = names_in(site).filter(|name| name.rsplit('.').next() == Some("pth"));
+    let files = files.filter(|name| !HARMLESS.contains(&name.as_str()));
+    let texts = files.filter_map(|file| reading::text_if_any(&site.join(file)));
+    let text = texts.collect::<Vec<_>>().join("\n");
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(str::to_string).collect()
+}
+
+fn added_by_pth(site: &Path) -> Vec<PathBuf> {
+    let lines = pth_lines(site).into_iter();
+    let folders = lines.filter(|line| !line.starts_with("import"));
+    folders
+        .map(|line| site.join(line))
+        .filter(|folder| folder.is_dir())
+        .collect()
+}
+
+/// The line of an editable install's finder that maps packages to folders: `MAPPING = {'swift': '/src/swift'}`.
+fn mapping(finder: &Path) -> Option<String> {
+    let text = reading::text_if_any(finder)?;
+    let line = text.lines().find(|line| line.starts_with("MAPPING"))?;
+    Some(line.to_string())
+}
+
+fn mapped_by_finder(sites: &[PathBuf], inside: &str) -> Option<PathBuf> {
+    let (package, rest) = inside.split_once('/')?;
+    let mut files = sites.iter().flat_map(|site| {
+        let names = names_in(site).filter(|name| name.starts_with("__editable__"));
+        names.map(|name| site.join(name))
+    });
+    files.find_map(|finder| {
+        let mapping = mapping(&finder)?;
+        let (_, behind) = mapping.split_once(&format!("'{package}': '"))?;
+        let path = Path::new(behind.split('\'').next()?).join(rest);
+        path.is_file().then_some(path)
+    })
+}
+
+/// Distributions are compared without regard to case and to the kind of dash.
+fn is_same(one: &str, two: &str) -> bool {
+    let plain = |name: &str| name.to_ascii_lowercase().replace(['-', '.'], "_");
+    plain(one) == plain(two)
+}
+
+fn metadata_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let folder = folder.to_path_buf();
+    let names = names_in(&folder).filter(|name| name.ends_with("-info"));
+    names.map(move |name| folder.join(name))
+}
+
+/// The version of a distribution, if this is its metadata: in the name of a dist-info, or in an egg-info, which old editable
+/// installs have beside their sources.
+fn version_in(info: &Path, distribution: &str) -> Option<String> {
+    let (name, kind) = info.file_name()?.to_str()?.rsplit_once('.')?;
+    let (name, version) = name.split_once('-').unwrap_or((name, ""));
+    if !is_same(name, distribution) {
+        return None;
+    }
+    if kind == "dist-info" {
+        return Some(version.to_string());
+    }
+    let text = reading::text_if_any(&info.join("PKG-INFO"))?;
+    let version = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Version: "))?;
+    Some(version.trim().to_string())
 }

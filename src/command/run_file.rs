@@ -1,16 +1,24 @@
 //! Run files: YAML or JSON with a trainer's arguments, read as the trainer reads them and turned into words.
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 use serde_json::{Map, Value};
 
-use crate::base::yaml::{self, Dialect};
-use crate::base::{json, vars};
-use crate::command::front_end::Variable;
-use crate::command::tables::{NUMBERS, SWITCHES};
-use crate::host::Host;
-use crate::report::{Problem, Rule, reading};
+use crate::{
+    base::{
+        json, vars,
+        yaml::{self, Dialect},
+    },
+    command::{
+        front_end::Variable,
+        tables::{NUMBERS, SWITCHES},
+    },
+    host::Host,
+    report::{Problem, Rule, reading},
+};
 
 pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
     let word = words

@@ -33,27 +33,20 @@ fn option_at<'a>(words: &'a [OsString], at: usize, name: &str) -> Option<Section
     if last != name || !is_key || section.is_empty() {
         return None;
     }
-    match word.get(spelled.len() + 1..) {
+    let (value, at) = match word.get(spelled.len() + 1..) {
         Some(value) => {
             // hydra reads `'zero3'` and `"zero3"` as zero3.
             let inner = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
             let value = inner('\'').or_else(|| inner('"')).unwrap_or(value);
-            Some(SectionOption {
-                spelled,
-                value,
-                at: (at, spelled.len() + 1),
-            })
+            (value, (at, spelled.len() + 1))
         }
         None if key.starts_with("--") => {
             let value = words.get(at + 1).filter(|word| is_value(word))?.to_str()?;
-            Some(SectionOption {
-                spelled,
-                value,
-                at: (at + 1, 0),
-            })
+            (value, (at + 1, 0))
         }
-        None => None,
-    }
+        None => return None,
+    };
+    Some(SectionOption { spelled, value, at })
 }
 
 pub fn with_value(words: &[OsString], name: &str, value: &OsStr) -> Vec<OsString> {

@@ -4,14 +4,6 @@ use crate::base::recorded::{Table, Version, at};
 
 const TABLE: Table = Table(include_str!("../recorded/shipped_configs.txt"));
 
-#[derive(Clone, Copy)]
-pub(crate) struct ShippedConfigs {
-    /// A file of that name in the current folder comes first.
-    pub(crate) yields_to_file: bool,
-    /// zlaunch has templates of the same names, for where the package is not found.
-    pub(crate) has_stand_ins: bool,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShippedConfig {
     pub word: &'static str,

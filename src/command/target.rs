@@ -1,12 +1,15 @@
 //! The target of a command: `python [options] script`, `python -m module`, `script.py` or any other program.
 
-use std::cell::OnceCell;
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
-use std::rc::Rc;
+use std::{
+    cell::OnceCell,
+    ffi::{OsStr, OsString},
+    path::Path,
+    rc::Rc,
+};
 
-use crate::command::script::source::ScriptSource;
-use crate::host::Host;
+pub use crate::command::python::is_python;
+pub(crate) use crate::command::python::is_script;
+use crate::{command::script::ScriptSource, host::Host};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -72,24 +75,17 @@ impl Target {
 pub struct ParsedCommand {
     pub target: Target,
     pub args: Vec<OsString>,
-    pub python: Option<OsString>,
-    /// The program whose first line names the interpreter, if the command does not.
-    pub(crate) owner: Option<OsString>,
+    /// The interpreter, or the program whose first line names it.
+    pub owner: Option<OsString>,
     /// Read when the first front end asks for it.
     pub(super) source: OnceCell<Option<Rc<ScriptSource>>>,
 }
 
 impl ParsedCommand {
-    pub(crate) fn new(
-        target: Target,
-        args: &[OsString],
-        python: Option<OsString>,
-        owner: Option<OsString>,
-    ) -> Self {
+    pub(crate) fn new(target: Target, args: &[OsString], owner: Option<OsString>) -> Self {
         ParsedCommand {
             target,
             args: args.to_vec(),
-            python,
             owner,
             source: OnceCell::new(),
         }
@@ -97,17 +93,14 @@ impl ParsedCommand {
 
     pub fn parse(words: &[OsString]) -> Self {
         let Some((first, rest)) = words.split_first() else {
-            return Self::new(Target::Program(OsString::new()), &[], None, None);
+            return Self::new(Target::Program(OsString::new()), &[], None);
         };
-        if let Some((target, used)) = is_python(first).then(|| of_python(rest)).flatten() {
-            return Self::new(target, &rest[used..], Some(first.clone()), None);
-        }
-        let target = if is_script(first) {
-            Target::script(first)
-        } else {
-            Target::Program(first.clone())
+        let (target, used) = match of_python(rest).filter(|_| is_python(first)) {
+            Some(found) => found,
+            None if is_script(first) => (Target::script(first), 0),
+            None => (Target::Program(first.clone()), 0),
         };
-        Self::new(target, rest, None, Some(first.clone()))
+        Self::new(target, &rest[used..], Some(first.clone()))
     }
 
     pub(crate) fn source(&self, host: &Host) -> Option<&Rc<ScriptSource>> {
@@ -124,23 +117,23 @@ impl ParsedCommand {
 pub(crate) fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
     let mut at = 0;
     loop {
-        let text = words.get(at)?.to_str()?;
+        let word = words.get(at)?;
+        let text = word.to_str()?;
         let options = words[..at].to_vec();
-        let module = |name: &OsStr| Target::Module {
-            options: options.clone(),
-            name: name.to_os_string(),
-        };
-        match text {
-            "-W" | "-X" => at += 2,
-            "-m" => return Some((module(words.get(at + 1)?), at + 2)),
-            "-c" | "-" => return None,
-            _ if text.starts_with("-m") => return Some((module(text[2..].as_ref()), at + 1)),
-            _ if text.starts_with('-') => at += 1,
-            _ => {
-                let path = words[at].clone();
+        let (name, end) = match text.strip_prefix("-m") {
+            Some("") => (words.get(at + 1)?.clone(), at + 2),
+            Some(name) => (name.into(), at + 1),
+            None if text == "-c" || text == "-" => return None,
+            None if text.starts_with('-') => {
+                at += if text == "-W" || text == "-X" { 2 } else { 1 };
+                continue;
+            }
+            None => {
+                let path = word.clone();
                 return Some((Target::Script { options, path }, at + 1));
             }
-        }
+        };
+        return Some((Target::Module { options, name }, end));
     }
 }
 
@@ -150,15 +143,4 @@ pub(crate) fn base_name(word: &OsStr) -> &str {
         .file_name()
         .and_then(OsStr::to_str)
         .unwrap_or_default()
-}
-
-pub fn is_python(word: &OsStr) -> bool {
-    let version = base_name(word).strip_prefix("python");
-    version.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
-}
-
-pub(crate) fn is_script(word: &OsStr) -> bool {
-    Path::new(word)
-        .extension()
-        .is_some_and(|ending| ending == "py")
 }

@@ -1,36 +1,37 @@
-//! The list of front ends, and which of them a command is. Each front end is one file in `trainer/`.
+//! The list of front ends, and which of them a command is. What is special about each is in `trainer/`.
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
-use crate::base::source::Sourced;
-use crate::base::vars;
-use crate::command::argv::Args;
-use crate::command::job::{Job, Trainer};
-use crate::command::parser::DASHES_SINCE;
-use crate::command::python::Python;
-use crate::command::target::{ParsedCommand, Target, base_name};
-use crate::host::{Host, is_shim};
-use crate::report::fix::{Fixes, meant, run};
-use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule};
+use crate::{
+    base::{source::Sourced, vars},
+    command::{
+        argument_class::DASHES_SINCE,
+        argv::Args,
+        job::{Job, Trainer},
+        python::Python,
+        tables::front_end::TrainingCommand,
+        target::{ParsedCommand, Target, base_name, is_script},
+    },
+    host::{Host, is_shim},
+    report::{
+        NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule,
+        fix::{Fixes, meant, run},
+        nearest,
+    },
+};
 pub use tables::ALL;
-use tables::SWIFT;
 
-mod accelerate;
 mod axolotl;
-mod deepspeed;
 mod hf;
-mod in_code;
-mod lightning;
 mod llamafactory;
-mod nested;
+mod scripts;
 mod swift;
 pub(crate) mod tables;
 mod trl;
-mod without_config;
 mod xtuner;
-
-pub(crate) const EXAMPLE: [&str; 2] = [SWIFT.launch.consoles[0], SWIFT.launch.commands[0]];
 
 pub(crate) const PASSTHROUGH: &str = tables::PASSTHROUGH.name;
 
@@ -43,46 +44,40 @@ pub fn recognise(
     // A console script starts ranks itself: where its own front end refuses the command, it runs as it stands.
     let console = ALL
         .iter()
+        .copied()
         .find(|trainer| trainer.is_console(&command.target));
-    let mut asked = ALL.iter().filter(|trainer| match (named, console) {
-        (Some(named), _) => named.value.name == trainer.name,
-        (None, Some(own)) => [own.name, PASSTHROUGH].contains(&trainer.name),
-        (None, None) => true,
-    });
-    let recognised = asked.find_map(|trainer| (trainer.recognise)(trainer, command, host));
+    let only = named.map(|named| named.value).or(console);
+    let asked = only.as_ref().map_or(ALL, std::slice::from_ref);
+    let recognise = |trainer: &&'static Trainer| (trainer.recognise)(trainer, command, host);
+    let recognised = asked.iter().find_map(recognise);
     let is_recognised = recognised.is_some();
     let mut job = recognised.unwrap_or_else(|| {
-        Job::of(
-            named.map_or(passthrough(), |named| named.value),
-            command,
-            host,
-        )
+        let trainer = named.map_or(passthrough(), |named| named.value);
+        Job::of(trainer, command, host)
     });
-    let trainer = job.trainer;
-    if job.python.is_none() {
-        (job.python, job.blocker) = interpreter(command, host);
+    if job.python.is_none()
+        && let Some(word) = &command.owner
+    {
+        // A script that names no interpreter, such as a shell wrapper, runs the active one.
+        if is_script(word) || host.find_program(word).is_some() {
+            job.python = Python::on_path(host);
+        } else {
+            job.blocker = Some(not_found(word, host));
+        }
     }
-    let options = trainer.options(&job.target);
+    let options = job.options();
     let read = |words: &[OsString]| {
         let args = Args::read(words.to_vec(), options);
-        let python = if trainer.is_hf() && args.has_dashes() {
-            job.python.as_ref()
-        } else {
-            None
-        };
-        let transformers = python.and_then(|python| python.version("transformers"));
         // Before 4.46, transformers' own parser has no names with dashes.
-        if transformers.is_some_and(|found| found.is_before(DASHES_SINCE)) {
+        if job.trainer.is_hf() && args.has_dashes() && job.has_older("transformers", DASHES_SINCE) {
             args.without_dashes()
         } else {
             args
         }
     };
     let given = read(&job.words);
-    job.args = match &job.effective_words {
-        Some(words) => read(words),
-        None => given.clone(),
-    };
+    let effective = job.effective_words.as_deref().map(read);
+    job.args = effective.unwrap_or_else(|| given.clone());
     job.given = given;
     job.rewritten = job.target != command.target;
     job.is_named = named.is_some();
@@ -90,7 +85,8 @@ pub fn recognise(
         job.source = command.source.get().cloned().flatten();
         // `--trainer` names it, so an unknown program probably runs that trainer's console script.
         let is_program = matches!(job.target, Target::Program(_)) && !is_recognised;
-        job.starts_ranks = console.is_some() || is_program && !trainer.launch.consoles.is_empty();
+        let has_console = !job.trainer.launch.consoles.is_empty();
+        job.starts_ranks = console.is_some() || is_program && has_console;
     }
     job
 }
@@ -103,22 +99,23 @@ pub(crate) fn is_console(word: &OsStr) -> bool {
     of_console(base_name(word)).is_some()
 }
 
-pub(crate) fn commands_of(console: &str) -> &'static [&'static str] {
+pub(crate) fn commands_of(console: &str) -> &'static [TrainingCommand] {
     of_console(console).map_or(&[], |trainer| trainer.launch.commands)
 }
 
-/// The console scripts that train by a sub-command, each with those sub-commands.
-pub(crate) fn training_commands() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    let rows = ALL
-        .iter()
-        .map(|trainer| &trainer.launch)
-        .filter(|launch| !launch.commands.is_empty());
-    rows.flat_map(|launch| {
-        launch
-            .consoles
-            .iter()
-            .map(|console| (*console, launch.commands))
-    })
+/// The command that was probably meant by a sub-command that does not train: `swift rlhf --rlhf_type dpo` by `swift dpo`.
+pub(crate) fn meant_command(console: &str, word: &str) -> Option<String> {
+    let launch = &of_console(console)?.launch;
+    if let Some(argument) = launch.kinds.iter().find(|kind| kind.values.contains(&word)) {
+        return Some(format!("{console} {} {word}", argument.before));
+    }
+    let near = nearest(word, launch.commands.iter().map(|it| it.name))?;
+    Some(format!("{console} {near}"))
+}
+
+/// The packages whose parsers were recorded.
+pub(crate) fn distributions() -> impl Iterator<Item = &'static str> {
+    ALL.iter().filter_map(|trainer| trainer.distribution)
 }
 
 pub(crate) fn is_console_module(word: &OsStr) -> bool {
@@ -140,7 +137,7 @@ fn of_console(name: &str) -> Option<&'static Trainer> {
 /// By the names pip knows.
 pub(crate) fn packages() -> Vec<&'static str> {
     let mut packages = vec!["torch", "transformers", "accelerate", "deepspeed"];
-    for package in ALL.iter().filter_map(|trainer| trainer.distribution) {
+    for package in distributions() {
         if !packages.contains(&package) {
             packages.push(package);
         }
@@ -149,42 +146,14 @@ pub(crate) fn packages() -> Vec<&'static str> {
     packages
 }
 
-/// The interpreter that the command names, or that of the program it starts with; or the problem that it is missing.
-fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<Problem>) {
-    let Some(word) = command.python.as_ref().or(command.owner.as_ref()) else {
-        return (None, None);
-    };
-    let bare_script = matches!(&command.target, Target::Script { path, .. } if path == word);
-    let path = if bare_script {
-        Some(host.absolute(Path::new(word)))
-    } else {
-        host.find_program(word)
-    };
-    match path {
-        Some(program) if command.python.is_some() => (Some(Python::at(program, host)), None),
-        // Any other script (a pyenv shim, a shell wrapper) runs the active interpreter.
-        Some(path) => (
-            Python::of_script(&path, host).or_else(|| Python::on_path(host)),
-            None,
-        ),
-        None => (None, Some(not_found(word, host))),
-    }
-}
-
 pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     let name = word.to_string_lossy();
     if name.contains('/') {
         return no_such_program(&name, host.absolute(Path::new(word)).exists());
     }
-    let folders = host
-        .var_os(vars::PATH)
-        .map(std::env::split_paths)
-        .into_iter()
-        .flatten();
-    if let Some(file) = folders
-        .map(|folder| folder.join(word))
-        .find(|file| file.is_file() && !is_shim(file))
-    {
+    let path = host.var_os(vars::PATH).unwrap_or_default();
+    let mut files = std::env::split_paths(path).map(|folder| folder.join(word));
+    if let Some(file) = files.find(|file| file.is_file() && !is_shim(file)) {
         return no_such_program(&file.to_string_lossy(), true);
     }
     let package = match &*name {
@@ -201,20 +170,15 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
     let python3 = host.find_program("python3".as_ref()).map(|_| "python3");
     let known = consoles
         .chain(["torchrun", "deepspeed", "accelerate", "python"])
-        .chain(python3);
-    let help = match (
-        report::nearest(&name, known.filter(|known| *known != name)),
-        package,
-    ) {
+        .chain(python3)
+        .filter(|known| *known != name);
+    let help = match (nearest(&name, known), package) {
         (Some(near), _) => meant(near).into(),
         (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
-        (None, None) => Fixes::from(activate),
+        (None, None) => activate.into(),
     };
     // The first folders tell which environment is active; modules add dozens.
-    let path = host
-        .var_os(vars::PATH)
-        .unwrap_or_default()
-        .to_string_lossy();
+    let path = path.to_string_lossy();
     let first = path
         .match_indices(':')
         .nth(3)
@@ -228,13 +192,12 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
 
 fn no_such_program(path: &str, exists: bool) -> Problem {
     if exists {
-        return Problem::error(
-            Rule::NotFound,
-            format!("`{path}` is not a file that can be executed"),
-        )
-        .at(path)
-        .fix(run(format!("chmod +x {path}")).remark("check the path; a script must be executable"))
-        .status(NOT_EXECUTABLE);
+        let what = format!("`{path}` is not a file that can be executed");
+        let fix = run(format!("chmod +x {path}"));
+        return Problem::error(Rule::NotFound, what)
+            .at(path)
+            .fix(fix.remark("check the path; a script must be executable"))
+            .status(NOT_EXECUTABLE);
     }
     Problem::error(Rule::NotFound, format!("`{path}` does not exist"))
         .at(path)

@@ -1,34 +1,31 @@
 //! Fills "auto" by one table of rules that mirrors transformers and accelerate, down to the numeric type. Nothing but an
 //! "auto" can ever change.
 
-mod context;
-mod rules;
+mod values;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::places::as_typed;
-use super::tables::AutoRule;
-use super::{layers, schema};
-use crate::base::json;
-use crate::base::python_value::number;
-use crate::base::source::{Source, TrainerDefault};
-use crate::command::job::Trainer;
-use crate::report::fix::{Fix, Fixes, Owner, give, set, set_json, unset};
-use crate::report::{Place, Problem, Rule, Severity, When};
+use super::{layers, places::as_typed, schema, tables::AutoRule};
+use crate::{
+    base::{json, python_value::number, source::Source},
+    command::job::Trainer,
+    report::{
+        Place, Problem, Rule, When,
+        fix::{Fix, Fixes, Owner, give, set, set_json, unset},
+    },
+};
 
 pub use super::tables::RULES;
-pub(crate) use context::{FillContext, hidden_size};
-use context::{FilledValue, Unfilled};
+pub(crate) use values::FillContext;
+pub use values::FilledValue;
+use values::{Unfilled, defer};
 
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Fill {
     pub key: &'static str,
-    pub value: Value,
-    pub from: String,
-    /// The one argument that decides it.
-    #[serde(skip)]
-    pub argument: Option<Source>,
+    #[serde(flatten)]
+    pub filled: FilledValue,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -42,12 +39,9 @@ pub(crate) struct Resolved {
     pub(crate) config: Value,
     pub(crate) fills: Vec<Fill>,
     pub(crate) left: Vec<LeftAuto>,
-    /// The trainer computes another value than the config has.
-    pub(crate) mismatched: bool,
-    /// The problems for which the trainer or DeepSpeed would refuse this config.
-    pub(crate) refusals: Vec<Problem>,
-    /// Differences from what the trainer computes, as far as its defaults are known.
-    pub(crate) warnings: Vec<Problem>,
+    /// The reasons for which the trainer or DeepSpeed would refuse this config, and differences from what the trainer
+    /// computes, as far as its defaults are known.
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
@@ -65,7 +59,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> R
         let done = match json::get(context.config, rule.key) {
             Some(value) if is_auto(value) => resolved.fill(rule, context, &place),
             Some(value) if compares && rule.compared && !value.is_null() => {
-                resolved.compare(rule, value, &comparing, &place)
+                compare(rule, value, &comparing, &place)
             }
             _ => Ok(()),
         };
@@ -96,7 +90,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> R
             problems.push(nobody_fills(&key, place(&key), context));
         }
     }
-    resolved.refusals = problems;
+    resolved.problems = problems;
     resolved
 }
 
@@ -118,34 +112,23 @@ impl Resolved {
     ) -> Result<(), Problem> {
         let trainer = context.job.trainer;
         let answer = if let Some(why) = context.by_launcher.or(trainer.source_of_auto(rule.key)) {
-            Err(Unfilled::deferred(why))
+            defer(why)
         } else if fills_alone(trainer) && rule.plain.is_none() {
-            Err(Unfilled::deferred("nothing fills it in"))
+            defer("nothing fills it in")
         } else if trainer.fills_auto() {
-            Err(Unfilled::deferred("the trainer does not"))
+            defer("the trainer does not")
         } else {
             match rule.value(context) {
-                Ok(_) if context.no_fill => Err(Unfilled::deferred("--no-fill")),
+                Ok(_) if context.no_fill => defer("--no-fill"),
                 Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
-                    Err(Unfilled::deferred("set in the script"))
+                    defer("set in the script")
                 }
                 answer => answer,
             }
         };
         let key = rule.key;
         match answer {
-            Ok(filled) => {
-                let argument = match &filled.arguments[..] {
-                    [only] => Some(only.clone()),
-                    _ => None,
-                };
-                self.fills.push(Fill {
-                    key,
-                    value: filled.value,
-                    from: filled.from,
-                    argument,
-                });
-            }
+            Ok(filled) => self.fills.push(Fill { key, filled }),
             Err(Unfilled::Deferred(why)) => self.left.push(LeftAuto {
                 key: key.to_string(),
                 why,
@@ -155,26 +138,21 @@ impl Resolved {
         }
         Ok(())
     }
+}
 
-    fn compare(
-        &mut self,
-        rule: &AutoRule,
-        value: &Value,
-        context: &FillContext,
-        place: impl Fn(&str) -> Place,
-    ) -> Result<(), Problem> {
-        let wanted = match rule.value(context) {
-            Ok(wanted) if !python_equal(value, &wanted.value) => wanted,
-            Err(Unfilled::Invalid(problem)) => return Err(problem),
-            _ => return Ok(()),
-        };
-        let found = mismatch(rule, value, place(rule.key), &wanted, context);
-        if found.severity == Severity::Error {
-            self.mismatched = true;
-            return Err(found);
+fn compare(
+    rule: &AutoRule,
+    value: &Value,
+    context: &FillContext,
+    place: impl Fn(&str) -> Place,
+) -> Result<(), Problem> {
+    match rule.value(context) {
+        Ok(wanted) if !python_equal(value, &wanted.value) => {
+            Err(mismatch(rule, value, place(rule.key), &wanted, context))
         }
-        self.warnings.push(found);
-        Ok(())
+        Err(Unfilled::Invalid(problem)) => Err(problem),
+        Err(_) if value.is_string() => Err(never_equal(rule.key, value, place(rule.key))),
+        _ => Ok(()),
     }
 }
 
@@ -188,41 +166,56 @@ fn mismatch(
     let key = rule.key;
     let wanted = &computed.value;
     let typed = as_typed(value, &place);
-    let differs = |what: &str| format!("`{key}` is {typed} in the config, but {what}");
-    let (argument, computes) = match &computed.arguments[..] {
+    let arguments = &computed.arguments;
+    let (argument, computes) = match &arguments[..] {
         [one] => (Place::from(one), format!("`{one}` makes it {wanted}")),
         _ => {
             let computes = format!("the trainer computes {wanted} from {}", rule.doc);
             (Place::from(&computed.from), computes)
         }
     };
-    let arguments = computed.arguments.iter();
-    let defaults: Vec<&TrainerDefault> = arguments
-        .clone()
-        .filter_map(Source::trainer_default)
-        .collect();
+    let defaults = arguments.iter().filter_map(Source::trainer_default);
+    let unless = defaults.clone().find_map(|default| default.unless);
     let names: Vec<String> = defaults
-        .iter()
         .map(|default| format!("--{}", default.argument))
         .collect();
-    let are = if names.len() == 1 { "is" } else { "are" };
-    let not_set = format!("({} {are} not set)", names.join(" and "));
-    let by_default = format!("the trainer defaults to {wanted}");
-    let unless = defaults.iter().find_map(|default| default.unless);
-    let doubt = arguments.clone().find_map(Source::doubt);
-    let found = if let Some(doubt) = doubt {
-        let what = format!("{computes} unless the script changes it ({doubt})");
-        Problem::warning(Rule::DoubtfulMismatch, differs(&what))
-    } else if defaults.is_empty() {
-        Problem::error(Rule::Mismatch, differs(&computes))
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let not_set = format!("({} {verb} not set)", names.join(" and "));
+    let differs = format!("`{key}` is {typed} in the config, but");
+    let found = if let Some(doubt) = arguments.iter().find_map(Source::doubt) {
+        let what = format!("{differs} {computes} unless the script changes it ({doubt})");
+        Problem::warning(Rule::DoubtfulMismatch, what)
     } else if let Some(unless) = unless {
-        let what = format!("{by_default} unless {unless} {not_set}");
-        Problem::warning(Rule::DefaultMismatch, differs(&what))
+        let what = format!("{differs} the trainer defaults to {wanted} unless {unless} {not_set}");
+        Problem::warning(Rule::DefaultMismatch, what)
+    } else if names.is_empty() {
+        Problem::error(Rule::Mismatch, format!("{differs} {computes}"))
     } else {
-        Problem::error(Rule::Mismatch, differs(&format!("{by_default} {not_set}")))
+        let what = format!("{differs} the trainer defaults to {wanted} {not_set}");
+        Problem::error(Rule::Mismatch, what)
     };
     let fixes = mismatch_fixes(key, value, &typed, computed, context);
     found.at(place).at(argument).fix(fixes)
+}
+
+/// Whatever the trainer's value is, it is no string.
+fn never_equal(key: &str, value: &Value, place: Place) -> Problem {
+    let what = format!(
+        "`{key}` is the string {value} in the config, which no value of the trainer equals"
+    );
+    let auto = set(key, "auto");
+    let fixes = match unquoted(value) {
+        Some(plain) => set_json(key, &plain).or(auto),
+        None => auto.into(),
+    };
+    Problem::error(Rule::Mismatch, what).at(place).fix(fixes)
+}
+
+/// `false` for `"False"`.
+fn unquoted(value: &Value) -> Option<Value> {
+    let text = value.as_str()?.trim().to_lowercase();
+    let value = serde_json::from_str::<Value>(&text).ok()?;
+    (value.is_number() || value.is_boolean()).then_some(value)
 }
 
 fn mismatch_fixes(
@@ -232,15 +225,13 @@ fn mismatch_fixes(
     computed: &FilledValue,
     context: &FillContext,
 ) -> Fixes {
-    let text = value
-        .as_str()
-        .and_then(|text| serde_json::from_str::<Value>(&text.trim().to_lowercase()).ok());
-    let unquoted = text.filter(|value| value.is_number() || value.is_boolean());
+    let auto = set(key, "auto");
+    let unquoted = unquoted(value);
     if let Some(plain) = unquoted.as_ref().filter(|plain| **plain == computed.value) {
         return set_json(key, plain)
             .remark(format!("{typed} is a string"))
             .safe()
-            .or(set(key, "auto"));
+            .or(auto);
     }
     let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
     let argument = match &computed.arguments[..] {
@@ -252,17 +243,20 @@ fn mismatch_fixes(
         [Source::Argument(name)] if name.starts_with("--") => Some(name.clone()),
         _ => None,
     };
-    let other = match (
-        argument.map(|argument| give(argument, typed.trim_matches('"')).of(Owner::Trainer)),
-        &unquoted,
-    ) {
-        (Some(argument), Some(number)) => set_json(key, number)
-            .and(argument)
-            .remark("the second for the trainer"),
-        (Some(argument), None) => argument.remark("for the trainer"),
-        (None, _) => set_json(key, &computed.value),
+    let Some(argument) = argument else {
+        return auto.or(set_json(key, &computed.value));
     };
-    set(key, "auto").or(other)
+    let argument = give(argument, typed.trim_matches('"')).of(Owner::Trainer);
+    let argument = match unquoted {
+        Some(number) => set_json(key, &number).and(argument),
+        None => argument.remark("for the trainer"),
+    };
+    // What was written counts more than what nobody gave.
+    if let [Source::TrainerDefault(_)] = computed.arguments[..] {
+        argument.or(auto)
+    } else {
+        auto.or(argument)
+    }
 }
 
 /// The samples of a step and the factors, also by the trainer's defaults, as far as they are known.
@@ -353,7 +347,7 @@ pub fn apply(config: &Value, fills: &[Fill]) -> Value {
     let mut filled = config.clone();
     for fill in fills {
         if let Some(value) = json::get_mut(&mut filled, fill.key).filter(|value| is_auto(value)) {
-            *value = fill.value.clone();
+            *value = fill.filled.value.clone();
         }
     }
     filled

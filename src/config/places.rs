@@ -1,30 +1,30 @@
 //! The place where a key of a config was written: the last `--set`, a `--patch` that changed it, or the template's file.
 //! Only messages need it, so the files are read again for the first message.
 
-use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::{cell::OnceCell, path::PathBuf};
 
 use serde_json::Value;
 
-use crate::base::json::{self, Positions};
-use crate::base::source::Sourced;
-use crate::config::layers::Layers;
-use crate::config::template::{Origin, Template};
-use crate::host::Host;
-use crate::report::{Place, reading};
+use crate::{
+    base::{
+        json::{self, Positions},
+        source::Sourced,
+    },
+    config::{
+        layers::{Assignment, Layers},
+        template::{Origin, Template},
+    },
+    host::Host,
+    report::{Place, reading},
+};
 
 pub(crate) struct Places<'a> {
     config: &'a Value,
     template: &'a Template,
     layers: &'a Layers,
     host: &'a Host,
-    patch: OnceCell<Vec<FilePositions>>,
-    files: OnceCell<Vec<FilePositions>>,
-}
-
-struct FilePositions {
-    path: PathBuf,
-    positions: Positions,
+    /// The files of the template, and the last patch.
+    files: OnceCell<Vec<(PathBuf, Positions)>>,
 }
 
 impl<'a> Places<'a> {
@@ -40,77 +40,63 @@ impl<'a> Places<'a> {
             template,
             layers,
             host,
-            patch: OnceCell::new(),
             files: OnceCell::new(),
         }
     }
 
     pub(crate) fn of(&self, key: &str) -> Place {
         if let Some(set) = self.set_at(key) {
-            let (name, value) = &set.value;
-            let start = format!("{name}=");
-            let words = self.host.words.iter().filter_map(|word| word.to_str());
-            let mut words = words.map(|word| word.strip_prefix("--set=").unwrap_or(word));
-            let typed = words.rfind(|word| word.starts_with(&start));
-            let shown = typed.map_or_else(|| format!("{start}{value}"), str::to_string);
-            return Place::from(&Sourced::new(shown, set.from.clone()));
+            let Assignment { key, typed, .. } = &set.value;
+            return Place::from(&set.says(format!("{key}={typed}")));
         }
-        if let Some(patch) = self.layers.patch.last()
-            && json::get(self.config, key) != json::get(&self.template.config, key)
-        {
-            let path = self.host.absolute(&patch.value);
-            let file = self.patch.get_or_init(|| positions([path.as_path()]));
-            return find(file, key).unwrap_or_else(|| Place::key(patch.value.display(), key));
-        }
-        let files = self.files.get_or_init(|| positions(self.template.files()));
-        find(files, key).unwrap_or_else(|| match &self.template.origin {
-            Origin::BuiltIn => Place::key(format_args!("template {}", self.template.name), key),
-            origin => Place::key(origin, key),
+        let patch = self.layers.patch.last();
+        let patch = patch.map(|patch| self.host.absolute(&patch.value));
+        let files = self.files.get_or_init(|| {
+            let paths = self.template.files().chain(patch.as_deref());
+            let files = paths.filter_map(|path| {
+                let text = reading::read_text(path).ok()?;
+                Some((path.to_path_buf(), json::positions(&text)?))
+            });
+            files.collect()
+        });
+        let is_patched = json::get(self.config, key) != json::get(&self.template.config, key);
+        let patch = patch.filter(|_| is_patched);
+        let mut files = files
+            .iter()
+            .filter(|(path, _)| patch.as_ref().is_none_or(|patch| path == patch));
+        let place = files.find_map(|(path, positions)| {
+            let position = positions.get(key)?;
+            Some(Place::line(path, *position))
+        });
+        place.unwrap_or_else(|| match (patch, &self.template.origin) {
+            (Some(patch), _) => Place::key(patch.display(), key),
+            (None, Origin::BuiltIn) => {
+                Place::key(format_args!("template {}", self.template.name), key)
+            }
+            (None, origin) => Place::key(origin, key),
         })
     }
 
     /// The last `--set` of the key itself or of a section around it, or of a key in a section that only `--set` made.
-    fn set_at(&self, key: &str) -> Option<&Sourced<(String, Value)>> {
+    fn set_at(&self, key: &str) -> Option<&Sourced<Assignment>> {
         let is_inside = |key: &str, section: &str| {
             let rest = key.strip_prefix(section);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let mut sets = self.layers.set.iter();
-        let around = sets.clone().rfind(|set| is_inside(key, &set.value.0));
+        let around = sets.clone().rfind(|set| is_inside(key, &set.value.key));
         if around.is_some() || json::get(&self.template.config, key).is_some() {
             return around;
         }
-        sets.rfind(|set| is_inside(&set.value.0, key))
+        sets.rfind(|set| is_inside(&set.value.key, key))
     }
-}
-
-fn positions<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Vec<FilePositions> {
-    let files = paths.into_iter().filter_map(|path| {
-        Some(FilePositions {
-            path: path.to_path_buf(),
-            positions: json::positions(&reading::read_text(path).ok()?)?,
-        })
-    });
-    files.collect()
-}
-
-/// The place in the first file that has the key.
-fn find(files: &[FilePositions], key: &str) -> Option<Place> {
-    files.iter().find_map(|file| {
-        let at = file.positions.get(key)?;
-        Some(Place::line(&file.path, *at))
-    })
 }
 
 /// A value as it is written at a place: `1.0`, which was read as 1.
 pub(crate) fn as_typed(value: &Value, place: &Place) -> String {
-    if value.is_number()
-        && let Some(typed) = typed_at(place)
-        && json::parse(&typed).is_ok_and(|read| read == *value)
-    {
-        return typed;
-    }
-    value.to_string()
+    let typed = typed_at(place)
+        .filter(|typed| value.is_number() && json::parse(typed).is_ok_and(|read| read == *value));
+    typed.unwrap_or_else(|| value.to_string())
 }
 
 fn typed_at(place: &Place) -> Option<String> {
@@ -119,13 +105,8 @@ fn typed_at(place: &Place) -> Option<String> {
             let text = reading::text_if_any(file)?;
             let line = text.lines().nth(line.checked_sub(1)?)?;
             let (_, written) = line.get(column.checked_sub(1)?..)?.split_once(':')?;
-            Some(
-                written
-                    .trim_start()
-                    .split([',', '}', ' ', '/'])
-                    .next()?
-                    .to_string(),
-            )
+            let mut words = written.trim_start().split([',', '}', ' ', '/']);
+            words.next().map(str::to_string)
         }
         Place::Option { value, .. } => Some(value.split_once('=')?.1.to_string()),
         _ => None,

@@ -1,24 +1,26 @@
-//! DeepSpeed's config keys by version. `tools/record schema` records them from the real packages (`keys.rs`). A value is
+//! DeepSpeed's config keys by version. `tools/record schema` records them from the real packages. A value is
 //! judged as DeepSpeed judges it: by pydantic's coercions, or by the code that reads it.
 
-mod coercion;
-mod json_schema;
-pub mod keys;
 pub mod value_type;
+
+use std::str::Lines;
 
 use serde_json::{Value, json};
 
-use crate::base::recorded::{Table, Version, VersionMatch};
-use crate::command::python::Python;
 pub use crate::config::tables::UnknownKeys;
-use crate::config::tables::{Form, TYPES, ValueType};
+use crate::{
+    base::recorded::{Table, Version, VersionMatch},
+    command::python::Python,
+    config::tables::{Form, TYPES, ValueType},
+};
 
-pub(crate) use coercion::{is_true, real, truth, whole};
-pub use json_schema::definitions;
-use keys::{at, columns, lines_from};
-pub(crate) use keys::{name_of, names_below};
-pub use value_type::ValueFault;
 use value_type::{PYDANTIC_2, ValueRange};
+pub use value_type::{ValueFault, definitions};
+pub(crate) use value_type::{is_true, real, truth, whole};
+
+/// Sorted by key; the columns are explained in `tools/record/schema.py`. A key is looked up by binary search, and only its
+/// own line is read.
+pub const TEXT: &str = include_str!("../recorded/deepspeed-schema.txt");
 
 const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt"));
 
@@ -79,14 +81,16 @@ pub enum Known {
 }
 
 pub fn find(key: &str, version: Version) -> Option<KeySpec> {
-    let line = lines_from(key)
-        .next()
-        .filter(|line| keys::key_of(line) == key)?;
+    let line = lines_from(key).next().filter(|line| key_of(line) == key)?;
     Some(KeySpec::read(line, version))
 }
 
 pub fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
-    keys::lines_named(name).map(move |line| KeySpec::read(line, version))
+    let lines = TEXT.lines().filter(move |line| {
+        let key = key_of(line);
+        name_of(key) == name && !key.contains('@')
+    });
+    lines.map(move |line| KeySpec::read(line, version))
 }
 
 /// The parameters an optimizer or a scheduler takes; those of all where none is named, and none for one that is not recorded.
@@ -157,17 +161,20 @@ impl KeySpec {
     }
 
     fn bounds(&self) -> ValueRange {
-        match self.range {
-            // The recorded file has no range of validators.
-            "-" if self.kind.forms == [Form::Scale] => ValueRange::AtLeast(0.0),
-            "-" => ValueRange::All,
-            range => ValueRange::parse(range).unwrap_or(ValueRange::All),
-        }
+        // The recorded file has no range of validators.
+        let is_scale = self.range == "-" && self.kind.forms == [Form::Scale];
+        ValueRange::find(if is_scale { ">=0" } else { self.range }).unwrap_or(ValueRange::ALL)
     }
 
     /// The forms that DeepSpeed accepts when it reads the value.
     fn accepted(&self) -> &'static [Form] {
-        if self.version < PYDANTIC_2 && self.is_in_model() {
+        let is_in_model = || {
+            let section = self.key.rsplit_once('.').map(|(section, _)| section);
+            let section = section.and_then(|section| find(section, self.version));
+            let policy = section.and_then(|section| section.kind.unknown_keys);
+            MONITORS.contains(&self.key) || policy.is_some_and(|keys| keys != UnknownKeys::Ignored)
+        };
+        if self.version < PYDANTIC_2 && is_in_model() {
             self.kind.of_pydantic1
         } else {
             self.kind.forms
@@ -189,15 +196,6 @@ impl KeySpec {
             return None;
         }
         value_type::fault(forms, value, self.bounds())
-    }
-
-    /// The monitors are fields of a model that has no name in the config.
-    fn is_in_model(&self) -> bool {
-        let section = self
-            .key
-            .rsplit_once('.')
-            .and_then(|(section, _)| find(section, self.version));
-        section.is_some_and(|section| section.kind.is_model()) || is_monitor(self.key)
     }
 
     /// JSON Schemas of which one must hold. Of a section, the object itself is left out.
@@ -230,12 +228,21 @@ impl KeySpec {
     }
 
     pub(crate) fn is_section(&self) -> bool {
-        self.kind.is_section()
+        let forms = self.kind.forms;
+        self.kind.unknown_keys.is_some() || matches!(forms, [Form::Object | Form::Switched])
     }
 
-    /// `a whole number or null`
+    /// `a whole number or null`, `a number from 0 to 1`
     pub fn wanted(&self) -> String {
-        self.kind.wanted(self.bounds()) + if self.nullable { " or null" } else { "" }
+        let wanted = match self.bounds() {
+            ValueRange::Numbers(range) => format!("{}{}", self.kind.name, range.name),
+            ValueRange::OneOf(list) => {
+                let are_several = self.kind.forms == [Form::Texts];
+                let form = if are_several { "a list of" } else { "one of" };
+                format!("{form} {}", list.replace('|', ", "))
+            }
+        };
+        wanted + if self.nullable { " or null" } else { "" }
     }
 }
 
@@ -245,9 +252,8 @@ const BATCH_SIZES: [&str; 3] = [
     "gradient_accumulation_steps",
 ];
 
-fn is_monitor(key: &str) -> bool {
-    ["tensorboard", "wandb", "csv_monitor", "comet"].contains(&key)
-}
+/// They are fields of a model that has no name in the config.
+const MONITORS: [&str; 4] = ["tensorboard", "wandb", "csv_monitor", "comet"];
 
 /// True if DeepSpeed refuses a config with "auto" in this place when it reads it. From pydantic models it drops an "auto".
 pub fn refuses_auto(key: &str, version: Version) -> bool {
@@ -255,7 +261,7 @@ pub fn refuses_auto(key: &str, version: Version) -> bool {
         return false;
     };
     // `bfloat16` is only read if `bf16` is missing.
-    let mut dropped = is_monitor(key) || key == "bfloat16";
+    let mut dropped = MONITORS.contains(&key) || key == "bfloat16";
     if let Some((section, _)) = key.rsplit_once('.') {
         let Some(policy) = find(section, version).and_then(|section| section.policy()) else {
             return false;
@@ -274,3 +280,43 @@ pub const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];
 
 /// The first version that divides the ranks by `sequence_parallel_size`.
 pub const SEQUENCE_DIVIDES: [u32; 3] = [0, 17, 0];
+
+pub fn key_of(line: &'static str) -> &'static str {
+    line.split('\t').next().unwrap_or(line)
+}
+
+pub fn name_of(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(_, name)| name)
+}
+
+/// The lines from `key` on. Lines are sorted like their keys, because the tab behind a key is smaller than any letter.
+pub fn lines_from(key: &str) -> Lines<'static> {
+    Table(TEXT).from(key)
+}
+
+/// The keys right below a section; `""` is the top.
+pub fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
+    let prefix = if section.is_empty() {
+        String::new()
+    } else {
+        format!("{section}.")
+    };
+    let names =
+        lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
+    names.filter(|name| !name.contains(['.', '@']))
+}
+
+/// A column's text for a version. `new@0.17.1;old` is `new` since 0.17.1 and `old` before.
+pub fn at(column: &'static str, version: Version) -> &'static str {
+    let mut parts = column
+        .split(';')
+        .map(|part| part.rsplit_once('@').unwrap_or((part, "")));
+    parts
+        .find(|(_, since)| Version::parse(since) <= version)
+        .map_or("-", |(text, _)| text)
+}
+
+pub fn columns(line: &'static str) -> [&'static str; 7] {
+    let mut columns = line.split('\t');
+    std::array::from_fn(|_| columns.next().unwrap_or_default())
+}

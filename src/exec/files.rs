@@ -1,24 +1,25 @@
 //! Writes files: each appears whole or not at all, and none is written through a link that somebody else may have planted.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Component, Path, PathBuf};
-use std::process;
-use std::time::Duration;
-
-use nix::fcntl::OFlag;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::unistd::geteuid;
-#[cfg(target_env = "gnu")]
-use nix::{
-    errno::Errno,
-    fcntl::{AT_FDCWD, RenameFlags, renameat2},
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Component, Path, PathBuf},
+    process,
+    time::SystemTime,
 };
 
-use crate::host::trust::{Trust, open_to_others};
-use crate::plan::{FileKind, PlannedFile};
-use crate::report::{self, OutputFile, Problem, Rule};
+use nix::{
+    fcntl::OFlag,
+    sys::signal::{SigSet, SigmaskHow, Signal},
+    unistd::geteuid,
+};
+
+use crate::{
+    host::{Trust, open_to_others},
+    plan::{FileKind, PlannedFile},
+    report::{self, OutputFile, Problem, Rule},
+};
 
 /// Writes a program that everybody may run.
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
@@ -49,11 +50,10 @@ pub(crate) fn remove<'a>(
 pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
     let written = in_private_folder(folder_of(path), || {
         let file = PendingFile::write(path, text.as_bytes(), 0o600)?;
-        if force {
-            file.put_in_place()
-        } else {
-            rename_new(&file.temporary, path)
+        if !force {
+            File::create_new(path)?;
         }
+        file.put_in_place()
     });
     written.map_err(|why| match why.kind() {
         io::ErrorKind::AlreadyExists => report::would_overwrite(path),
@@ -140,23 +140,12 @@ pub(super) struct PendingFile<'a> {
 impl<'a> PendingFile<'a> {
     pub(super) fn write(path: &'a Path, content: &[u8], mode: u32) -> io::Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut attempt = 0;
-        let (mut file, temporary) = loop {
-            let temporary = folder_of(path).join(temporary_name(&name, attempt));
-            match OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(mode)
-                .open(&temporary)
-            {
-                Ok(file) => break (file, temporary),
-                // Left behind by a process with the same pid, on this machine or another.
-                Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
-                    attempt += 1;
-                }
-                Err(why) => return Err(why),
-            }
-        };
+        // The name of a file may have 255 bytes.
+        let name: String = name.chars().take(60).collect();
+        let temporary = folder_of(path).join(own_name(&format!(".{name}.")));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(mode);
+        let mut file = options.open(&temporary)?;
         let pending = PendingFile { path, temporary };
         // Under `ulimit -f` the kernel would end us with SIGXFSZ. With the signal blocked, the write fails instead.
         let before = SigSet::from(Signal::SIGXFSZ).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
@@ -181,24 +170,18 @@ impl Drop for PendingFile<'_> {
     }
 }
 
+/// A name that no other process gives: with the id of this one and the time.
+pub(super) fn own_name(start: &str) -> String {
+    let time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    format!("{start}{}-{}", process::id(), time.subsec_nanos())
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Renames a file unless the target exists. Not every libc and file system can do that; a hard link fails as well if the
-/// target exists, but some file systems have none.
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    #[cfg(target_env = "gnu")]
-    match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
-        Ok(()) => return Ok(()),
-        Err(Errno::EEXIST) => return Err(Errno::EEXIST.into()),
-        Err(_) => {}
-    }
-    fs::hard_link(from, to)
 }
 
 /// Fails if the path leads through a link in a folder that everybody can write to: it could point anywhere.
@@ -243,46 +226,4 @@ fn has_content(path: &Path, content: &[u8]) -> bool {
                 .is_ok()
             && found == content
     })
-}
-
-/// Removes temporary files that killed launches left beside these files. Another launch may be writing younger ones, and
-/// every other name belongs to the user.
-pub(super) fn remove_stale(folder: &Path, names: &[&str]) {
-    const AGE: Duration = Duration::from_secs(3600);
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let is_ours = name
-            .to_str()
-            .is_some_and(|name| names.iter().any(|known| is_temporary_name(name, known)));
-        let is_old = |file: fs::Metadata| {
-            file.is_file()
-                && file
-                    .modified()
-                    .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > AGE))
-        };
-        if is_ours && entry.metadata().is_ok_and(is_old) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// The name under which `target` is written before it is put in place.
-fn temporary_name(target: &str, attempt: u32) -> String {
-    // The name of a file may have 255 bytes.
-    let target: String = target.chars().take(60).collect();
-    format!(".{target}.{}.{attempt}", process::id())
-}
-
-/// `.TARGET.PID.ATTEMPT`, as `temporary_name` makes it.
-fn is_temporary_name(name: &str, target: &str) -> bool {
-    let numbers = name
-        .strip_prefix('.')
-        .and_then(|name| name.strip_prefix(target)?.strip_prefix('.'));
-    numbers
-        .and_then(|numbers| numbers.split_once('.'))
-        .is_some_and(|(pid, attempt)| is_number(pid) && is_number(attempt))
-}
-
-pub(super) fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

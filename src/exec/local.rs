@@ -1,50 +1,47 @@
 //! `--launcher local`: starts the ranks of this machine, passes signals on to them, and ends all when one fails.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::{
+    ffi::{OsStr, OsString},
+    fs::OpenOptions,
+    io::{self, IsTerminal, Read, Write},
+    net::{Ipv4Addr, TcpListener},
+    os::{
+        fd::{AsFd, AsRawFd, RawFd},
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
 
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
-use nix::sys::signal::{SigSet, Signal, kill, killpg, raise};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, close, getpgid, getpgrp, getpid, getppid, getsid};
+use nix::{
+    errno::Errno,
+    fcntl::{FcntlArg, FdFlag, fcntl},
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::{
+        prctl::{set_child_subreaper, set_pdeathsig},
+        signal::{SigSet, Signal, kill, killpg, raise},
+        signalfd::{SfdFlags, SignalFd},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::{Pid, close, getpgid, getpgrp, getpid, getppid, getsid},
+};
 
-use crate::base::vars;
-use crate::host::{Host, children, is_ignored};
-use crate::plan::Plan;
-use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
-use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule, fix};
+use super::tables::signals::{HANDLED, STOP};
+use crate::{
+    base::vars,
+    host::{Host, children, is_ignored},
+    plan::Plan,
+    ranks::{launcher::LocalRanks, topology::PER_RANK},
+    report::{self, Problem, Rule, fix, secrets::Secrets},
+};
 
-/// Signals that ask the ranks to stop. The first one starts the grace period.
-const STOP: [Signal; 4] = [
-    Signal::SIGTERM,
-    Signal::SIGINT,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-];
-/// Signals that are only passed on.
-const FORWARDED: [Signal; 4] = [
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGTSTP,
-    Signal::SIGCONT,
-];
 /// A process that is still there this long after SIGKILL hangs in the kernel, and nobody can end it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The `argv[0]` of a rank before its exec.
-const RANK: &str = "zlaunch-rank";
+pub(super) const RANK: &str = "zlaunch-rank";
 
-/// Starts the ranks, waits for all of them, and returns their exit status. They meet on `port`, if the plan names none.
-pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<u8, Problem> {
+/// Starts the ranks, waits for all of them, and returns their exit status.
+pub(super) fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
     if is_ignored(Signal::SIGCHLD) {
         let problem = Problem::error(
             Rule::Ranks,
@@ -53,7 +50,17 @@ pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<
         let problem = problem.at("SIGCHLD, inherited from the program that starts zlaunch");
         return Err(problem.fix(fix::run("env --default-signal=CHLD zlaunch …")));
     }
-    let failed = |why: io::Error| report::cannot_watch_ranks(&why);
+    let failed =
+        |why: io::Error| report::cannot_start_ranks("the ranks cannot be supervised", &why);
+    // A port for the ranks to meet on, if the plan leaves it open with 0. Rank 0 will listen on all addresses.
+    let open = (vars::MASTER_PORT, OsStr::new("0"));
+    let port = if plan.environment.settings().any(|setting| setting == open) {
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0));
+        let address = listener.and_then(|listener| listener.local_addr());
+        Some(address.map_err(failed)?.port())
+    } else {
+        None
+    };
     let mut supervisor = Supervisor::new(local.grace).map_err(failed)?;
     // A rank writes the reason here if its program is not executed. It inherits this and opens it again, so that exec
     // closes it.
@@ -61,7 +68,12 @@ pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<
     fcntl(&exec_error, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|why| failed(why.into()))?;
     let started = (0..local.count).try_for_each(|rank| {
         let child = rank_command(rank, plan, port, &exec_error).spawn();
-        let child = child.map_err(|why| report::cannot_start_ranks(rank, local.count, &why))?;
+        let child = child.map_err(|why| {
+            report::cannot_start_ranks(
+                &format!("rank {rank} of {} cannot be started", local.count),
+                &why,
+            )
+        })?;
         supervisor.ranks.push(Rank {
             child,
             status: None,
@@ -84,10 +96,8 @@ pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<
             &io::Error::from_raw_os_error(i32::from_ne_bytes(errno)),
         ));
     }
-    let all_succeeded = supervisor
-        .ranks
-        .iter()
-        .all(|rank| rank.status.is_some_and(|status| status.success()));
+    let mut statuses = supervisor.ranks.iter().map(|rank| rank.status);
+    let all_succeeded = statuses.all(|status| status.is_some_and(|it| it.success()));
     match (supervisor.first_failure, supervisor.stop_signal) {
         (Some((rank, status)), _) => Err(report::rank_failed(rank, status, local.count > 1)),
         // If all ranks handled the signal and exited with 0, the launch succeeded.
@@ -108,12 +118,9 @@ fn rank_command(rank: u32, plan: &Plan, port: Option<u16>, exec_error: &io::Pipe
     command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
     command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
     // The first rank may read a file or a pipe. In the background, a terminal would stop it.
-    let reads = rank == 0 && !io::stdin().is_terminal();
-    command.stdin(if reads {
-        Stdio::inherit()
-    } else {
-        Stdio::null()
-    });
+    if rank > 0 || io::stdin().is_terminal() {
+        command.stdin(Stdio::null());
+    }
     command
 }
 
@@ -154,7 +161,8 @@ struct Supervisor {
 impl Supervisor {
     fn new(grace: Duration) -> io::Result<Self> {
         // The ranks ignore the signals that the caller made us ignore (nohup).
-        let handled: SigSet = handled_signals()
+        let handled: SigSet = HANDLED
+            .into_iter()
             .filter(|signal| !is_ignored(*signal))
             .collect();
         handled.thread_block()?;
@@ -179,14 +187,12 @@ impl Supervisor {
             if self.ranks.iter().all(|rank| rank.status.is_some()) {
                 let orphans = self.orphans();
                 if self.phase == Phase::GivenUp && !orphans.is_empty() {
-                    let numbers = orphans
-                        .iter()
-                        .map(Pid::to_string)
-                        .collect::<Vec<_>>()
-                        .join(", ");
+                    let numbers: Vec<String> = orphans.iter().map(Pid::to_string).collect();
                     let what = "processes that the ranks started are still there, and SIGKILL does not end them";
                     let help = "they hang in the kernel, perhaps in a driver or a file system: see `dmesg`";
-                    let problem = Problem::error(Rule::Rank, what).at(numbers).fix(help);
+                    let problem = Problem::error(Rule::Rank, what)
+                        .at(numbers.join(", "))
+                        .fix(help);
                     report::report(&[problem], &Secrets::of(&Host::default()));
                 }
                 let groups_are_empty = self.ranks.iter().all(|rank| rank.group_is_empty);
@@ -329,21 +335,14 @@ impl Supervisor {
     }
 }
 
-fn handled_signals() -> impl Iterator<Item = Signal> {
-    STOP.into_iter().chain(FORWARDED).chain([Signal::SIGCHLD])
-}
-
-/// Becomes a rank if this process was started as one, after steps that a parent could only take with unsafe code between
-/// fork and exec. Returns the exit status if the program was not executed.
-pub(crate) fn become_rank(words: &[OsString]) -> Option<u8> {
-    let [name, parent, exec_error, program, arguments @ ..] = words else {
+/// Becomes the program of a rank, after steps that a parent could only take with unsafe code between fork and exec. Returns
+/// the exit status if the program was not executed. `words`: as `rank_command` has them.
+pub(super) fn become_rank(words: &[OsString]) -> Option<u8> {
+    let [parent, exec_error, program, arguments @ ..] = words else {
         return None;
     };
-    if name != OsStr::new(RANK) {
-        return None;
-    }
     let prepared = set_pdeathsig(Signal::SIGKILL)
-        .and_then(|()| handled_signals().collect::<SigSet>().thread_unblock())
+        .and_then(|()| SigSet::from_iter(HANDLED).thread_unblock())
         // In a process group of its own a rank is in the background. Under `stty tostop` its first line would stop it.
         .and_then(|()| SigSet::from(Signal::SIGTTOU).thread_block());
     // The parent may have died before the first of these.

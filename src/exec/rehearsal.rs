@@ -1,26 +1,30 @@
 //! A rehearsal: one process in a sandbox with a private folder, which is removed with it. Its standard output is read line by
 //! line. It never outlives zlaunch.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{self, Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
-use std::time::SystemTime;
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{BufRead, BufReader},
+    os::unix::{
+        fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+};
 
-use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
+use nix::{fcntl::OFlag, unistd::geteuid};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 use super::{files, sandbox};
-use crate::base::vars;
-use crate::host::{Host, names_in};
-use crate::plan::{FileKind, Plan, PlannedFile};
-use crate::report::{self, OutputFile, Problem};
+use crate::{
+    base::vars,
+    host::{Host, names_in},
+    plan::{FileKind, Plan, PlannedFile},
+    report::{self, OutputFile, Problem},
+};
 
 const LOG: &str = "output.log";
 
@@ -60,12 +64,12 @@ impl Rehearsal {
         };
         if let Some(config) = &plan.config {
             write(&place(&config.file.path), &config.file.text)?;
-            config
-                .run_file
-                .as_ref()
-                .map_or(Ok(()), |file| write(&place(&file.path), &file.text))?;
+            if let Some(file) = &config.run_file {
+                write(&place(&file.path), &file.text)?;
+            }
         }
-        let (script, told) = (folder.join("rehearsal.py"), folder.join("spec.json"));
+        let script = folder.join("rehearsal.py");
+        let told = folder.join("spec.json");
         spec["folder"] = folder.to_string_lossy().into();
         write(&script, code)?;
         write(&told, &spec.to_string())?;
@@ -85,13 +89,9 @@ impl Rehearsal {
             .try_clone()
             .and_then(|log| command.stderr(log).spawn());
         let mut child = started.map_err(|why| report::cannot_execute(python.as_os_str(), &why))?;
-        let told_by = child.stdout.take();
+        let told_by = child.stdout.take().map(BufReader::new).into_iter();
         thread::spawn(move || {
-            for line in told_by
-                .into_iter()
-                .flat_map(|output| BufReader::new(output).lines())
-                .map_while(Result::ok)
-            {
+            for line in told_by.flat_map(BufRead::lines).map_while(Result::ok) {
                 let _ = sender.send(line);
             }
         });
@@ -137,14 +137,15 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
 /// A new folder with the log, which is locked as long as somebody may write to it.
 fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
     let temporary = host.absolute(host.nonempty_var(vars::TMPDIR).unwrap_or("/tmp").as_ref());
+    // The program compares paths with those that Python finds, without links.
+    let temporary = temporary.canonicalize().unwrap_or(temporary);
     // The locks of another machine may not be seen here.
     let prefix = format!("zlaunch-rehearsal-{}-", host.hostname);
-    // `PREFIX<pid>-<time>`: whatever else has such a name is the user's, or belongs to a machine with a longer name.
+    // `PREFIX<pid>-<time>`; a longer name may belong to a machine with a longer name.
     let is_folder_of_ours = |name: &String| {
-        let numbers = name
-            .strip_prefix(&prefix)
-            .and_then(|numbers| numbers.split_once('-'));
-        numbers.is_some_and(|(pid, time)| files::is_number(pid) && files::is_number(time))
+        let numbers = name.strip_prefix(&prefix);
+        let numbers = numbers.and_then(|numbers| numbers.split_once('-'));
+        numbers.is_some_and(|(pid, time)| pid.parse::<u32>().is_ok() && time.parse::<u32>().is_ok())
     };
     for name in names_in(&temporary).filter(is_folder_of_ours) {
         // The folder of a rehearsal that was killed together with its keeper.
@@ -161,12 +162,9 @@ fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
             sandbox::remove(&left);
         }
     }
-    let now = SystemTime::UNIX_EPOCH
-        .elapsed()
-        .unwrap_or_default()
-        .subsec_nanos();
-    let name = format!("{prefix}{}-{now}", process::id());
-    let (folder, unlocked) = (temporary.join(&name), temporary.join(format!(".{name}")));
+    let name = files::own_name(&prefix);
+    let folder = temporary.join(&name);
+    let unlocked = temporary.join(format!(".{name}"));
     let made = DirBuilder::new()
         .mode(0o700)
         .create(&unlocked)

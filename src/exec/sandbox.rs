@@ -1,86 +1,84 @@
 //! The sandbox of a rehearsal. The keeper stays outside: it ends whatever was started inside and removes the folder, even if
 //! zlaunch is killed. Inside, the kernel decides what the trainer's code may change and whom it may reach.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::{
+    ffi::OsString,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::{
+        fd::{AsFd, AsRawFd},
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RulesetStatus, Scope,
-    path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
-use landlock::{Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError};
-use nix::poll::{PollFd, PollFlags, poll};
-use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{SigSet, Signal, kill};
-use nix::sys::{prctl, wait};
-use nix::unistd::{geteuid, getgid, getuid, setsid};
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, poll},
+    sched::{CloneFlags, unshare},
+    sys::{
+        prctl,
+        signal::{SigSet, Signal, kill},
+        wait::{self, WaitStatus},
+    },
+    unistd::{Pid, geteuid, getgid, getuid, setsid},
 };
-use rustix::{net, thread};
+use rustix::{
+    mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount},
+    net,
+    thread::{self, CapabilitySet},
+};
 use serde_json::json;
 
-use crate::host::{can_be_written, children, paths_in_table};
-use crate::report;
+use super::tables::sandbox::{LACKS, OF_NAMES, RAISE_LOOPBACK, WRITABLE};
+use crate::{
+    host::{can_be_written, children, machine::mounts},
+    report,
+};
 
-/// The `argv[0]` of the two processes between zlaunch and the trainer.
+/// The `argv[0]` of the processes between zlaunch and the trainer.
 pub(super) const KEEPER: &str = "zlaunch-rehearsal";
-const INSIDE: &str = "zlaunch-sandbox";
-const WRITABLE: &[&str] = &[
-    "/dev/shm",
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/urandom",
-    "/dev/ptmx",
-];
-/// The sockets of services that know the names of users.
-const OF_NAMES: &[&str] = &["/nscd/", "/nslcd/", "/sss/", "/winbindd/", "/userdb/"];
-/// 32 bytes: a request (1) of the kind RTM_NEWLINK (16), that device 1, the loopback device, be IFF_UP (1).
-const RAISE_LOOPBACK: &[u8] =
-    b"\x20\0\0\0\x10\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0";
+pub(super) const INSIDE: &str = "zlaunch-sandbox";
+pub(super) const FIRST: &str = "zlaunch-first";
+/// The exit status inside if there are no processes of its own, or no /proc for them. The program was not started.
+const NO_PROC: u8 = 217;
+/// A file in the folder, from when the program starts.
+const STARTED: &str = "started";
 
-/// Becomes the keeper or enters the sandbox, if this process was started for that.
-pub(crate) fn enter(words: &[OsString]) -> Option<u8> {
-    let [name, folder, online, program, arguments @ ..] = words else {
-        return None;
-    };
-    match name.to_str()? {
-        KEEPER => Some(keep(
-            folder.as_ref(),
-            Command::new("/proc/self/exe")
-                .arg0(INSIDE)
-                .args(&words[1..]),
-        )),
-        INSIDE => Some(confine(
-            folder.as_ref(),
-            online == "true",
-            Command::new(program).args(arguments),
-        )),
-        _ => None,
-    }
-}
-
-/// Ends all when the program ends, or when its own standard input is closed. Returns the exit status as a shell has it.
-fn keep(folder: &Path, inside: &mut Command) -> u8 {
+/// Stays outside of the sandbox that it starts. `words`: the folder, `true` if the network stays open, and the program with
+/// its arguments. Everything ends when the program ends, or when standard input is closed. Returns the exit status as a
+/// shell has it.
+pub(super) fn keep(words: &[OsString]) -> Option<u8> {
+    let folder = Path::new(words.first()?);
     // What ends zlaunch, such as Ctrl-C, must not end the keeper. The sandbox has no terminal.
     let _ = setsid();
     let _ = SigSet::all().thread_block();
     let _ = prctl::set_child_subreaper(true);
-    let mut child = inside.stdin(Stdio::null()).spawn();
-    let mut status = Ok(None);
-    while let (Ok(child), Ok(None)) = (&mut child, &status)
-        && poll(
-            &mut [PollFd::new(io::stdin().as_fd(), PollFlags::POLLIN)],
-            20_u8,
-        ) == Ok(0)
-    {
-        status = child.try_wait();
+    let mut status = None;
+    // With processes of its own; else once more, as in a container that may not mount a /proc for them.
+    for alone in ["true", "false"] {
+        let child = Command::new("/proc/self/exe")
+            .arg0(INSIDE)
+            .arg(alone)
+            .args(words)
+            .stdin(Stdio::null())
+            .spawn();
+        let Ok(mut child) = child else { break };
+        status = None;
+        let stdin = io::stdin();
+        let mut input = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+        while status.is_none() && poll(&mut input, 20_u8) == Ok(0) {
+            status = child.try_wait().ok().flatten();
+        }
+        let code = status.and_then(|status| status.code());
+        if code != Some(NO_PROC.into()) || folder.join(STARTED).exists() {
+            break;
+        }
     }
     // As it is a subreaper, processes in sessions of their own become its children.
     let end_all = || {
@@ -93,12 +91,14 @@ fn keep(folder: &Path, inside: &mut Command) -> u8 {
         end_all();
     }
     remove(folder);
-    let code = status
-        .ok()
-        .flatten()
-        .and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
-    code.and_then(|code| code.try_into().ok())
-        .unwrap_or(report::REFUSED)
+    Some(code_of(status))
+}
+
+/// As a shell has it.
+fn code_of(status: Option<ExitStatus>) -> u8 {
+    let code = status.and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
+    let code = code.and_then(|code| code.try_into().ok());
+    code.unwrap_or(report::REFUSED)
 }
 
 pub(super) fn remove(folder: &Path) {
@@ -110,47 +110,118 @@ pub(super) fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Becomes the program, and first tells what the kernel does not hold.
-fn confine(folder: &Path, online: bool, program: &mut Command) -> u8 {
+/// Goes inside of the sandbox. `words`: `true` for processes of its own, and as for the keeper.
+pub(super) fn confine(words: &[OsString]) -> Option<u8> {
+    let [alone, folder, online, ..] = words else {
+        return None;
+    };
+    let words = &words[1..];
+    let alone = alone == "true";
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let _ = SigSet::all().thread_unblock();
-    let has_no_new_rights = prctl::set_no_new_privs().is_ok();
-    let writable = set_apart(folder, online);
-    let restricted = restrict(folder, online || writable.is_ok());
-    let open = match (&writable, &restricted) {
-        (Ok(_), Ok(true)) => None,
-        (Ok(_), _) => Some("partly sandboxed: signals to other processes are open"),
-        (Err(_), Ok(true)) => {
-            Some("partly sandboxed: UDP, unix sockets, /dev/shm and chmod are open")
-        }
-        (Err(_), Ok(false)) => Some(
-            "partly sandboxed: the network, unix sockets, /dev/shm, chmod and signals are open",
-        ),
-        (Err(_), Err(_)) => Some("not sandboxed: this kernel has no Landlock"),
-    };
-    let mut open: Vec<String> = open.into_iter().map(str::to_string).collect();
-    if restricted.is_err() && writable.as_ref().is_ok_and(|points| !points.is_empty()) {
-        let points: Vec<_> = writable.iter().flatten().map(PathBuf::as_path).collect();
-        open.push(format!("these can be written: {points:?}"));
+    let _ = prctl::set_no_new_privs();
+    let apart = set_apart(Path::new(folder), online == "true", alone);
+    let writable = apart.ok().map(|points| json!(points).to_string());
+    if alone {
+        // The first process in there must still mount a /proc.
+        let (Some(writable), Ok(())) = (&writable, pass_on(CapabilitySet::SYS_ADMIN)) else {
+            return Some(NO_PROC);
+        };
+        let first = Command::new("/proc/self/exe")
+            .arg0(FIRST)
+            .arg(writable)
+            .args(words)
+            .status();
+        return Some(code_of(first.ok()));
     }
-    if !has_no_new_rights || !drop_capabilities() {
+    let why = program_of(writable.as_deref(), alone, words)?.exec();
+    let _ = writeln!(io::stderr(), "{why}");
+    Some(report::NOT_EXECUTABLE)
+}
+
+/// The first of the processes of a sandbox, with which all others end. `words`: the mounts that can be written to, and as for
+/// the keeper.
+pub(super) fn be_first(words: &[OsString]) -> Option<u8> {
+    let (writable, words) = words.split_first()?;
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    if mount("proc", "/proc", "proc", flags, None).is_err() {
+        return Some(NO_PROC);
+    }
+    let mut program = program_of(writable.to_str(), true, words)?;
+    let child = match program.spawn() {
+        Ok(child) => child,
+        Err(why) => {
+            let _ = writeln!(io::stderr(), "{why}");
+            return Some(report::NOT_EXECUTABLE);
+        }
+    };
+    let program = Pid::from_raw(child.id().cast_signed());
+    // Whatever lost its parent ends here, too.
+    loop {
+        match wait::waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == program => return code.try_into().ok(),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
+                return (128 + signal as i32).try_into().ok();
+            }
+            Err(Errno::ECHILD) => return None,
+            _ => {}
+        }
+    }
+}
+
+/// Keeps a right of a user namespace over the next exec.
+fn pass_on(right: CapabilitySet) -> io::Result<()> {
+    let mut rights = thread::capabilities(None)?;
+    rights.inheritable |= right;
+    thread::set_capabilities(None, rights)?;
+    thread::configure_capability_in_ambient_set(right, true)?;
+    Ok(())
+}
+
+/// Takes the last rights away, tells what the kernel does not hold, and returns the program. `writable`: the mounts that could not
+/// be made read-only, if there is a view of its own at all. `alone`: with processes of its own.
+fn program_of(writable: Option<&str>, alone: bool, words: &[OsString]) -> Option<Command> {
+    let [folder, online, program, arguments @ ..] = words else {
+        return None;
+    };
+    let folder = Path::new(folder);
+    let is_apart = writable.is_some();
+    let restricted = restrict(folder, online == "true" || is_apart);
+    let landlock = restricted.ok();
+    let lack = LACKS
+        .iter()
+        .find(|lack| lack.is_apart == is_apart && lack.landlock == landlock);
+    let lack = lack.filter(|_| !(is_apart && alone));
+    let mut open: Vec<String> = lack.map(|lack| lack.says.to_string()).into_iter().collect();
+    if let (None, Some(points)) = (landlock, writable.filter(|points| *points != "[]")) {
+        open.push(format!("these can be written: {points}"));
+    }
+    if prctl::get_no_new_privs() != Ok(true) || !drop_capabilities() {
         open.push("root keeps its rights".to_string());
     }
     let open = (!open.is_empty()).then(|| open.join("; "));
+    let _ = File::create(folder.join(STARTED));
     let _ = writeln!(
         io::stdout(),
         "{}",
         json!({"event": "sandbox", "open": open})
     );
-    let why = program.exec();
-    let _ = writeln!(io::stderr(), "{}: {why}", program.get_program().display());
-    report::NOT_EXECUTABLE
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Some(command)
 }
 
 /// Root may still read the files of others, and nothing else. False if root keeps more than that.
 fn drop_capabilities() -> bool {
-    let kept = thread::CapabilitySet::DAC_OVERRIDE | thread::CapabilitySet::DAC_READ_SEARCH;
-    let mut are_dropped = true;
+    // What was passed on to this process goes no further.
+    let _ = thread::clear_ambient_capability_set();
+    let passed_on = thread::capabilities(None).and_then(|mut rights| {
+        rights.inheritable = CapabilitySet::empty();
+        thread::set_capabilities(None, rights)
+    });
+    let kept = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    let mut are_dropped = passed_on.is_ok();
     for capability in !kept {
         let removed = thread::remove_capability_from_bounding_set(capability);
         if removed.is_err() && thread::capability_is_in_bounding_set(capability) == Ok(true) {
@@ -162,16 +233,13 @@ fn drop_capabilities() -> bool {
 
 /// A view of the machine in which only the folder and /dev/shm can be written to, and in which there is nobody to talk to.
 /// Returns the mounts that could not be made read-only.
-fn set_apart(folder: &Path, online: bool) -> io::Result<Vec<PathBuf>> {
-    let mounts = paths_in_table("/proc/self/mountinfo", 4);
-    let sockets = paths_in_table("/proc/net/unix", 7);
+fn set_apart(folder: &Path, online: bool, alone: bool) -> io::Result<Vec<PathBuf>> {
+    let [mounts_table, sockets_table] = ["/proc/self/mountinfo", "/proc/net/unix"]
+        .map(|table| fs::read_to_string(table).unwrap_or_default());
     let [user, group] = [getuid().as_raw(), getgid().as_raw()].map(|id| format!("{id} {id} 1"));
-    let network = if online {
-        CloneFlags::empty()
-    } else {
-        CloneFlags::CLONE_NEWNET
-    };
-    let kinds = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | network;
+    let mut kinds = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
+    kinds.set(CloneFlags::CLONE_NEWNET, !online);
+    kinds.set(CloneFlags::CLONE_NEWPID, alone);
     // In a user namespace, root could not read the files of others.
     if unshare(kinds).is_err() {
         unshare(kinds | CloneFlags::CLONE_NEWUSER)?;
@@ -194,7 +262,7 @@ fn set_apart(folder: &Path, online: bool) -> io::Result<Vec<PathBuf>> {
     mount_bind(folder, folder)?;
     let opened = File::open(folder)?;
     let mut writable = Vec::new();
-    for point in mounts.into_iter().map(PathBuf::from) {
+    for point in mounts(&mounts_table).map(|(point, _)| PathBuf::from(point)) {
         if !make_read_only(&point) && can_be_written(&point) {
             writable.push(point);
         }
@@ -209,11 +277,13 @@ fn set_apart(folder: &Path, online: bool) -> io::Result<Vec<PathBuf>> {
     // The folder may be below /dev/shm.
     fs::create_dir_all(folder)?;
     mount_bind(format!("/proc/self/fd/{}", opened.as_raw_fd()), folder)?;
-    for socket in sockets
-        .iter()
-        .filter(|path| !OF_NAMES.iter().any(|name| path.contains(name)))
+    for socket in sockets_table
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(7))
     {
-        let _ = mount_bind("/dev/null", socket);
+        if socket.starts_with('/') && !OF_NAMES.iter().any(|name| socket.contains(name)) {
+            let _ = mount_bind("/dev/null", socket);
+        }
     }
     let route = net::socket(net::AddressFamily::NETLINK, net::SocketType::RAW, None)?;
     net::send(route, RAISE_LOOPBACK, net::SendFlags::empty())?;

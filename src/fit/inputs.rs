@@ -1,95 +1,99 @@
-//! A training and the machines it runs on: what is given, by options or by a command, and what was found here.
+//! A training and the machines it runs on: what is given, by options or by a command, and what was found here. And the configs
+//! that are compared for it: no DeepSpeed, the templates, and the one that the user named.
 
 use serde_json::Value;
 
-use super::architecture::{Dtype, Weights};
-use super::assumptions::Assumption;
-use super::candidates::{Candidate, FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU};
-use super::choice::Scenario;
-use super::need::{Accounting, Cluster, Memories};
-use super::settings::{TrainingArgs, TrainingSettings};
-use super::training_args::TrainingReader;
-use super::weights::{self, ModelLookup};
-use super::workload::Workload;
-use crate::base::json;
-use crate::base::source::{Source, Sourced};
-use crate::command::allocator::Allocator;
-use crate::command::job::Job;
-use crate::command::model::Hub;
-use crate::host::Host;
-use crate::host::cards::Card;
-use crate::host::machine::Machine;
-use crate::report::fix::give;
-use crate::report::{Problem, Rule};
-use crate::request::Launch;
-
-#[derive(Clone)]
-pub(super) struct FitInputs<'a> {
-    pub(super) model: Option<String>,
-    pub(super) weights: Weights,
-    pub(super) workload: Workload,
-    /// The settings with the least that could be meant where nothing is said.
-    pub(super) least: TrainingSettings,
-    pub(super) assumed: Vec<Assumption>,
-    /// The config that is judged, besides the templates.
-    pub(super) config: Option<Sourced<String>>,
-    pub(super) card: Option<&'static str>,
-    /// Not on this machine, so its memory says nothing.
-    pub(super) is_elsewhere: bool,
-    pub(super) cluster: Cluster,
-    pub(super) launch: &'a Launch,
-    pub(super) allocator: Allocator,
-    pub(super) accounting: Accounting,
-}
-
-/// Where the files of a training are, apart from its command.
-#[derive(Default)]
-pub(super) struct Files<'a> {
-    /// The config of the command, if it is not here.
-    pub(super) unread: Option<&'a str>,
-    /// The size of a model whose files are not here is taken from its name.
-    pub(super) trusts_names: bool,
-}
+use super::{
+    estimate::{Candidate, FitInputs, Memories},
+    need::Cluster,
+    settings::{Certainty, TrainingArgs, TrainingReader, TrainingSettings},
+    strategy::Strategy,
+    tables::{
+        dtypes::{BF16, FP16},
+        templates::{FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU, NONE, TEMPLATES, WITHOUT_DEEPSPEED},
+        words::{REAL, TEXTBOOK},
+    },
+    weights::ModelLookup,
+    workload::Workload,
+};
+use crate::{
+    base::{
+        json,
+        source::{Given, Source, Sourced, default},
+    },
+    command::{allocator::Allocator, job::Job, model::Hub},
+    config::{
+        layers,
+        template::{self, Template},
+    },
+    host::{
+        Host,
+        cards::{Card, WITHOUT_BF16, WITHOUT_FP16},
+        machine::{Machine, is_model},
+    },
+    report::{Problem, Rule, fix::give},
+    request::{AUTO, Launch},
+};
 
 impl<'a> FitInputs<'a> {
-    /// `given` wins over the arguments of the job. Fails if the numbers are too large to be summed.
+    /// `given` wins over the arguments of the job, and so does half precision that the config switches on by itself. Fails if the
+    /// numbers are too large to be summed.
     pub(super) fn new(
         mut given: TrainingArgs,
         job: Option<&Job>,
-        files: &Files,
+        config: Option<&Value>,
         cluster: Cluster,
         launch: &'a Launch,
         host: &Host,
     ) -> Result<Self, Problem> {
-        given.seq_len = launch.memory.seq_len.as_ref().map(|given| given.value);
+        let is_on = |key: &str| {
+            let value = config.and_then(|config| json::get(config, key));
+            value == Some(&Value::Bool(true))
+        };
+        given.dtype = match given.dtype {
+            None if is_on("bf16.enabled") => Some(BF16),
+            None if is_on("fp16.enabled") => Some(FP16),
+            dtype => dtype,
+        };
+        given.seq_len = launch.memory.seq_len.value();
         let reader = TrainingReader::new(&given, job);
         let revision = job.and_then(|job| job.args.text("model_revision"));
         let lookup = ModelLookup {
-            hub: job.map_or(Hub::HuggingFace, |job| {
-                (job.trainer.model.hub)(&job.args, host)
-            }),
+            hub: job.map_or(Hub::HuggingFace, |job| job.hub(host)),
             revision: revision.map(|revision| revision.value),
-            trusts_names: files.trusts_names,
+            trusts_names: given.trusts_names,
+            host,
         };
         let model = reader.model();
-        let weights = weights::find(model.as_ref(), given.params.as_ref(), &lookup, host)?;
+        let mut weights = lookup.find(model.as_ref(), given.params.as_ref())?;
         let mut settings = reader.settings(weights.dtype, cluster.world_size(), host);
+        if weights.tower.is_some() && weights.uncounted.is_none() {
+            weights.uncounted = reader.uncounted(&settings).map(str::to_string);
+        }
         if settings.rollout.is_some() {
             for name in reader.rewards() {
-                let name = Sourced::new(name, Source::Default);
-                match weights::find(Some(&name), None, &lookup, host) {
+                match lookup.find(Some(&default(name)), None) {
                     Ok(found) => settings.rewards.push(found),
                     Err(_) => settings.algorithm.uncounted = true,
                 }
             }
         }
         settings.algorithm.uncounted |= settings.algorithm.critic && settings.rewards.is_empty();
+        if settings.algorithm.uncounted {
+            let text = "this run keeps models or generates text that zlaunch does not count";
+            weights.uncounted.get_or_insert(text.to_string());
+        }
         let workload = Workload::new(&weights, &settings);
         if !workload.is_plausible(cluster) {
             return Err(too_large(&workload, cluster));
         }
+        let order = if cluster.world_size() == 1 {
+            FASTEST_FIRST_ON_ONE_GPU
+        } else {
+            FASTEST_FIRST
+        };
         Ok(FitInputs {
-            assumed: reader.assumed(&weights, &settings, files.unread, host),
+            assumed: reader.assumed(&weights, &settings, host),
             least: reader.least(&settings),
             model: model.map(|model| model.value),
             weights,
@@ -100,48 +104,31 @@ impl<'a> FitInputs<'a> {
             cluster,
             launch,
             allocator: Allocator::of(job, host),
-            accounting: Accounting::Real,
+            accounting: REAL,
+            memories: Memories::default(),
+            templates: Vec::new(),
+            order: order.iter().map(ToString::to_string).collect(),
         })
-    }
-
-    /// Of a launch, as its command describes it.
-    pub(super) fn of_launch(
-        job: &Job,
-        config: Option<&Value>,
-        cluster: Cluster,
-        launch: &'a Launch,
-        host: &Host,
-    ) -> Result<Self, Problem> {
-        let given = TrainingArgs {
-            dtype: config.and_then(dtype_of),
-            ..TrainingArgs::default()
-        };
-        Self::new(given, Some(job), &Files::default(), cluster, launch, host)
     }
 
     pub(super) fn settings(&self) -> &TrainingSettings {
         &self.workload.settings
     }
 
-    pub(super) fn scenario<'s>(
-        &'s self,
-        settings: &'s TrainingSettings,
-        memories: Memories,
-        templates: &'s [Candidate],
-    ) -> Scenario<'s> {
-        Scenario {
-            weights: &self.weights,
-            settings,
-            cluster: self.cluster,
-            memories,
-            accounting: self.accounting,
-            segments: None,
-            templates,
-            order: if self.cluster.world_size() == 1 {
-                FASTEST_FIRST_ON_ONE_GPU
-            } else {
-                FASTEST_FIRST
-            },
+    /// Memory says nothing about what a GPU can compute.
+    pub(super) fn assume_emulation(&mut self, host: &Host) {
+        let gpus = match self.card {
+            Some(card) => vec![card.to_string()],
+            None => host.gpus(),
+        };
+        let is_old = |gpu: &&String| {
+            let mut without = WITHOUT_BF16.iter().chain(WITHOUT_FP16);
+            without.any(|model| is_model(gpu, model))
+        };
+        let old = gpus.iter().find(is_old);
+        if let Some(gpu) = old.filter(|_| self.settings().dtype == BF16) {
+            let text = format!("bf16, which {gpu} only emulates (fp16 takes as much)");
+            self.assumed.push(Certainty::ByDefault.assume(text));
         }
     }
 
@@ -151,32 +138,73 @@ impl<'a> FitInputs<'a> {
             return self.launch.memory.gpu.clone();
         }
         let gpus = host.gpus();
-        let each: Option<Vec<u64>> = gpus
+        let each = gpus
             .iter()
-            .map(|model| Card::of_driver(model).map(Card::memory))
-            .collect();
-        let least = each?.into_iter().min()?;
+            .map(|gpu| Card::of_driver(gpu).map(Card::memory));
+        // `None` is less than any.
+        let least = each.min().flatten()?;
         Some(Sourced::new(least, Source::Machine("the GPU's name")))
     }
 
     pub(super) fn host_memory(&self) -> Option<Sourced<u64>> {
         let given = &self.launch.memory.host;
-        if given.is_some() || self.accounting == Accounting::Textbook || self.is_elsewhere {
+        if given.is_some() || self.accounting == TEXTBOOK || self.is_elsewhere {
             return given.clone();
         }
         let here = Machine::here().memory().most()?;
         Some(Sourced::new(here, Source::Machine("this machine")))
     }
+
+    /// `config`: of the template, as it will be written.
+    pub(super) fn candidate(&self, template: &Template, config: &Value) -> Candidate {
+        Candidate {
+            name: template.name.clone(),
+            strategy: Strategy::of(config, self.weights.shape.hidden),
+            allocator: self.allocator.with(&template.env),
+            is_named: false,
+        }
+    }
+
+    pub(super) fn candidates(&self, host: &Host) -> Result<Vec<Candidate>, Vec<Problem>> {
+        let mut all = vec![Candidate {
+            name: NONE.to_string(),
+            strategy: WITHOUT_DEEPSPEED,
+            allocator: self.allocator.clone(),
+            is_named: false,
+        }];
+        for &name in TEMPLATES {
+            let spec = default(name.to_string());
+            let template = template::resolve(&spec, &self.launch.search, host)?;
+            all.push(self.candidate(&template, &template.config));
+        }
+        let Some(spec) = self.config.as_ref().filter(|spec| spec.value != AUTO) else {
+            return Ok(all);
+        };
+        let mut known = all.iter_mut().filter(|_| self.launch.layers.is_empty());
+        if let Some(known) = known.find(|known| known.name == spec.value) {
+            known.is_named = true;
+        } else {
+            let template = template_of(spec, self.launch, host)?;
+            let mut named = self.candidate(&template, &template.config);
+            named.is_named = true;
+            if all.iter().any(|known| known.name == named.name) {
+                named.name += ", yours";
+            }
+            all.push(named);
+        }
+        Ok(all)
+    }
 }
 
-/// Half precision that a config switches on by itself.
-pub(super) fn dtype_of(config: &Value) -> Option<Dtype> {
-    let is_on = |key: &str| json::get(config, key) == Some(&Value::Bool(true));
-    if is_on("bf16.enabled") {
-        Some(Dtype::Bf16)
-    } else {
-        is_on("fp16.enabled").then_some(Dtype::Fp16)
-    }
+/// The template that a word means, with the changes of the launch in its config.
+pub(super) fn template_of(
+    spec: &Sourced<String>,
+    launch: &Launch,
+    host: &Host,
+) -> Result<Template, Vec<Problem>> {
+    let mut template = template::resolve(spec, &launch.search, host)?;
+    template.config = layers::with_layers(&template, &launch.layers, host)?;
+    Ok(template)
 }
 
 fn too_large(workload: &Workload, Cluster { nodes, gpus }: Cluster) -> Problem {

@@ -1,41 +1,37 @@
-//! The part of a DeepSpeed config that decides how much memory is needed.
+//! The configs that are compared (no DeepSpeed, the templates, and the one that the user named), and the part of each that
+//! decides how much memory is needed.
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::optimizer::Optimizer;
-use crate::base::json;
-use crate::config::zero::{Device, Zero};
+pub use super::tables::optimizers::Optimizer;
+use super::tables::{
+    memories::{DISK, GPU, HOST, MemoryKind},
+    optimizers::{MOST_OF_ANY, NOT_MEASURED, OPTIMIZERS, OptimizerRow},
+};
+use crate::{
+    base::json,
+    config::zero::{Device, Zero},
+};
 
-/// The memories that states can be kept in, and that can be short.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum MemoryKind {
-    #[default]
-    Gpu,
-    Host,
-    Disk,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Strategy {
-    /// `None`, which is the default: DeepSpeed is not used.
-    pub(crate) stage: Option<u64>,
-    pub(crate) optimizer: MemoryKind,
-    pub(crate) params: MemoryKind,
+    /// `None`: DeepSpeed is not used.
+    pub stage: Option<u64>,
+    pub optimizer: MemoryKind,
+    pub params: MemoryKind,
     /// Elements of a bucket for reducing gradients.
-    pub(super) bucket_size: u64,
-    pub(super) buckets: u64,
-    pub(super) sub_group_size: u64,
+    pub bucket_size: u64,
+    pub buckets: u64,
+    pub sub_group_size: u64,
     /// Parameters that stage 3 may keep gathered.
-    pub(super) live_params: u64,
+    pub live_params: u64,
     /// Ranks over which ZeRO++ splits its second copy of the parameters; 0 and 1 mean that there is none.
-    pub(super) second_partition: u64,
-    pub(super) disk_buffers: u64,
+    pub second_partition: u64,
+    pub disk_buffers: u64,
     /// The first rank gathers all weights to save them.
-    pub(super) saves_whole: bool,
+    pub saves_whole: bool,
     /// Of the config's own `optimizer` section, which wins over the trainer's.
-    pub(super) own_optimizer: Option<Optimizer>,
+    pub own_optimizer: Option<Optimizer>,
 }
 
 impl Strategy {
@@ -49,22 +45,23 @@ impl Strategy {
         };
         let is = |key, on: bool| setting(key).and_then(Value::as_bool) == Some(on);
         let memory = |device: Device| match device {
-            Device::Cpu => MemoryKind::Host,
-            Device::Nvme => MemoryKind::Disk,
-            Device::None | Device::Other => MemoryKind::Gpu,
+            Device::Cpu => HOST,
+            Device::Nvme => DISK,
+            Device::None | Device::Other => GPU,
         };
         let zero = Zero::of(config);
         let stage = zero.stage.unwrap_or(0);
+        let own_optimizer = json::get(config, "optimizer.type").and_then(Value::as_str);
         let is_auto = setting("reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
             stage: Some(u64::from(stage)),
             optimizer: match stage {
-                0 => MemoryKind::Gpu,
+                0 => GPU,
                 _ => memory(zero.optimizer),
             },
             params: match stage {
                 3 => memory(zero.param),
-                _ => MemoryKind::Gpu,
+                _ => GPU,
             },
             bucket_size: if is_auto {
                 hidden * hidden
@@ -82,21 +79,37 @@ impl Strategy {
             second_partition: number("zero_hpz_partition_size", 1),
             disk_buffers: number("offload_optimizer.buffer_count", 4),
             saves_whole: stage == 3 && is("stage3_gather_16bit_weights_on_model_save", true),
-            own_optimizer: own_optimizer(config),
+            own_optimizer: own_optimizer.map(Optimizer::of_deepspeed),
         }
     }
 
-    pub(crate) fn offloads(&self) -> bool {
-        self.optimizer != MemoryKind::Gpu || self.params != MemoryKind::Gpu
+    pub fn offloads(&self) -> bool {
+        self.optimizer != GPU || self.params != GPU
     }
 }
 
-fn own_optimizer(config: &Value) -> Option<Optimizer> {
-    let name = json::get(config, "optimizer.type")?.as_str()?;
-    let is_of_torch = json::get(config, "optimizer.params.torch_adam") == Some(&Value::Bool(true));
-    Some(if is_of_torch && name.to_lowercase().starts_with("adam") {
-        Optimizer::named("adamw_torch")
-    } else {
-        Optimizer::of_deepspeed(name)
-    })
+impl Optimizer {
+    pub fn is_measured(self) -> bool {
+        self.name != NOT_MEASURED
+    }
+
+    /// By the name that a trainer gives it.
+    pub fn named(name: &str) -> Self {
+        Self::find(&name.replace('-', "_"), |row| row.names)
+    }
+
+    /// By the `type` of DeepSpeed's `optimizer` section.
+    pub fn of_deepspeed(name: &str) -> Self {
+        Self::find(name, |row| row.of_deepspeed)
+    }
+
+    fn find(name: &str, names: fn(&OptimizerRow) -> &'static [&'static str]) -> Self {
+        let name = name.to_lowercase();
+        let known = OPTIMIZERS.iter().find_map(|row| {
+            let name = names(row).iter().find(|known| **known == name)?;
+            let memory = row.memory;
+            Some(Optimizer { name, memory })
+        });
+        known.unwrap_or(MOST_OF_ANY)
+    }
 }

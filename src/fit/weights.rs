@@ -1,135 +1,241 @@
 //! The size and shape of a model: from the headers of its checkpoint, its config.json, a number the user gave, or its name.
 
-use serde_json::json;
+use std::{
+    collections::{BTreeSet, HashMap},
+    ffi::OsStr,
+    io::{self, ErrorKind, Read},
+    path::Path,
+};
 
-use super::architecture::{self, KnownSize, Weights};
-use super::checkpoint;
-use super::tables::typical::TYPICAL;
-use crate::base::layout::plural;
-use crate::base::size;
-use crate::base::source::Sourced;
-use crate::command::model::{self, Hub};
-use crate::host::Host;
-use crate::report::fix::{Fixes, give, run};
-use crate::report::{self, Problem, Rule, reading};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 
-pub(super) struct ModelLookup {
+use super::{
+    architecture::{self, KnownSize, Weights},
+    tables::typical::TYPICAL,
+};
+use crate::{
+    base::{layout::plural, shell, size, source::Sourced},
+    command::model::{self, Hub},
+    host::Host,
+    report::{
+        self, Problem, Rule,
+        fix::{give, run, say},
+        reading,
+    },
+};
+
+/// Finds models on this machine.
+pub(super) struct ModelLookup<'a> {
     pub(super) hub: Hub,
     pub(super) revision: Option<String>,
     /// The size of a model whose files are not here is taken from its name.
     pub(super) trusts_names: bool,
+    pub(super) host: &'a Host,
+}
+
+impl ModelLookup<'_> {
+    pub(super) fn find(
+        &self,
+        model: Option<&Sourced<String>>,
+        params: Option<&Sourced<u64>>,
+    ) -> Result<Weights, Problem> {
+        let local = match model {
+            Some(name) => self.local(name)?,
+            None => None,
+        };
+        let known = params.map(|params| KnownSize {
+            params: params.value,
+            from: params.from.to_string(),
+        });
+        match (local, known, model) {
+            (Some(weights), known, _) => Ok(weights.with_params(known)),
+            (None, Some(known), _) => Ok(of_size(known)),
+            (None, None, Some(name)) => self.by_name(name),
+            (None, None, None) => Err(report::nothing_to_fit()),
+        }
+    }
+
+    /// `None` if the model's config.json is not on this machine.
+    fn local(&self, name: &Sourced<String>) -> Result<Option<Weights>, Problem> {
+        let revision = self.revision.as_deref();
+        let Some(file) = model::config_file(&name.value, revision, self.hub, self.host) else {
+            return Ok(None);
+        };
+        let config = reading::read(&file, self.host)?;
+        let counted = count_by_headers(&file)?;
+        let weights = architecture::read(&config, counted.clone()).or_else(|| counted.map(of_size));
+        if weights.is_none() {
+            let what = "the model's size cannot be computed from this config";
+            let problem = Problem::error(Rule::Fit, what).at(&file);
+            return Err(problem.fix(give("--params", "8B")));
+        }
+        Ok(weights)
+    }
+
+    /// A model whose files are not on this machine.
+    fn by_name(&self, name: &Sourced<String>) -> Result<Weights, Problem> {
+        let model = &name.value;
+        let is_on_hub =
+            model.matches('/').count() == 1 && shell::quoted(OsStr::new(model)) == model.as_bytes();
+        let download = is_on_hub.then(|| match self.hub {
+            Hub::HuggingFace => format!("hf download {model} config.json"),
+            Hub::ModelScope => format!("modelscope download --model {model} config.json"),
+        });
+        if self.trusts_names
+            && let Some(weights) = published(model)
+        {
+            return Ok(weights);
+        }
+        if self.trusts_names
+            && let Some(params) = size_in_name(model)
+        {
+            let from = "by its name; no files found".to_string();
+            let more = download.as_deref().unwrap_or("--params NUMBER");
+            return Ok(Weights {
+                // The 17B of Llama-4-Scout-17B-16E are those that a token meets, of 109.
+                uncounted: Some(format!("a number in a name is no count: {more}")),
+                ..of_size(KnownSize { params, from })
+            });
+        }
+        let what =
+            format!("`{model}` is neither a folder nor in the Hugging Face or ModelScope cache");
+        let params = say("give the number of its parameters: zlaunch fit --params NUMBER");
+        let fixes = match download {
+            Some(line) => run(line).or(params),
+            None => params.into(),
+        };
+        Err(Problem::error(Rule::Fit, what).at(name).fix(fixes))
+    }
 }
 
 /// With the shape of the typical dense model nearest in size.
 fn of_size(known: KnownSize) -> Weights {
     let models = TYPICAL.iter().filter_map(|model| {
-        let config = json!({
-            "model_type": "qwen2", "hidden_size": model.hidden, "num_hidden_layers": model.layers,
-            "intermediate_size": model.inner, "num_attention_heads": model.heads,
-            "num_key_value_heads": model.key_value_heads, "tie_word_embeddings": model.tied,
-        });
         let assumed = vec![format!("the shape of {}", model.name)];
         Some(Weights {
             assumed,
-            ..architecture::read(&config, None)?
+            ..model.architecture.typical()?
         })
     });
-    let distance = |model: &Weights| {
-        let larger = model.params.max(known.params);
-        let smaller = model.params.min(known.params);
-        (larger.div_ceil(smaller.max(1)), larger - smaller)
-    };
-    let nearest = models.min_by_key(distance);
-    nearest.unwrap_or_default().with_params(known)
+    let nearest = models.min_by_key(|model| model.params.abs_diff(known.params));
+    nearest.unwrap_or_default().with_params(Some(known))
 }
 
-pub(super) fn find(
-    model: Option<&Sourced<String>>,
-    params: Option<&Sourced<u64>>,
-    lookup: &ModelLookup,
-    host: &Host,
-) -> Result<Weights, Problem> {
-    let local = match model {
-        Some(name) => of_local_model(name, lookup, host)?,
-        None => None,
-    };
-    let known = params.map(|params| KnownSize {
-        params: params.value,
-        from: params.from.to_string(),
-    });
-    match (local, known, model) {
-        (Some(weights), Some(known), _) => Ok(weights.with_params(known)),
-        (Some(weights), None, _) => Ok(weights),
-        (None, Some(known), _) => Ok(of_size(known)),
-        (None, None, Some(name)) => by_name(name, lookup),
-        (None, None, None) => Err(report::nothing_to_fit()),
-    }
-}
+/// Public models with their sizes, as their config.json says them.
+const PUBLISHED: &str = include_str!("../recorded/parameter-counts.jsonl");
+/// Words behind the name of a model that say nothing about its size, and so do four digits.
+const VARIANTS: [&str; 6] = ["base", "chat", "instruct", "it", "pt", "thinking"];
 
-/// A model whose files are not on this machine.
-fn by_name(name: &Sourced<String>, lookup: &ModelLookup) -> Result<Weights, Problem> {
-    if lookup.trusts_names
-        && let Some(params) = size_in_name(&name.value)
-    {
-        let from = "by its name; no files found".to_string();
-        return Ok(of_size(KnownSize { params, from }));
-    }
-    let what = format!(
-        "`{}` is neither a folder nor in the Hugging Face or ModelScope cache",
-        name.value
-    );
-    let estimate = if lookup.trusts_names {
-        run("zlaunch fit --params 8B")
-    } else {
-        run(format!("zlaunch fit --model {} --gpu H100x8", name.value))
-            .remark("then --deepspeed NAME")
+/// A model that is known by its name: `Qwen3-8B-Base` is as large as Qwen3-8B.
+fn published(name: &str) -> Option<Weights> {
+    let last = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    let wanted = last(name);
+    let is_variant = |word: &str| {
+        let is_date = word.len() == 4 && word.parse::<u16>().is_ok();
+        is_date || VARIANTS.contains(&word)
     };
-    let download = Fixes::from("download it first (its config.json is enough)");
-    Err(Problem::error(Rule::Fit, what)
-        .at(name)
-        .fix(download.or(estimate)))
-}
-
-/// `None` if the model's config.json is not on this machine.
-fn of_local_model(
-    name: &Sourced<String>,
-    lookup: &ModelLookup,
-    host: &Host,
-) -> Result<Option<Weights>, Problem> {
-    let Some(file) = model::config_file(&name.value, lookup.revision.as_deref(), lookup.hub, host)
-    else {
-        return Ok(None);
-    };
-    let config = reading::read(&file, host)?;
-    let checkpoint = checkpoint::read(file.parent().unwrap_or(&file))?;
-    let by_headers = || {
-        let counted = checkpoint
-            .as_ref()
-            .filter(|checkpoint| !checkpoint.packed)?;
-        let files = plural(counted.files as u64, "safetensors file", "s");
-        Some(KnownSize {
-            params: counted.params,
-            from: format!("the headers of {files}"),
+    let mut models = PUBLISHED
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let model = models.find(|model| {
+        let known = last(model["name"].as_str().unwrap_or_default());
+        wanted.strip_prefix(&known).is_some_and(|rest| {
+            let mut words = rest.split('-');
+            words.next() == Some("") && words.all(is_variant)
         })
-    };
-    architecture::read(&config, by_headers())
-        .or_else(|| by_headers().map(of_size))
-        .map(Some)
-        .ok_or_else(|| {
-            let what = "the model's size cannot be computed from this config";
-            Problem::error(Rule::Fit, what)
-                .at(&file)
-                .fix(give("--params", "8B"))
-        })
+    })?;
+    Some(Weights {
+        from: "as published; no files found".to_string(),
+        ..architecture::read(&model["config"], None)?
+    })
 }
 
 /// `8B` of `Qwen/Qwen3-8B`, `0.5B` of `Qwen2.5-0.5B-Instruct`, the 30B of `30B-A3B`.
 fn size_in_name(name: &str) -> Option<u64> {
-    let words = name.rsplit('/').next()?.split(['-', '_']);
-    words
-        .filter(|word| word.ends_with(['B', 'b', 'M', 'm']))
-        .find_map(|word| {
-            let is_number = word.starts_with(|c: char| c.is_ascii_digit());
-            size::parse_count(word).filter(|size| is_number && *size >= 1_000_000)
-        })
+    let mut words = name.rsplit('/').next()?.split(['-', '_']);
+    words.find_map(|word| {
+        let is_size =
+            word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(['B', 'b', 'M', 'm']);
+        size::parse_count(word).filter(|size| is_size && *size >= 1_000_000)
+    })
+}
+
+/// Numbers of these types hold several quantised weights.
+const PACKED: [&str; 3] = ["U8", "I8", "I32"];
+
+/// No real header comes near this size.
+const LONGEST_HEADER: u64 = 100 << 20;
+
+/// The exact number of parameters in the safetensors files beside a config.json: `model.safetensors`, or those that an index
+/// names. Only the headers are read, a few hundred kilobytes of a checkpoint of any size. `None` if the files are not there, or
+/// if the weights are quantised so that several share one stored number.
+fn count_by_headers(config: &Path) -> Result<Option<KnownSize>, Problem> {
+    let mut files = BTreeSet::from(["model.safetensors".to_string()]);
+    let index = config.with_file_name("model.safetensors.index.json");
+    if index.is_file() {
+        let index: CheckpointIndex = read(&index, false)?;
+        files = index.weight_map.into_values().collect();
+    }
+    let mut params: u64 = 0;
+    let mut is_packed = false;
+    for name in &files {
+        // An index cannot point outside of its folder.
+        let path = config.with_file_name(Path::new(name).file_name().unwrap_or_default());
+        // An index is often downloaded before its files.
+        if !path.exists() {
+            return Ok(None);
+        }
+        let header: HashMap<String, TensorInfo> = read(&path, true)?;
+        for (name, tensor) in &header {
+            is_packed |= PACKED.contains(&tensor.dtype.as_str());
+            // The scales of fp8 weights are not parameters.
+            if name != "__metadata__" && !name.ends_with("_scale_inv") {
+                let sizes = tensor.shape.iter();
+                let elements = sizes.fold(1, |product: u64, size| product.saturating_mul(*size));
+                params = params.saturating_add(elements);
+            }
+        }
+    }
+    let files = plural(files.len() as u64, "safetensors file", "s");
+    Ok((!is_packed).then(|| KnownSize {
+        params,
+        from: format!("the headers of {files}"),
+    }))
+}
+
+/// Reads JSON from a file of a checkpoint. `has_length`: the length of the JSON stands before it, and the weights behind it.
+fn read<T: DeserializeOwned>(path: &Path, has_length: bool) -> Result<T, Problem> {
+    let read = || {
+        let (mut file, mut length) = reading::open(path)?.ok_or(ErrorKind::InvalidData)?;
+        if has_length {
+            let mut bytes = [0; 8];
+            file.read_exact(&mut bytes)?;
+            length = u64::from_le_bytes(bytes);
+        }
+        let mut text = Vec::new();
+        file.take(length.min(LONGEST_HEADER))
+            .read_to_end(&mut text)?;
+        io::Result::Ok(serde_json::from_slice(&text)?)
+    };
+    read().map_err(|why| match why.kind() {
+        ErrorKind::InvalidData | ErrorKind::UnexpectedEof => {
+            let what = format!("not a safetensors checkpoint: {why}");
+            let problem = Problem::error(Rule::Checkpoint, what).at(path);
+            problem.fix("download it again; a file of a few bytes is a Git LFS pointer")
+        }
+        _ => report::unreadable_file(path, &why),
+    })
+}
+
+#[derive(Deserialize)]
+struct CheckpointIndex {
+    weight_map: HashMap<String, String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct TensorInfo {
+    dtype: String,
+    shape: Vec<u64>,
 }

@@ -1,43 +1,52 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
-use super::architecture::{Shape, Weights};
-use super::need::Cluster;
-use super::settings::{Attention, TrainingSettings, Tuner};
-use super::tables::algorithms::NO_LOSS;
-use super::tables::architectures::Scores;
+use super::{
+    architecture::{Shape, Weights},
+    need::{Cluster, only_if},
+    settings::TrainingSettings,
+    tables::{
+        algorithms::NO_LOSS,
+        architectures::Scores,
+        words::{Attention, Tuner},
+    },
+};
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Workload {
-    pub(crate) params: u64,
+    pub params: u64,
     /// Parameters that are updated: all of them, or LoRA's.
     pub trainable: u64,
     /// Bytes of all weights on a rank that holds them whole, adapters included.
-    pub(crate) weights: u64,
+    pub weights: u64,
     /// Bytes of one element of the trained weights and of the activations.
-    pub(crate) element: u64,
-    pub(crate) shape: Shape,
-    pub(crate) settings: TrainingSettings,
+    pub element: u64,
+    pub shape: Shape,
+    pub settings: TrainingSettings,
     /// Tokens of a sequence that one rank has.
-    pub(crate) seq_len: u64,
-    pub(crate) accumulates: bool,
-    pub(crate) attention: Attention,
+    pub seq_len: u64,
+    pub accumulates: bool,
+    pub attention: Attention,
     /// Bytes of the models that are not trained: the reference, and those that compute rewards.
-    pub(crate) reference: u64,
+    pub reference: u64,
     /// Parameters of the head of a reference that has an engine of its own.
-    pub(crate) reference_head: u64,
-    pub(crate) adapters: Option<Adapters>,
+    pub reference_head: u64,
+    pub adapters: Option<Adapters>,
     /// The value model of PPO. Its parameters are among those above.
-    pub(crate) value: Option<Box<Workload>>,
+    pub value: Option<Box<Workload>>,
+    /// The vision tower, if it is trained. Its parameters are among those above.
+    pub tower: Option<Box<Workload>>,
+    /// Bytes of the pixels that become one token, and of that token.
+    pub pixels: u64,
 }
 
 /// The adapters of LoRA.
-#[derive(Clone, Debug)]
-pub(crate) struct Adapters {
+#[derive(Clone)]
+pub struct Adapters {
     params: u64,
     /// Elements that they keep per token and layer.
-    pub(crate) kept: u64,
+    pub kept: u64,
     /// Elements per token and layer that enter the modules they adapt, counted once per module.
-    pub(crate) inputs: u64,
+    pub inputs: u64,
 }
 
 impl Adapters {
@@ -46,7 +55,7 @@ impl Adapters {
         let rank = settings.lora_rank;
         let is_all = ["all-linear", "all", "default"].contains(&targets);
         let mut adapters = Adapters {
-            params: if is_all { rank * shape.routed } else { 0 },
+            params: only_if(is_all, rank * shape.routed),
             kept: 0,
             inputs: 0,
         };
@@ -88,11 +97,32 @@ impl Workload {
         } else {
             weights.clone()
         };
+        let mut pixels = 0;
+        let mut frozen = 0;
+        let mut tower = None;
+        if let Some(part) = &weights.tower {
+            pixels = part.patches * part.patch_bytes;
+            frozen = only_if(settings.freezes_tower, part.encoder.params)
+                + only_if(settings.freezes_projector, part.projector);
+            // Each token of a picture is several patches before.
+            let patches = part.patches.saturating_mul(settings.seq_len);
+            tower = (!settings.freezes_tower)
+                .then(|| Workload::part(&part.encoder, patches, &settings));
+        }
+        // It is like the first reward model, and has one output.
+        let value = settings.rewards.first().filter(|_| algorithm.critic);
+        let value = value.map(|reward| {
+            let weights = Weights {
+                params: reward.params,
+                ..reward.without_head()
+            };
+            Workload::part(&weights, settings.seq_len, &settings)
+        });
         let shape = weights.shape;
         let params = limited(weights.params);
-        let element = settings.dtype.bytes();
-        let frozen = match settings.tuner {
-            Tuner::Full => 0,
+        let element = settings.dtype.bytes;
+        let frozen_bytes = match settings.tuner {
+            Tuner::Full => element * frozen,
             Tuner::Lora => element * params,
             // Every 64 quantised weights share a scale of four bytes.
             Tuner::Quantised(bits) => {
@@ -102,12 +132,14 @@ impl Workload {
         };
         let is_full = settings.tuner == Tuner::Full;
         let adapters = (!is_full).then(|| Adapters::new(&shape, &settings));
-        let trainable = adapters.as_ref().map_or(params, |adapters| adapters.params);
-        let rewards: u64 = settings
-            .rewards
-            .iter()
-            .map(|reward| limited(reward.params))
-            .sum();
+        let trainable = match &adapters {
+            Some(adapters) => adapters.params + tower.as_ref().map_or(0, |tower| tower.trainable),
+            None => params.saturating_sub(frozen).max(1),
+        };
+        // With LoRA the model without its adapters is the reference.
+        let has_reference = algorithm.has_reference && is_full;
+        let rewards = settings.rewards.iter();
+        let rewards: u64 = rewards.map(|reward| limited(reward.params)).sum();
         let of_model = if shape.scores == Scores::Eager {
             Attention::Eager
         } else {
@@ -116,25 +148,21 @@ impl Workload {
         let mut workload = Workload {
             params,
             trainable,
-            weights: frozen + element * trainable,
+            weights: frozen_bytes + element * trainable,
             element,
             seq_len: settings.seq_len.div_ceil(settings.sequence_parallel.max(1)),
             accumulates: settings.grad_accum > 1,
             // transformers takes `sdpa` if nothing is said and the model can do with it.
             attention: settings.attention.unwrap_or(of_model),
-            reference: element * rewards,
-            reference_head: 0,
+            reference: element * (rewards + only_if(has_reference, params)),
+            reference_head: only_if(has_reference, shape.embedding),
             adapters,
-            value: None,
+            value,
+            tower,
+            pixels,
             shape,
             settings,
         };
-        // With LoRA the model without its adapters is the reference.
-        if algorithm.has_reference && is_full {
-            workload.reference += element * params;
-            workload.reference_head = workload.shape.embedding;
-        }
-        workload.value = workload.value_model();
         if let Some(value) = &workload.value {
             workload.params += value.params;
             workload.trainable += value.trainable;
@@ -143,49 +171,47 @@ impl Workload {
         workload
     }
 
-    /// It is like the first reward model, and has one output.
-    fn value_model(&self) -> Option<Box<Self>> {
-        let reward = self.settings.rewards.first()?;
-        let weights = Weights {
-            params: reward.params,
-            ..reward.without_head()
-        };
+    /// A model that is trained with another one, and has no loss of its own.
+    fn part(weights: &Weights, seq_len: u64, settings: &TrainingSettings) -> Box<Self> {
         let settings = TrainingSettings {
+            seq_len,
             rewards: Vec::new(),
             algorithm: NO_LOSS,
-            ..self.settings.clone()
+            ..settings.clone()
         };
-        let is_trained = self.settings.algorithm.critic;
-        is_trained.then(|| Box::new(Workload::new(&weights, &settings)))
+        Box::new(Workload::new(weights, &settings))
     }
 
     /// The numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
     #[expect(clippy::cast_precision_loss, reason = "only magnitudes are compared")]
-    pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
+    pub fn is_plausible(&self, cluster: Cluster) -> bool {
         const MOST: f64 = (1u64 << 60) as f64;
         const MOST_GPUS: u64 = 1 << 24;
         let of = |number: u64| number as f64;
         let shape = &self.shape;
         let adapters = self.adapters.as_ref();
-        let elements = of(shape.hidden)
-            + of(shape.attention)
-            + of(shape.normed)
-            + of(shape.inner)
-            + adapters.map_or(0.0, |adapters| of(adapters.kept) + of(adapters.inputs));
-        let of_layer = 16.0 * of(shape.heads) * of(self.seq_len) + 64.0 * elements;
+        let elements = adapters.map_or(0, |adapters| adapters.kept + adapters.inputs)
+            + shape.hidden
+            + shape.attention
+            + shape.normed
+            + shape.inner;
+        let of_layer = 16.0 * of(shape.heads) * of(self.seq_len) + 64.0 * of(elements);
         let of_token = of(shape.layers) * of_layer + 16.0 * of(shape.vocab);
-        let evaluation = self.settings.evaluation;
-        let rollout = self.settings.rollout;
-        let in_evaluation = evaluation.map_or(0, |evaluation| evaluation.batch);
-        let new_tokens = evaluation.and_then(|evaluation| evaluation.new_tokens);
-        let micro_batches = rollout.map_or(1, |rollout| rollout.micro_batches);
-        let batch = of(in_evaluation).max(of(self.settings.micro_batch) * of(micro_batches));
-        let tokens = batch * (of(self.seq_len) + of(new_tokens.unwrap_or(0)));
+        let settings = &self.settings;
+        let mut batch = of(settings.micro_batch);
+        if let Some(rollout) = settings.rollout {
+            batch *= of(rollout.micro_batches);
+        }
+        let mut tokens = of(self.seq_len);
+        if let Some(evaluation) = settings.evaluation {
+            batch = batch.max(of(evaluation.batch));
+            tokens += of(evaluation.new_tokens.unwrap_or(0));
+        }
         let params = self.params.max(self.trainable).max(self.weights);
-        let value = self.value.as_ref();
-        tokens * of_token < MOST
+        let mut others = self.value.iter().chain(&self.tower);
+        batch * tokens * of_token < MOST
             && 64.0 * of(params) * of(cluster.gpus) < MOST
             && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
-            && value.is_none_or(|value| value.is_plausible(cluster))
+            && others.all(|other| other.is_plausible(cluster))
     }
 }

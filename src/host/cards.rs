@@ -1,9 +1,12 @@
 //! GPUs by their names, and their memory. NVML would report it exactly, but calling it needs unsafe code.
 
-use super::machine::is_model;
+use super::{
+    machine::is_model,
+    tables::cards::{SERIES, TIMES},
+};
 use crate::base::size::parse_bytes;
 
-pub use super::tables::cards::{CARDS, Card};
+pub use super::tables::cards::{CARDS, Card, WITHOUT_BF16, WITHOUT_FP16};
 
 /// A card as the user names it, and how many of them there are, if that is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +61,6 @@ pub fn parse_memory(text: &str) -> Option<u64> {
 
 /// A name without the maker, the series, spaces and case.
 fn plain(name: &str) -> String {
-    const SERIES: &[&str] = &[
-        "NVIDIA", "GEFORCE", "QUADRO", "TESLA", "RTX", "AMD", "INSTINCT",
-    ];
     let upper = name.to_ascii_uppercase();
     let words = upper.split(|c: char| c.is_whitespace() || c == '-' || c == '_');
     words
@@ -75,36 +75,25 @@ fn plain(name: &str) -> String {
 
 /// Reads `H100x8`, `8 × H100`, `H100:8` (as Slurm and SkyPilot write it), or a card alone, also by the driver's name.
 pub fn parse(text: &str) -> Option<Cards> {
-    const TIMES: [char; 5] = ['x', 'X', '×', '*', ':'];
     let text = text.trim();
     // The driver starts with the maker. Other texts that only contain a name may mean another card.
-    let pasted = |text: &str| {
-        let is_of_driver = text.starts_with("NVIDIA ") || text.starts_with("Tesla ");
-        if is_of_driver {
-            Card::of_driver(text)
-        } else {
-            None
-        }
+    let card = |name: &str| {
+        let is_of_driver = name.starts_with("NVIDIA ") || name.starts_with("Tesla ");
+        let pasted = || Card::of_driver(name).filter(|_| is_of_driver);
+        Card::named(name).or_else(pasted)
     };
-    let alone = |card| Cards { card, count: None };
-    let counted = |card: &str, count: &str| {
-        let count = count.trim().parse().ok().filter(|count| *count > 0)?;
+    let count_first = text.split_once(TIMES).map(|(count, name)| (name, count));
+    let splits = [text.rsplit_once(TIMES), count_first];
+    let counted = splits.into_iter().flatten().find_map(|(name, count)| {
+        let count = count.trim().parse().ok().filter(|count| *count > 0);
         Some(Cards {
-            card: Card::named(card).or_else(|| pasted(card))?,
-            count: Some(count),
+            card: card(name)?,
+            count: Some(count?),
         })
+    });
+    let alone = || {
+        let card = card(text)?;
+        Some(Cards { card, count: None })
     };
-    let count_last = || {
-        let (card, count) = text.rsplit_once(TIMES)?;
-        counted(card, count)
-    };
-    let count_first = || {
-        let (count, card) = text.split_once(TIMES)?;
-        counted(card, count)
-    };
-    Card::named(text)
-        .map(alone)
-        .or_else(count_last)
-        .or_else(count_first)
-        .or_else(|| pasted(text).map(alone))
+    counted.or_else(alone)
 }

@@ -1,11 +1,15 @@
 //! Reads /proc, /sys and /dev for `doctor`, `fit` and some rules; tests give another root. No program is started, no
 //! driver is asked, and the mount table says which file system a path is on: a dead file server would block.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use nix::sys::statvfs::statvfs;
+
+use super::tables::file_systems::LOCAL;
 
 pub struct Machine {
     root: PathBuf,
@@ -85,23 +89,22 @@ impl Machine {
     fn memory_limit(&self) -> Option<u64> {
         let text = self.text("/proc/self/cgroup")?;
         let limits = text.lines().filter_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (controllers, path) = (parts.next()?, parts.next()?);
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
             let (base, file) = match controllers {
                 "" => ("/sys/fs/cgroup", "memory.max"),
-                _ if controllers
-                    .split(',')
-                    .any(|controller| controller == "memory") =>
-                {
+                _ if controllers.contains("memory") => {
                     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
                 }
                 _ => return None,
             };
-            let files = Path::new(path)
-                .ancestors()
-                .map(|folder| format!("{base}{}/{file}", folder.display()));
-            files
-                .filter_map(|file| self.text(&file)?.trim().parse().ok())
+            let folders = Path::new(path).ancestors().map(Path::display);
+            folders
+                .filter_map(|folder| {
+                    self.text(&format!("{base}{folder}/{file}"))?
+                        .trim()
+                        .parse()
+                        .ok()
+                })
                 .min()
         });
         limits.min()
@@ -109,11 +112,12 @@ impl Machine {
 
     /// The models of the GPUs that NVIDIA's driver lists.
     pub fn gpus(&self) -> Vec<String> {
-        let mut paths = folders_in(&self.at("/proc/driver/nvidia/gpus"));
-        paths.sort();
-        let models = paths.iter().map(|path| {
-            let text = fs::read_to_string(path.join("information")).unwrap_or_default();
-            value(&text, "Model:")
+        let folder = self.at("/proc/driver/nvidia/gpus");
+        let mut names: Vec<String> = names_in(&folder).collect();
+        names.sort();
+        let models = names.iter().map(|name| {
+            let text = fs::read_to_string(folder.join(name).join("information"));
+            value(&text.unwrap_or_default(), "Model:")
                 .filter(|name| !name.is_empty())
                 .unwrap_or("a GPU of unknown kind")
                 .to_string()
@@ -130,8 +134,7 @@ impl Machine {
     }
 
     pub fn has_infiniband(&self) -> bool {
-        fs::read_dir(self.at("/sys/class/infiniband"))
-            .is_ok_and(|mut devices| devices.next().is_some())
+        names_in(&self.at("/sys/class/infiniband")).next().is_some()
     }
 
     /// A limit by its name in /proc: `Max locked memory`.
@@ -160,9 +163,6 @@ impl Machine {
 
     /// Bytes that are free on the disk of a path, if it is one of this machine: a file server may not answer.
     pub fn free(&self, path: &Path) -> Option<u64> {
-        const LOCAL: &[&str] = &[
-            "ext4", "ext3", "xfs", "btrfs", "zfs", "f2fs", "overlay", "tmpfs",
-        ];
         self.file_system(path)
             .filter(|kind| LOCAL.contains(&kind.as_str()))?;
         let seen = statvfs(path.ancestors().find(|folder| folder.exists())?).ok()?;
@@ -171,10 +171,18 @@ impl Machine {
 
     /// A process of this machine listens on the port.
     pub fn listens(&self, port: u16) -> bool {
-        let mut tables = ["/proc/net/tcp", "/proc/net/tcp6"]
+        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| self.text(path));
+        let wanted = format!(":{port:04X}");
+        // A listener is in state 0A: `0: 0100007F:734C 00000000:0000 0A …`.
+        tables
             .iter()
-            .filter_map(|path| self.text(path));
-        tables.any(|table| is_listening(&table, port))
+            .flatten()
+            .flat_map(|table| table.lines())
+            .any(|line| {
+                let mut words = line.split_whitespace().skip(1);
+                words.next().is_some_and(|local| local.ends_with(&wanted))
+                    && words.nth(1) == Some("0A")
+            })
     }
 }
 
@@ -197,59 +205,56 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     Some(value(text, name)?.split(' ').next()?.parse::<u64>().ok()? << 10)
 }
 
-/// The kind of file system at the deepest mount point above a path; the last of several at one point counts. A line of
-/// the table: `36 35 98:0 / /mnt/a\040b rw - ext4 /dev/sda rw`.
-pub fn mounted(table: &str, path: &Path) -> Option<String> {
-    let mounts = table.lines().filter_map(|line| {
+/// The mount points of a table, each with the kind of its file system:
+/// `36 35 98:0 / /mnt/a\040b rw - ext4 /dev/sda rw`.
+pub(crate) fn mounts(table: &str) -> impl Iterator<Item = (String, &str)> {
+    let codes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    table.lines().filter_map(move |line| {
         let (left, right) = line.split_once(" - ")?;
-        let point = left.split(' ').nth(4)?.replace("\\040", " ");
+        let mut point = left.split(' ').nth(4)?.to_string();
+        for (code, c) in codes {
+            point = point.replace(code, c);
+        }
         Some((point, right.split(' ').next()?))
-    });
-    let above = mounts.filter(|(point, _)| path.starts_with(point));
+    })
+}
+
+/// The kind of file system at the deepest mount point above a path; the last of several at one point counts.
+pub fn mounted(table: &str, path: &Path) -> Option<String> {
+    let above = mounts(table).filter(|(point, _)| path.starts_with(point));
     above
         .max_by_key(|(point, _)| point.len())
         .map(|(_, kind)| kind.to_string())
 }
 
-/// A listener is in state 0A: `0: 0100007F:734C 00000000:0000 0A …`.
-pub fn is_listening(table: &str, port: u16) -> bool {
-    let wanted = format!(":{port:04X}");
-    table.lines().any(|line| {
-        let mut words = line.split_whitespace().skip(1);
-        words.next().is_some_and(|local| local.ends_with(&wanted)) && words.nth(1) == Some("0A")
-    })
-}
-
 /// The locks in a folder of torch's extensions: `<folder>/[py311_cu121/]cpu_adam/lock`.
 pub fn locks_in(folder: &Path) -> Vec<Lock> {
-    let first = folders_in(folder);
-    let second: Vec<PathBuf> = first.iter().flat_map(|folder| folders_in(folder)).collect();
-    let locks = first.iter().chain(&second).filter_map(|folder| {
+    let below = |folder: &Path| -> Vec<PathBuf> {
+        names_in(folder).map(|name| folder.join(name)).collect()
+    };
+    let mut folders = below(folder);
+    for at in 0..folders.len() {
+        folders.extend(below(&folders[at]));
+    }
+    folders.sort();
+    let locks = folders.iter().filter_map(|folder| {
         let path = folder.join("lock");
-        let changed = fs::metadata(&path)
-            .ok()
-            .filter(fs::Metadata::is_file)?
-            .modified()
-            .ok()?;
-        Some(Lock {
-            path,
-            age: SystemTime::now()
-                .duration_since(changed)
-                .unwrap_or_default(),
-        })
+        let found = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let age = found.modified().ok()?.elapsed().unwrap_or_default();
+        Some(Lock { path, age })
     });
-    let mut found: Vec<Lock> = locks.collect();
-    found.sort_by(|one, two| one.path.cmp(&two.path));
-    found
+    locks.collect()
 }
 
-fn folders_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
+/// The names of what is in a folder, in whatever order the file system lists them. A folder that cannot be read has none.
+pub(crate) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
+    fs::read_dir(folder)
         .into_iter()
         .flatten()
-        .filter_map(Result::ok);
-    entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .collect()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
 }

@@ -1,7 +1,6 @@
 //! The terminals that standard output and standard error are.
 
-use std::io;
-use std::os::fd::AsFd;
+use std::{io, os::fd::AsFd};
 
 /// `None` if standard output is not a terminal.
 pub(crate) fn width() -> Option<usize> {

@@ -1,84 +1,67 @@
 //! Judgements about the config that was asked for: whether the script uses it, and whether the trainer has another one of
 //! that name.
 
-use std::path::PathBuf;
-
-use crate::base::bytes::fnv1a;
-use crate::base::json;
-use crate::base::source::Sourced;
-use crate::command::script::cannot_use_config;
-use crate::command::shipped;
-use crate::config::layers::Layers;
-use crate::config::template::{Origin, Template};
-use crate::report::fix::{drop_given, give};
-use crate::report::{Place, Problem, Rule, reading};
-use crate::request::understood::UnderstoodLaunch;
+use crate::{
+    base::{bytes::fnv1a, json, source::Sourced},
+    command::{script::cannot_use_config, shipped},
+    config::{
+        layers::Layers,
+        template::{Origin, Template},
+    },
+    report::{
+        Problem, Rule,
+        fix::{drop_given, give},
+        reading,
+    },
+    request::{Launch, understood::UnderstoodLaunch},
+};
 
 /// Warns if the script cannot use a config: it trains, without DeepSpeed.
 pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> Option<Problem> {
     let job = &understood.job;
-    job.source
-        .as_ref()
-        .filter(|source| understood.takes_config() && cannot_use_config(source))?;
+    let source = job.source.as_ref()?;
+    if !understood.takes_config() || !cannot_use_config(source) {
+        return None;
+    }
     let script = job.target.name();
     let what = format!("nothing in `{script}` uses DeepSpeed, so the config has no effect");
-    let fixes = drop_given(spec).remark("to train without DeepSpeed");
-    let fixes = fixes
-        .or("call deepspeed.initialize in the script, or use transformers' Trainer or accelerate");
-    Some(
-        Problem::warning(Rule::ConfigUnused, what)
-            .at(spec)
-            .at(script)
-            .fix(fixes),
-    )
+    let help =
+        "call deepspeed.initialize in the script, or use transformers' Trainer or accelerate";
+    let fix = drop_given(spec).remark("to train without DeepSpeed");
+    let problem = Problem::warning(Rule::ConfigUnused, what).at(spec);
+    Some(problem.at(script).fix(fix.or(help)))
 }
 
 /// Warns if our config reaches the script by an option that its parser does not have.
 pub(super) fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
     let UnderstoodLaunch { launch, job, .. } = understood;
-    let is_ours = understood.takes_config() && !understood.launcher_takes_config();
-    let reads = if is_ours {
-        job.refuses_config_option()?
-    } else {
+    if !understood.takes_config() || understood.launcher_takes_config() {
         return None;
-    };
+    }
+    let reads = job.refuses_config_option()?;
     let (script, option) = (job.target.name(), job.config_argument());
     let what =
         format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
     let help = "--trainer in_code passes the config to transformers' Trainer without an option, --trainer accelerate to a loop \
                 with Accelerator()";
-    Some(
-        Problem::warning(Rule::NoSuchOption, what)
-            .at(launch.deepspeed.as_ref()?)
-            .fix(help),
-    )
+    let problem = Problem::warning(Rule::NoSuchOption, what);
+    Some(problem.at(launch.deepspeed.as_ref()?).fix(help))
 }
 
 /// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
-pub(super) fn without_config(layers: &Layers, out: Option<&Sourced<PathBuf>>) -> Option<Problem> {
-    let Layers { patch, unset, set } = layers;
-    let given = patch
-        .iter()
-        .chain(out)
-        .map(|sourced| sourced.clone().map(|path| path.display().to_string()))
-        .chain(unset.iter().cloned())
-        .chain(
-            set.iter()
-                .map(|sourced| sourced.clone().map(|(key, _)| key)),
-        );
-    let flags: Vec<Place> = given
-        .filter(|sourced| sourced.from.is_flag())
-        .map(|flag| Place::from(&flag))
-        .collect();
-    if flags.is_empty() {
-        return None;
-    }
+pub(super) fn without_config(launch: &Launch) -> Option<Problem> {
+    let Layers { patch, unset, set } = &launch.layers;
+    let paths = patch.iter().chain(&launch.config_out);
+    let paths = paths.map(|path| path.clone().map(|path| path.display().to_string()));
+    let set = set.iter().map(|it| it.clone().map(|set| set.key));
+    let given = paths.chain(unset.iter().cloned()).chain(set);
+    let mut flags = given.filter(|given| given.from.is_flag()).peekable();
+    flags.peek()?;
     let problem = Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change");
-    Some(
-        flags
-            .into_iter()
-            .fold(problem.fix(give("--deepspeed", "zero2")), Problem::at),
-    )
+    Some(flags.fold(
+        problem.fix(give("--deepspeed", "zero2")),
+        |problem, flag| problem.at(&flag),
+    ))
 }
 
 /// Warns if `--deepspeed` names a template of ours, and the trainer ships a different config of that name.
@@ -87,7 +70,6 @@ pub(super) fn differs_from_shipped(
     spec: &Sourced<String>,
     template: &Template,
 ) -> Option<Problem> {
-    const SHOWN: usize = 3;
     if template.origin != Origin::BuiltIn {
         return None;
     }
@@ -98,29 +80,17 @@ pub(super) fn differs_from_shipped(
         return None;
     }
     let keys = json::differing(&template.config, &json::parse(&text).ok()?);
-    let keys = Some(keys).filter(|keys| !keys.is_empty())?;
+    if keys.is_empty() {
+        return None;
+    }
     let (name, trainer) = (&template.name, trainer(understood));
-    let more = if keys.len() > SHOWN {
-        format!(" and {} more", keys.len() - SHOWN)
-    } else {
-        String::new()
-    };
-    let keys = keys
-        .iter()
-        .take(SHOWN)
-        .map(|key| format!("`{key}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
     let what = format!(
-        "zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}"
+        "zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: `{}`",
+        keys.join("`, `")
     );
     let fix = give("--deepspeed", file.display()).remark(format!("to use {trainer}'s own"));
-    Some(
-        Problem::warning(Rule::OwnConfigDiffers, what)
-            .at(spec)
-            .at(file.as_path())
-            .fix(fix),
-    )
+    let problem = Problem::warning(Rule::OwnConfigDiffers, what).at(spec);
+    Some(problem.at(&file).fix(fix))
 }
 
 /// Warns if the trainer's own argument names a config that only other versions of the trainer ship.
@@ -143,13 +113,8 @@ pub(super) fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) 
 }
 
 fn trainer(understood: &UnderstoodLaunch) -> String {
-    let name = understood
-        .job
-        .trainer
-        .distribution
-        .unwrap_or(understood.job.trainer.name);
-    understood
-        .job
-        .version_text()
-        .map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
+    let job = &understood.job;
+    let name = job.trainer.distribution.unwrap_or(job.trainer.name);
+    let version = job.version_text().unwrap_or_default();
+    format!("{name} {version}").trim_end().to_string()
 }

@@ -1,18 +1,25 @@
 //! Judgements about the command as a whole: what zlaunch does not recognize, cannot see through, or leaves without effect.
 
-use std::ffi::{OsStr, OsString};
-
-use crate::base::options::{flag, launch_option, takes_value};
-use crate::base::shell;
-use crate::command::prefix::Prefix;
-use crate::command::prefix::program::Barrier;
-use crate::command::target::base_name;
-use crate::command::trainer;
-use crate::ranks::topology::Topology;
-use crate::report::fix::run;
-use crate::report::{self, Place, Problem, Rule};
-use crate::request::Launch;
-use crate::request::understood::UnderstoodLaunch;
+use crate::{
+    base::{
+        options::{flag, launch_option, takes_value},
+        shell,
+    },
+    command::{
+        prefix::{Barrier, Prefix},
+        target::base_name,
+        trainer,
+    },
+    ranks::{
+        launcher::{self, ExistingLauncher},
+        topology::Topology,
+    },
+    report::{
+        self, Place, Problem, Rule,
+        fix::{Fixes, Owner, give, meant, run},
+    },
+    request::{Launch, understood::UnderstoodLaunch},
+};
 
 impl UnderstoodLaunch<'_> {
     /// `--nproc-per-node` for a command that runs as one process.
@@ -44,49 +51,59 @@ impl UnderstoodLaunch<'_> {
         )
     }
 
-    /// Problems of a command that no front end knows, or of a prefix behind which zlaunch cannot go or look.
-    pub(crate) fn not_understood(&self) -> Vec<Problem> {
-        if let Some(prefix) = self.prefix() {
-            return self.not_seen_through(prefix).into_iter().collect();
+    /// A problem of a command that no front end knows, or of a prefix behind which zlaunch cannot go or look.
+    pub(crate) fn not_understood(&self) -> Option<Problem> {
+        if let Some(prefix) = &self.prefix {
+            return self.not_seen_through(prefix);
         }
         let Launch {
             trainer: named,
             launcher,
             deepspeed,
+            command,
             ..
         } = self.launch;
         // A config for such a command is an error of its own.
         let on_purpose =
             named.is_some() || launcher.as_ref().is_some_and(|asked| asked.from.is_flag());
         if self.job.trainer.name != trainer::PASSTHROUGH || on_purpose || deepspeed.is_some() {
-            return Vec::new();
+            return None;
         }
-        let first = self
-            .launch
-            .command
-            .first()
-            .map_or(OsStr::new(""), OsString::as_os_str);
-        let (program, line) = (base_name(first), self.right_order());
+        let first = command.first()?;
+        let program = base_name(first);
+        let line = self.right_order();
+        let error = |what: String| Problem::error(Rule::NotUnderstood, what);
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
-            let what = format!(
+            let problem = error(format!(
                 "zlaunch does not recognize `{program}`, so it cannot start it on several machines"
-            );
-            let problem = Problem::error(Rule::NotUnderstood, what);
-            return vec![places.into_iter().fold(problem, Problem::at).fix(line)];
+            ));
+            return Some(places.into_iter().fold(problem, Problem::at).fix(line));
         }
         // A missing program is the more useful message.
         if self.job.blocker.is_some() {
-            return Vec::new();
+            return None;
+        }
+        if let Some([option, script]) = ExistingLauncher::script_as_value(command) {
+            let option = option.to_string_lossy();
+            let script = script.to_string_lossy();
+            let problem = error(format!(
+                "`{option}` takes `{script}` for its value, so there is no script"
+            ));
+            let fix = give(&option, "VALUE").of(Owner::Launcher);
+            return Some(problem.at(format!("{option} {script}")).fix(fix));
+        }
+        let word = command.get(1).and_then(|word| word.to_str());
+        let word = word.unwrap_or_default();
+        if let Some(right) = launcher::meant_command(program, word) {
+            let problem = error(format!("`{program}` has no sub-command `{word}`"));
+            return Some(problem.at(format!("{program} {word}")).fix(meant(right)));
         }
         let what = format!(
             "zlaunch does not recognize `{program}` as a training command: it runs unchanged and unchecked"
         );
-        vec![
-            Problem::warning(Rule::NotUnderstood, what)
-                .at(program)
-                .fix(line),
-        ]
+        let problem = Problem::warning(Rule::NotUnderstood, what);
+        Some(problem.at(program).fix(line))
     }
 
     /// `-n` behind the command, if the training does not know it.
@@ -109,23 +126,18 @@ impl UnderstoodLaunch<'_> {
         if !alone || self.launch.output.only_shows() || !self.is_understood() || known() {
             return None;
         }
-        let word = words[at].to_string_lossy();
-        let rest: Vec<OsString> = self
-            .launch
-            .command
-            .iter()
-            .filter(|word| **word != words[at])
-            .cloned()
-            .collect();
+        let mut rest = self.launch.command.clone();
+        rest.retain(|word| *word != words[at]);
         let mut line = self.launch.words_with(&[], &rest);
         line.insert(1, "-n".into());
+        let word = words[at].to_string_lossy();
         Some(report::dry_run_behind(&word, &shell::text(&line)))
     }
 
     /// The line with these options of ours moved in front of the command; `--` is left out.
     pub(crate) fn with_options_in_front(&self, flags: &[String]) -> String {
         let (mut moved, mut rest) = (Vec::new(), Vec::new());
-        let mut words = self.launch.command.iter().cloned().peekable();
+        let mut words = self.launch.command.iter().cloned();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy();
             let option = text
@@ -154,57 +166,45 @@ impl UnderstoodLaunch<'_> {
             hosts,
             ..
         } = self.launch;
-        let nnodes = flags
-            .nnodes
-            .as_ref()
-            .filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
-        let node_rank = flags.node_rank.as_ref().filter(|rank| rank.from.is_flag());
-        let hostfile = hosts.hostfile.as_ref().filter(|file| file.from.is_flag());
-        let mut places: Vec<Place> = nnodes
-            .into_iter()
-            .chain(node_rank)
-            .map(Place::from)
-            .collect();
+        let nnodes = flags.nnodes.as_ref();
+        let several = nnodes.filter(|nnodes| nnodes.value > 1);
+        let numbers = several.into_iter().chain(&flags.node_rank);
+        let given = numbers.filter(|number| number.from.is_flag());
+        let mut places: Vec<Place> = given.map(Place::from).collect();
+        let hostfile = hosts.hostfile.iter().filter(|file| file.from.is_flag());
         places.extend(
-            hostfile.map(|file| Place::from(&file.clone().map(|path| path.display().to_string()))),
+            hostfile.map(|file| Place::option(file.from.to_string(), file.value.to_string_lossy())),
         );
-        let alone = is_console
-            || flags
-                .nnodes
-                .as_ref()
-                .is_some_and(|nnodes| nnodes.value == 1);
-        places.extend(
-            (!alone)
-                .then(|| Topology::job_of_several_nodes(&self.host))
-                .flatten(),
-        );
+        if !is_console && nnodes.is_none_or(|nnodes| nnodes.value != 1) {
+            places.extend(Topology::job_of_several_nodes(&self.host));
+        }
         places
     }
 
     fn not_seen_through(&self, prefix: &Prefix) -> Option<Problem> {
         let order = shell::text(&prefix.in_front_of(self.launch.words_with(&[], &prefix.command)));
-        let error = |what: String| Problem::error(Rule::Prefix, what);
-        Some(match &prefix.barrier {
-            Some(Barrier::Container(name)) => error(format!(
-                "zlaunch cannot see into the container that `{name}` starts"
-            ))
-            .at(*name)
-            .fix(run(order).remark("run zlaunch inside, in an image that has it")),
-            Some(Barrier::Option(option)) => {
-                let changes =
-                    "the command runs in another folder, or without variables that zlaunch reads";
-                error(format!("with `{option}` {changes}"))
-                    .at(option)
-                    .fix(run(order))
-            }
-            Some(Barrier::Without(name, needed)) => error(format!(
-                "`{name}` without {needed} drops variables that zlaunch reads"
-            ))
-            .at(*name)
-            .fix(
+        let order = run(order);
+        let (what, place, fixes): (String, &str, Fixes) = match &prefix.barrier {
+            Some(Barrier::Container(name)) => (
+                format!("zlaunch cannot see into the container that `{name}` starts"),
+                name,
+                order
+                    .remark("run zlaunch inside, in an image that has it")
+                    .into(),
+            ),
+            Some(Barrier::Option(option)) => (
+                format!(
+                    "with `{option}` the command runs in another folder, or without variables that zlaunch reads"
+                ),
+                option,
+                order.into(),
+            ),
+            Some(Barrier::Without(name, needed)) => (
+                format!("`{name}` without {needed} drops variables that zlaunch reads"),
+                name,
                 run(format!("{name} {needed}"))
                     .remark("to keep them")
-                    .or(run(order)),
+                    .or(order),
             ),
             // At the launch, zlaunch checks again behind the prefix.
             None if !self.launch.output.only_shows() => return None,
@@ -213,10 +213,10 @@ impl UnderstoodLaunch<'_> {
                 let what = format!(
                     "`{name}` brings its own Python, so checks that depend on installed packages were skipped"
                 );
-                Problem::warning(Rule::PackagesNotSeen, what)
-                    .at(name)
-                    .fix(run(order))
+                let problem = Problem::warning(Rule::PackagesNotSeen, what);
+                return Some(problem.at(name).fix(order));
             }
-        })
+        };
+        Some(Problem::error(Rule::Prefix, what).at(place).fix(fixes))
     }
 }

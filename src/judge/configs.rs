@@ -1,16 +1,17 @@
 //! `zlaunch check FILE.json…`: configs by themselves, without a command.
 
-use crate::base::json;
-use crate::base::source::{Source, Sourced};
-use crate::check::{self, Derived, Subject};
-use crate::command::python::Python;
-use crate::command::target::ParsedCommand;
-use crate::command::trainer;
-use crate::config::places::Places;
-use crate::config::{auto, layers, template};
-use crate::host::Host;
-use crate::report::Problem;
-use crate::request::{self, Launch};
+use crate::{
+    base::{
+        json,
+        source::{Source, Sourced},
+    },
+    check::{self, Subject},
+    command::{python::Python, target::ParsedCommand, trainer},
+    config::{auto, layers, places::Places, template},
+    host::Host,
+    report::Problem,
+    request::{self, Launch},
+};
 
 /// Batch sizes are not among it if a problem is about them.
 pub(crate) fn not_judged(problems: &[Problem]) -> String {
@@ -37,7 +38,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
     problems
 }
 
-fn check_config(
+pub(crate) fn check_config(
     mut spec: Sourced<String>,
     launch: &Launch,
     host: &Host,
@@ -50,16 +51,8 @@ fn check_config(
     let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
     job.python = Python::on_path(host);
     let places = Places::new(&config, &template, &launch.layers, host);
-    let subject = Subject {
-        config: &config,
-        job: &job,
-        topology: None,
-        launcher: None,
-        host,
-        template_env: &template.env,
-        place: &|key| places.of(key),
-        derived: Derived::new(&config, &job),
-    };
+    let place = |key: &str| places.of(key);
+    let subject = Subject::new(&config, &job, host, &place);
     let found = check::diagnose_config(&subject, &launch.allow);
     // Only a warning: a trainer of the user's own may fill an "auto" that no known trainer fills.
     let autos = json::leaves(&config, |value| value == "auto").into_iter();

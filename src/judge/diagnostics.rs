@@ -1,93 +1,80 @@
 //! The problems of a launch, gathered so that all of them are reported at once.
 
-use std::collections::HashSet;
+use super::{Judge, is_error};
+use crate::{
+    base::options::launch_option,
+    check,
+    report::{
+        Place, Problem, Rule, Severity,
+        fix::{Change, Fixes, Owner, run},
+    },
+};
 
-use crate::base::options::launch_option;
-use crate::check;
-use crate::report::fix::{Change, Fixes, Owner, run};
-use crate::report::{Place, Problem, Rule, Severity};
-use crate::request::{Launch, Output};
-
-#[derive(Default)]
-pub(super) struct Diagnostics {
-    pub(super) errors: Vec<Problem>,
-    pub(super) warnings: Vec<Problem>,
-    /// Errors and warnings of the rules in `check`.
-    pub(super) findings: Vec<Problem>,
-    /// The trainer computes another value than the config has.
-    pub(super) mismatched: bool,
-}
-
-impl Diagnostics {
-    pub(super) fn add(&mut self, problems: impl IntoIterator<Item = Problem>) {
-        for problem in problems {
-            if problem.severity == Severity::Error {
-                self.errors.push(problem);
-            } else {
-                self.warnings.push(problem);
-            }
-        }
-    }
-
+impl Judge<'_> {
     /// Options of ours behind the command are one mistake with one fix, whatever followed from it.
-    pub(super) fn join_misplaced(&mut self, line: impl Fn(&[String]) -> String) {
+    pub(super) fn join_misplaced(&mut self) {
         let moved = self.findings.iter().filter_map(|found| found.fixes.moved());
         let flags: Vec<String> = moved.map(str::to_string).collect();
         if flags.is_empty() {
             return;
         }
-        let line = Fixes::from(run(line(&flags)));
-        for found in self
-            .findings
-            .iter_mut()
-            .filter(|found| found.fixes.moved().is_some())
-        {
-            found.fixes.clone_from(&line);
+        let line = self.draft.understood.with_options_in_front(&flags);
+        let line = Fixes::from(run(line));
+        for found in &mut self.findings {
+            if found.fixes.moved().is_some() {
+                found.fixes.clone_from(&line);
+            }
         }
         let is_given = |flag: &str| flags.iter().any(|given| given == flag);
-        self.errors
-            .retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count()));
-        self.warnings
-            .retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::AfterTheCommand));
+        let counts = is_given("--nproc-per-node");
+        let shows = is_given("--dry-run");
+        self.problems.retain(|problem| {
+            !(counts && problem.asks_for_gpu_count()
+                || shows && problem.rule == Rule::AfterTheCommand)
+        });
     }
 
-    pub(super) fn sort_findings(&mut self, output: Output) {
+    pub(super) fn sort_findings(&mut self) {
+        let output = self.draft.understood.launch.output;
         let only_printed = output.dry_run.is_some() && !output.check;
-        let key = |found: &Problem| (found.rule.to_string(), found.places.clone());
-        let mut known: HashSet<_> = self.errors.iter().map(key).collect();
+        let mut errors = self.problems.iter().filter(|known| is_error(known));
+        let is_mismatched = errors.any(|error| error.rule == Rule::Mismatch);
+        let mut kept: Vec<Problem> = Vec::new();
         for found in std::mem::take(&mut self.findings) {
-            // The mismatch already says what the rules about the batch would.
-            if self.mismatched && check::is_about_batch(found.rule) {
-                continue;
-            }
-            let is_error = found.severity == Severity::Error;
             // Several rules may read the same wrong argument; the first one reports it.
-            let is_new = if is_error {
-                known.insert(key(&found))
-            } else {
-                !known.contains(&key(&found))
+            let is_same = |known: &Problem| {
+                is_error(known) && known.rule == found.rule && known.places == found.places
             };
-            if is_new {
-                let warns = is_error && only_printed && check::is_about_the_start(found.rule);
-                self.add([if warns { found.into_warning() } else { found }]);
+            // The mismatch already says what the rules about the batch would.
+            let is_told = is_mismatched && check::is_about_batch(found.rule);
+            if !is_told && !self.problems.iter().chain(&kept).any(is_same) {
+                kept.push(found);
             }
         }
+        for found in &mut kept {
+            if only_printed && is_error(found) && check::is_about_the_start(found.rule) {
+                found.severity = Severity::Warning;
+            }
+        }
+        self.add(kept);
     }
 
     /// Options of the trainer are keys of its run file, where that holds all of them.
-    pub(super) fn put_into_run_file(&mut self, place: impl Fn(&str) -> Option<Place>) {
+    pub(super) fn put_into_run_file(&mut self) {
+        let understood = &self.draft.understood;
+        if !understood.job.reads_mapping() {
+            return;
+        }
+        let place = |name: &str| understood.job.place_in_run_file(name, &understood.host);
         let name = |option: &str| Some(option.strip_prefix("--")?.split(' ').next()?.to_string());
-        let key = |option: &str| name(option).filter(|name| launch_option(name).is_none());
-        for problem in self.errors.iter_mut().chain(&mut self.warnings) {
+        for problem in &mut self.problems {
             for it in &mut problem.places {
-                let name = if let Place::Option { option, .. } = it {
-                    key(option)
-                } else {
-                    None
-                };
-                *it = name
-                    .and_then(|name| place(&name))
-                    .unwrap_or_else(|| it.clone());
+                if let Place::Option { option, .. } = it
+                    && let Some(name) = name(option).filter(|name| launch_option(name).is_none())
+                    && let Some(in_file) = place(&name)
+                {
+                    *it = in_file;
+                }
             }
             for change in problem.fixes.changes() {
                 let (Change::Give {
@@ -118,27 +105,21 @@ impl Diagnostics {
     }
 
     /// Everything there is to say, and whether it refuses the launch.
-    pub(super) fn verdict(self, launch: &Launch) -> (Vec<Problem>, bool) {
-        let Diagnostics {
-            mut errors,
-            mut warnings,
-            ..
-        } = self;
+    pub(super) fn verdict(self) -> (Vec<Problem>, bool) {
+        let launch = self.draft.understood.launch;
+        let (mut problems, mut warnings): (Vec<Problem>, Vec<Problem>) =
+            self.problems.into_iter().partition(is_error);
         // Whatever else is wrong with the ranks is why nobody knows their number.
-        let of_ranks = errors
-            .iter()
-            .filter(|error| error.rule == Rule::Ranks)
-            .count();
-        errors.retain(|error| !(error.asks_for_gpu_count() && of_ranks > 1));
+        let of_ranks = problems.iter().filter(|error| error.rule == Rule::Ranks);
+        let are_several = of_ranks.count() > 1;
+        problems.retain(|error| !(error.asks_for_gpu_count() && are_several));
         warnings.retain(|problem| !launch.allow.contains(&problem.rule));
+        let has_error = !problems.is_empty();
         for problem in &mut warnings {
             problem.be_strict(launch.strict);
         }
-        let has_error = warnings
-            .iter()
-            .any(|problem| problem.severity == Severity::Error);
-        let is_refused = !errors.is_empty() || !launch.output.check && has_error;
-        errors.append(&mut warnings);
-        (errors, is_refused)
+        problems.append(&mut warnings);
+        let is_refused = has_error || !launch.output.check && problems.iter().any(is_error);
+        (problems, is_refused)
     }
 }

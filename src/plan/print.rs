@@ -1,26 +1,35 @@
 //! Prints a plan: text for a person, JSON for a program, a shell script to run by hand.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
 
 use serde_json::{Value, json};
 
-use super::decision::{Plan, TrainerFacts};
-use super::launch_env::{Environment, Setting};
-use super::planned_config::{FileKind, PlannedConfig, PlannedFile};
-use crate::base::layout::{TextTable, escape_controls};
-use crate::base::shell::{Run, printed, quoted, runs};
-use crate::base::source::Sourced;
-use crate::base::vars;
-use crate::command::trainer;
-use crate::host::{self, terminal};
-use crate::ranks::launcher::Launcher;
-use crate::ranks::launcher::local::PER_RANK;
-use crate::ranks::topology::Role;
-use crate::report::secrets::{Names, Piece, Secrets};
-use crate::report::{Place, Problem};
-use crate::request::Format;
+use super::{
+    config::{PlannedConfig, PlannedFile},
+    decision::Plan,
+    environment::{Environment, Setting},
+};
+use crate::{
+    base::{
+        layout::{TextTable, escape_controls},
+        shell::quoted,
+        source::Sourced,
+        vars,
+    },
+    command::{argument_class::stand_in, trainer},
+    config::auto::{self, FillContext},
+    host::{self, terminal},
+    ranks::{launcher::Launcher, topology::PER_RANK},
+    report::{
+        Place, Problem,
+        secrets::{Names, Piece, Secrets},
+    },
+    request::{Format, understood::UnderstoodLaunch},
+};
 
 /// Columns a command may take.
 const WIDTH: usize = 100;
@@ -36,156 +45,137 @@ impl Plan<'_> {
     }
 
     pub(crate) fn text(&self, secrets: &Secrets, width: Option<usize>) -> String {
-        let config = self
-            .config
-            .as_ref()
-            .map(|config| config.text_of_plan(secrets, width))
-            .unwrap_or_default();
-        let runs = if self.local.is_some() {
+        let table = |indent: usize, rows: Vec<(String, String)>| {
+            let rows = rows
+                .iter()
+                .map(|(name, text)| (secrets.hide_in_text(name), secrets.hide_in_text(text)));
+            TextTable::of_pairs(indent, rows).fitted(width).to_string()
+        };
+        let mut text = table(0, self.head());
+        let mut section = |title: &str, rows: Vec<(String, String)>| {
+            if !rows.is_empty() {
+                text += &format!("\n{title}\n{}", table(2, rows));
+            }
+        };
+        if let Some(config) = &self.config {
+            let template = &config.layered.template.name;
+            section(&format!("differs from {template}"), config.differences());
+            let fills = config.resolved.fills.iter();
+            let filled = fills.map(|fill| {
+                (
+                    format!("{} = {}", fill.key, fill.filled.value),
+                    fill.filled.from.clone(),
+                )
+            });
+            section("filled", filled.collect());
+            section("not filled", config.not_filled());
+        }
+        section("environment", self.environment_rows(secrets));
+        text += if self.local.is_some() {
             "\neach rank runs\n"
         } else {
             "\nruns\n"
         };
-        let command = self.command_text(&self.argv, secrets, width);
-        [
-            &self.head(secrets, width),
-            &config,
-            &self.environment_text(secrets, width),
-            runs,
-            &command,
-        ]
-        .concat()
+        text + &self.command_text(secrets, width)
     }
 
-    fn head(&self, secrets: &Secrets, width: Option<usize>) -> String {
+    fn head(&self) -> Vec<(String, String)> {
         let mut rows = Vec::new();
-        rows.extend(
-            self.batch
-                .as_ref()
-                .map(|(size, from)| ("batch", format!("{size} = {from}"))),
-        );
+        let mut row = |name: &str, text: String| rows.push((name.to_string(), text));
+        if let Some((size, from)) = self.batch() {
+            row("batch", format!("{size} = {from}"));
+        }
         if let Some(config) = &self.config {
-            let extends = config.layered.template.chain[1..].join(" → ");
-            let extends = if extends.is_empty() {
-                String::new()
-            } else {
-                format!(", extends {extends}")
+            let template = &config.layered.template;
+            let extends = match &template.chain[1..] {
+                [] => String::new(),
+                names => format!(", extends {}", names.join(" → ")),
             };
-            rows.push((
+            row(
                 "config",
-                format!(
-                    "{} ({}{extends})",
-                    config.title(),
-                    config.layered.template.origin
-                ),
-            ));
-            rows.extend(config.layered.chosen.clone().map(|why| ("", why)));
-            rows.push((
-                "",
-                format!("→ {}", self.short(config.file.path.as_os_str())),
-            ));
+                format!("{} ({}{extends})", config.title(), template.origin),
+            );
+            if let Some(why) = &config.layered.chosen {
+                row("", why.clone());
+            }
+            row("", format!("→ {}", self.short(&config.file.path)));
             if let Some(file) = &config.run_file {
-                rows.push((
-                    "",
-                    format!(
-                        "→ {} (the run file that names it)",
-                        self.short(file.path.as_os_str())
-                    ),
-                ));
+                let path = self.short(&file.path);
+                row("", format!("→ {path} (the run file that names it)"));
             }
         }
-        let TrainerFacts {
-            name,
-            version,
-            stand_in,
-            python,
-            runs,
-            reads,
-            ..
-        } = &self.trainer;
-        let version = version
-            .as_ref()
-            .map(|version| format!(" {version}"))
-            .unwrap_or_default();
-        let python = python
-            .as_ref()
-            .map(|python| format!(", {}", self.short(python.as_os_str())))
-            .unwrap_or_default();
-        rows.push(("trainer", format!("{name}{version}: {runs}{python}")));
-        rows.extend(stand_in.iter().chain(reads).map(|note| ("", note.clone())));
-        rows.push(("ranks", self.ranks_text()));
-        rows.extend(
-            self.topology
-                .evidence
-                .iter()
-                .map(|piece| ("", piece.clone())),
-        );
-        let rows = rows
-            .into_iter()
-            .map(|(name, text)| (name, secrets.hide_in_text(&text)));
-        TextTable::of_pairs(0, rows).fitted(width).to_string()
+        let job = &self.understood.job;
+        let mut trainer = job.trainer.name.to_string();
+        let version = job.version_text();
+        if let Some(version) = &version {
+            trainer += &format!(" {version}");
+        }
+        trainer += &format!(": {}", self.understood.what_runs());
+        if let Some(python) = &job.python {
+            trainer += &format!(", {}", self.short(&python.program));
+        }
+        row("trainer", trainer);
+        if let (Some(distribution), Some(version)) = (job.trainer.distribution, &version)
+            && let Some(note) = stand_in(distribution, version)
+        {
+            row("", note);
+        }
+        if let Some(reads) = self.reads() {
+            row("", reads);
+        }
+        row("ranks", self.ranks_text());
+        for piece in &self.topology.evidence {
+            row("", piece.clone());
+        }
+        rows
+    }
+
+    /// The samples of a step and the factors.
+    fn batch(&self) -> Option<(Value, String)> {
+        let UnderstoodLaunch { job, host, .. } = &self.understood;
+        let config = self.config.as_ref();
+        let config = config.map_or(&Value::Null, PlannedConfig::value);
+        auto::batch(&FillContext::new(job, &self.topology, config, host))
+    }
+
+    /// Says how the user's own script reads its arguments.
+    fn reads(&self) -> Option<String> {
+        Some(self.understood.job.flow()?.in_words())
     }
 
     fn ranks_text(&self) -> String {
-        let topology = &self.topology;
-        match &topology.role {
-            Role::Rank { .. } => {
-                let world = topology.world_size.as_ref().map_or(0, |world| world.value);
-                return format!("already started: this is one of {world}; no second launch");
-            }
-            Role::Task(task) => {
-                let (rank, world) = (task.rank.value, task.world_size.value);
-                return format!(
-                    "rank {rank} of {world}, started by {}",
-                    topology.engine.unwrap_or("its engine")
-                );
-            }
-            Role::Shell { .. } | Role::Starter => {}
-        }
         let by = match self.launcher {
             Launcher::Direct => "no launcher".to_string(),
             Launcher::Prefix(name) => format!("started by zlaunch after {name}"),
             launcher => launcher.to_string(),
         };
-        format!("{}, {by}", topology.in_words())
+        let started = || format!("{}, {by}", self.topology.in_words());
+        self.existing_rank().unwrap_or_else(started)
     }
 
-    fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
+    fn environment_rows(&self, secrets: &Secrets) -> Vec<(String, String)> {
         let Environment { set, unset, kept } = &self.environment;
-        let mut rows: Vec<(String, String)> = Vec::new();
-        rows.extend(set.iter().map(|it| {
-            (
-                secrets.setting(&it.name, &it.value),
-                secrets.hide_in_text(&it.why),
-            )
-        }));
+        let mut rows = Vec::new();
+        for Setting { name, value, why } in set {
+            rows.push((secrets.setting(name, value), why.clone()));
+        }
         if let Some(local) = &self.local {
-            rows.push((
-                PER_RANK.join(", "),
-                format!("the number of the rank: 0 to {}", local.count - 1),
-            ));
+            let numbers = format!("the number of the rank: 0 to {}", local.count - 1);
+            rows.push((PER_RANK.join(", "), numbers));
         }
-        rows.extend(
-            unset
-                .iter()
-                .map(|name| (name.clone(), "removed".to_string())),
-        );
-        rows.extend(
-            kept.iter()
-                .map(|(name, value)| (secrets.setting(name, value), "yours, kept".to_string())),
-        );
-        let table = TextTable::of_pairs(2, rows);
-        if table.lines.is_empty() {
-            String::new()
-        } else {
-            format!("\nenvironment\n{}", table.fitted(width))
+        for name in unset {
+            rows.push((name.clone(), "removed".to_string()));
         }
+        for (name, value) in kept {
+            rows.push((secrets.setting(name, value), "yours, kept".to_string()));
+        }
+        rows
     }
 
     /// The command over several lines that can be pasted; an option and its values stay together.
-    fn command_text(&self, argv: &[OsString], secrets: &Secrets, width: Option<usize>) -> String {
+    fn command_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let limit = width.map_or(WIDTH, |width| width.saturating_sub(2).min(WIDTH));
-        let words = secrets.hide_in_words(argv.iter().map(OsString::as_os_str));
+        let words = secrets.hide_in_words(self.argv.iter().map(OsString::as_os_str));
         let words: Vec<String> = words.iter().map(|word| self.short(word)).collect();
         let mut text = String::from(" ");
         let mut at = 1;
@@ -213,91 +203,95 @@ impl Plan<'_> {
     }
 
     /// A word for the shell, with `~` for the home folder where the shell would put it back.
-    fn short(&self, word: &OsStr) -> String {
+    fn short(&self, word: impl AsRef<OsStr>) -> String {
+        let word = word.as_ref();
         let home = self.understood.host.home();
-        let home = home
-            .as_ref()
-            .filter(|home| word.as_bytes().starts_with(home.as_os_str().as_bytes()));
         let below = home.and_then(|home| Path::new(word).strip_prefix(home).ok());
+        let shown = |word: &OsStr| String::from_utf8_lossy(&quoted(word)).into_owned();
         match below.filter(|below| !below.as_os_str().is_empty()) {
-            Some(below) => format!("~/{}", String::from_utf8_lossy(&quoted(below.as_os_str()))),
-            None => String::from_utf8_lossy(&quoted(word)).into_owned(),
+            Some(below) => format!("~/{}", shown(below.as_os_str())),
+            None => shown(word),
         }
     }
 
     /// `problems`: what the judges say about it.
     pub(crate) fn json(&self, problems: &[Problem]) -> Value {
-        let config = self.config.as_ref();
-        let Environment { set, unset, kept } = &self.environment;
-        let set: Value = set
-            .iter()
-            .map(|setting| (setting.name.clone(), setting.value.to_string_lossy()))
-            .collect();
-        let kept: Value = kept.iter().cloned().collect();
-        let TrainerFacts {
-            name,
-            version,
-            python,
-            reads,
-            ..
-        } = &self.trainer;
-        let python = python.as_deref().map(Path::to_string_lossy);
-        let mut trainer = json!({"name": name, "version": version, "python": python});
-        if let Some(reads) = reads {
-            trainer["reads"] = reads.as_str().into();
+        let mut plan = refused_json(problems);
+        let job = &self.understood.job;
+        let python = job.python.as_ref();
+        plan["trainer"] = json!({
+            "name": job.trainer.name,
+            "version": job.version_text(),
+            "python": python.map(|python| python.program.to_string_lossy()),
+        });
+        if let Some(reads) = self.reads() {
+            plan["trainer"]["reads"] = reads.into();
         }
-        json!({
-            "version": 1,
-            "template": config.map(|PlannedConfig { layered, .. }| json!({
+        plan["topology"] = self.topology_json();
+        if let Some((size, from)) = self.batch() {
+            plan["batch"] = json!({"value": size, "from": from});
+        }
+        plan["launcher"] = self.launcher.to_string().into();
+        if let Some(local) = &self.local {
+            plan["local"] = json!({
+                "ranks": local.count,
+                "per_rank": PER_RANK,
+                "grace_seconds": local.grace.as_secs_f64(),
+            });
+        }
+        if let Some(config) = &self.config {
+            let PlannedConfig {
+                layered,
+                resolved,
+                file,
+                run_file,
+            } = config;
+            plan["template"] = json!({
                 "name": layered.template.name,
                 "origin": layered.template.origin.to_string(),
                 "chain": layered.template.chain,
                 "chosen": layered.chosen,
-            })),
-            "trainer": trainer,
-            "topology": self.topology_json(),
-            "batch": self.batch.as_ref().map(|(size, from)| json!({"value": size, "from": from})),
-            "launcher": self.launcher.to_string(),
-            "local": self.local.as_ref().map(|local| json!({
-                "ranks": local.count,
-                "per_rank": PER_RANK,
-                "grace_seconds": local.grace.as_secs_f64(),
-            })),
-            "config": config.map(PlannedConfig::value),
-            "config_path": config.map(|config| config.file.path.to_string_lossy()),
-            "run_file_path": config.and_then(|config| config.run_file.as_ref()).map(|file| file.path.to_string_lossy()),
-            "fills": config.map(|config| &config.resolved.fills[..]).unwrap_or_default(),
-            "changed": config.map(PlannedConfig::changed).unwrap_or_default(),
-            "left_auto": config.map(|config| &config.resolved.left[..]).unwrap_or_default(),
-            "env": {"set": set, "unset": unset, "kept": kept},
-            "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
-            "diagnostics": diagnostics_json(problems),
-        })
+            });
+            plan["config"] = resolved.config.clone();
+            plan["config_path"] = file.path.to_string_lossy().into();
+            plan["run_file_path"] =
+                json!(run_file.as_ref().map(|file| file.path.to_string_lossy()));
+            plan["fills"] = json!(resolved.fills);
+            plan["changed"] = config.changed().into();
+            plan["left_auto"] = json!(resolved.left);
+        }
+        let Environment { set, unset, kept } = &self.environment;
+        let set = set
+            .iter()
+            .map(|setting| (&setting.name, setting.value.to_string_lossy()));
+        let kept = kept.iter().cloned();
+        plan["env"] =
+            json!({"set": set.collect::<Value>(), "unset": unset, "kept": kept.collect::<Value>()});
+        let argv = self.argv.iter().map(|word| word.to_string_lossy());
+        plan["argv"] = argv.collect();
+        plan
     }
 
     fn topology_json(&self) -> Value {
-        fn known<T: Clone + Into<Value>>(
-            sourced: Option<&Sourced<T>>,
-        ) -> (Option<Value>, Option<String>) {
-            sourced
-                .map(|sourced| (sourced.value.clone().into(), sourced.from.to_string()))
-                .unzip()
+        fn known<T: Into<Value>>(fact: Sourced<T>) -> Sourced<Value> {
+            fact.map(Into::into)
         }
         let topology = &self.topology;
         let facts = [
-            ("nnodes", known(topology.nnodes.as_ref())),
-            ("node_rank", known(Some(&topology.node_rank))),
-            ("nproc_per_node", known(topology.nproc_per_node.as_ref())),
-            ("world_size", known(topology.world_size.as_ref())),
-            ("master_addr", known(topology.master_addr.as_ref())),
-            ("master_port", known(topology.master_port.as_ref())),
+            ("nnodes", topology.nnodes.clone().map(known)),
+            ("node_rank", Some(known(topology.node_rank.clone()))),
+            ("nproc_per_node", topology.nproc_per_node.clone().map(known)),
+            ("world_size", topology.world_size.clone().map(known)),
+            ("master_addr", topology.master_addr.clone().map(known)),
+            ("master_port", topology.master_port.clone().map(known)),
         ];
-        let (mut object, mut from) = (json!({}), json!({}));
-        for (name, (value, source)) in facts {
-            object[name] = value.into();
-            if let Some(source) = source {
-                from[name] = source.into();
+        let mut object = json!({});
+        let mut from = json!({});
+        for (name, fact) in facts {
+            if let Some(fact) = &fact {
+                from[name] = fact.from.to_string().into();
             }
+            object[name] = fact.map(|fact| fact.value).into();
         }
         object["engine"] = topology.engine.into();
         object["evidence"] = topology.evidence.clone().into();
@@ -311,26 +305,16 @@ impl Plan<'_> {
         let mut script = b"set -e\n".to_vec();
         let environment = &self.environment;
         let mut names = secrets.names(environment.settings(), &environment.unset);
-        let mut files = Vec::new();
-        if let Some(config) = &self.config {
-            files.push(&config.file);
-            files.extend(&config.run_file);
+        let config = self.config.iter();
+        let configs =
+            config.flat_map(|config| std::iter::once(&config.file).chain(&config.run_file));
+        let files = configs.chain(self.environment_files.iter().map(|it| &it.file));
+        for file in files {
+            script.extend(written(file, secrets, &mut names));
         }
-        files.extend(self.environment_files.iter().map(|it| &it.file));
-        if !files.is_empty() {
-            script.extend(b"umask_before=$(umask); umask 077\n");
-            for PlannedFile { path, kind, text } in files {
-                let text = secrets.in_document(text);
-                script.extend(written(path, secrets, &text, *kind, &mut names));
-            }
-            script.extend(b"umask \"$umask_before\"; unset umask_before\n");
+        for name in &environment.unset {
+            script.extend(format!("unset {name}\n").bytes());
         }
-        script.extend(
-            environment
-                .unset
-                .iter()
-                .flat_map(|name| format!("unset {name}\n").into_bytes()),
-        );
         for Setting { name, value, .. } in &environment.set {
             // zlaunch finds a free port again when the script runs.
             if self.local.is_some() && name == vars::MASTER_PORT && value == "0" {
@@ -344,30 +328,24 @@ impl Plan<'_> {
         if let Some(local) = &self.local {
             // A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
             let count = local.count.to_string();
-            words.push(host::this_program().into_os_string());
-            words
-                .extend(["--launcher", "local", "--trainer", trainer::PASSTHROUGH].map(Into::into));
-            words.extend(["--nproc-per-node", &count].map(Into::into));
-            let address = self.topology.master_addr.as_ref();
-            words.extend(
-                address
-                    .into_iter()
-                    .flat_map(|address| ["--master-addr", &address.value])
-                    .map(Into::into),
-            );
-            words.push("--".into());
+            let mut options = vec!["--launcher", "local", "--trainer", trainer::PASSTHROUGH];
+            options.extend(["--nproc-per-node", &count]);
+            if let Some(address) = &self.topology.master_addr {
+                options.extend(["--master-addr", &address.value]);
+            }
+            options.push("--");
+            words.push(host::this_program().into());
+            words.extend(options.into_iter().map(OsString::from));
             // The script is complete: ZLAUNCH_* variables of a site must not add to it.
             script
                 .extend(b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n");
         }
-        script.extend(b"exec ");
-        let words = words.iter().chain(&self.argv).map(OsString::as_os_str);
-        let words: Vec<_> = secrets
-            .in_words(words)
-            .iter()
-            .map(|pieces| shell_word(pieces, &mut names))
-            .collect();
-        script.extend(words.join(&b' '));
+        script.extend(b"exec");
+        words.extend_from_slice(&self.argv);
+        for pieces in secrets.in_words(words.iter().map(OsString::as_os_str)) {
+            script.push(b' ');
+            script.extend(shell_word(&pieces, &mut names));
+        }
         script.push(b'\n');
         script
     }
@@ -410,62 +388,22 @@ pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
     rows.collect()
 }
 
-/// Shell lines that write a file as `exec` does: under a temporary name, then renamed.
-fn written(
-    path: &Path,
-    secrets: &Secrets,
-    text: &[Piece],
-    kind: FileKind,
-    names: &mut Names,
-) -> Vec<u8> {
-    let mut word_of = |path: &Path| shell_word(&secrets.in_words([path.as_os_str()])[0], names);
-    let word = word_of(path);
-    let mut lines = Vec::new();
-    if kind != FileKind::Named {
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        lines.extend([b"mkdir -p ", word_of(folder).as_slice(), b"\n"].concat());
-    }
-    let whole = text.iter().all(|piece| match piece {
-        Piece::Open(bytes) => runs(bytes).iter().all(|run| matches!(run, Run::Plain(_))),
-        Piece::Secret(..) => false,
-    });
-    let mark: &[u8] = if whole {
-        b"'END_OF_CONFIG'"
-    } else {
-        b"END_OF_CONFIG"
-    };
-    lines.extend([b"cat > ", word.as_slice(), b".$$ <<", mark, b"\n"].concat());
-    for piece in text {
-        match piece {
-            Piece::Open(bytes) if whole => lines.extend_from_slice(bytes),
-            // The shell expands secrets here, so everything else must be quoted.
-            Piece::Open(bytes) => runs(bytes).iter().for_each(|run| match run {
-                Run::Plain(bytes) => {
-                    let escaped = |b: &u8| {
-                        if b"\\$`".contains(b) {
-                            vec![b'\\', *b]
-                        } else {
-                            vec![*b]
-                        }
-                    };
-                    lines.extend(bytes.iter().flat_map(escaped));
-                }
-                Run::Deceptive(bytes) => lines.extend(printed(bytes).bytes()),
-            }),
-            Piece::Secret(name, value) => {
-                lines.extend(format!("${{{}:?}}", names.of(name, value)).bytes());
-            }
-        }
-    }
-    lines.extend(
-        [
-            b"END_OF_CONFIG\nmv -f ",
-            word.as_slice(),
-            b".$$ ",
-            word.as_slice(),
-            b"\n",
-        ]
-        .concat(),
-    );
-    lines
+/// Shell lines that write a file as `exec` does: for this user alone, under a temporary name, then renamed.
+fn written(file: &PlannedFile, secrets: &Secrets, names: &mut Names) -> Vec<u8> {
+    let path = shell_word(&secrets.in_words([file.path.as_os_str()])[0], names);
+    let text = shell_word(&secrets.in_document(&file.text), names);
+    let lines = [
+        b"(umask 077; mkdir -p \"$(dirname ",
+        &path[..],
+        b")\"\nprintf %s ",
+        &text,
+        b" > ",
+        &path,
+        b".$$)\nmv -f ",
+        &path,
+        b".$$ ",
+        &path,
+        b"\n",
+    ];
+    lines.concat()
 }

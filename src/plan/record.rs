@@ -1,26 +1,26 @@
 //! The launch record: what was launched, from what, with which versions, on which machine, so that it can be looked up,
 //! launched again by its script, and compared with another launch. Secrets are never in it.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::decision::Plan;
-use super::planned_config::files_read;
-use crate::base::bytes::fnv1a;
-use crate::base::shell::quoted;
-use crate::base::{json, vars};
-use crate::command::job::Job;
-use crate::command::trainer;
-use crate::host::Host;
-use crate::report::fix::{Fixes, drop_word, give, run};
-use crate::report::secrets::Secrets;
-use crate::report::{Place, Problem, Rule, reading};
-use crate::request::Launch;
-use crate::request::understood::UnderstoodLaunch;
+use super::{config::files_read, decision::Plan};
+use crate::{
+    base::{bytes::fnv1a, json, shell::quoted, vars},
+    command::{job::Job, trainer},
+    report::{
+        Place, Problem, Rule,
+        fix::{give, run},
+        reading,
+        secrets::Secrets,
+    },
+    request::understood::UnderstoodLaunch,
+};
 
 const VERSION: u64 = 1;
 
@@ -61,45 +61,37 @@ impl Record {
             job,
             ..
         } = &plan.understood;
-        let (Some(asked), Some(folder)) = (&launch.record, Self::folder(&plan.understood)?) else {
+        let Some(folder) = Self::folder(&plan.understood)? else {
             return Ok(None);
         };
-        let text = |word: &OsStr| {
-            word.to_str().map(str::to_string).ok_or_else(|| {
-                Problem::error(Rule::Record, "this is not UTF-8, so it cannot be recorded")
-                    .at(word.to_string_lossy().into_owned())
-                    .fix(Fixes::from("use UTF-8").or(drop_word(&asked.from)))
-            })
-        };
         let words = launch.options.iter().chain(&launch.command);
-        let words = words
-            .map(|word| text(word))
-            .collect::<Result<Vec<_>, _>>()?;
+        let words: Value = words.map(|word| word.to_string_lossy()).collect();
+        let variables = machine.env.iter().filter_map(|(name, value)| {
+            let name = name.to_str().filter(|name| vars::lists(RECORDED, name))?;
+            Some((name.to_string(), value.to_string_lossy()))
+        });
         let secrets = Secrets::of(machine);
         let mut content = secrets.hide(json!({
             "version": VERSION,
             "zlaunch": env!("CARGO_PKG_VERSION"),
             "host": host.hostname,
-            "folder": text(host.cwd.as_os_str())?,
+            "folder": host.cwd.to_string_lossy(),
             "packages": packages(job),
             "plan": plan.json(problems),
             "words": words,
-            "variables": variables(machine, text)?,
+            "variables": variables.collect::<Value>(),
         }));
-        content["sources"] = sources(plan, launch, job, host).into();
+        content["sources"] = sources(plan);
         content["time"] = timestamp(now).into();
         let config = plan.config.as_ref();
-        let start = [
-            Self::SCRIPT_START.as_bytes(),
-            b"cd ",
-            &quoted(host.cwd.as_os_str()),
-            b" || exit\n",
-        ];
+        let mut script = Self::SCRIPT_START.as_bytes().to_vec();
+        script.extend([b"cd ", &quoted(host.cwd.as_os_str())[..], b" || exit\n"].concat());
+        script.extend(plan.shell_lines(&secrets));
         Ok(Some(Record {
             folder,
             text: format!("{content:#}\n"),
             config: config.map(|config| json::write(&secrets.hide(config.value().clone()))),
-            script: [&start.concat(), &plan.shell_lines(&secrets)[..]].concat(),
+            script,
         }))
     }
 
@@ -131,96 +123,71 @@ impl Record {
     }
 }
 
-fn packages(job: &Job) -> Map<String, Value> {
+fn packages(job: &Job) -> Value {
     let Some(python) = &job.python else {
-        return Map::new();
+        return json!({});
     };
-    let versions = trainer::packages().into_iter().filter_map(|package| {
-        Some((
-            package.replace('-', "_"),
-            python.version_text(package)?.into(),
-        ))
-    });
+    let versions = trainer::packages()
+        .into_iter()
+        .filter_map(|package| Some((package.replace('-', "_"), python.version_text(package)?)));
     let own = python
         .own_version()
-        .map(|version| ("python".to_string(), version.into()));
+        .map(|version| ("python".to_string(), version));
     own.into_iter().chain(versions).collect()
 }
 
-fn variables(
-    seen: &Host,
-    text: impl Fn(&OsStr) -> Result<String, Problem>,
-) -> Result<Map<String, Value>, Problem> {
-    let mut found = Map::new();
-    for (name, value) in &seen.env {
-        let Some(name) = name.to_str().filter(|name| vars::lists(RECORDED, name)) else {
-            continue;
-        };
-        let value = if name.starts_with("ZLAUNCH_") {
-            text(value)?
-        } else {
-            value.to_string_lossy().into_owned()
-        };
-        found.insert(name.to_string(), value.into());
-    }
-    Ok(found)
-}
-
-/// The files that were read or named, each with a hash of its content.
-fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, Value> {
+/// The files that were read or named, each with a hash of its content. Files that are not text, or larger than a config can
+/// be, are left out.
+fn sources(plan: &Plan) -> Value {
+    let UnderstoodLaunch { launch, host, .. } = &plan.understood;
     let template = plan.config.as_ref().map(|config| &config.layered.template);
-    let named = launch
-        .options
-        .iter()
-        .chain(&launch.command)
-        .filter_map(|word| {
-            let text = word.to_str()?;
-            Some(host.absolute(Path::new(
-                text.split_once('=').map_or(text, |(_, value)| value),
-            )))
-        });
-    let out = launch
-        .config_out
-        .as_ref()
-        .map(|out| host.absolute(&out.value));
-    let files = files_read(template, launch, job, host)
+    let words = launch.options.iter().chain(&launch.command);
+    let named = words.filter_map(|word| {
+        let text = word.to_str()?;
+        let value = text.split_once('=').map_or(text, |(_, value)| value);
+        Some(host.absolute(Path::new(value)))
+    });
+    let out = launch.config_out.as_ref();
+    let out = out.map(|out| host.absolute(&out.value));
+    let files = files_read(template, &plan.understood)
         .into_iter()
         .chain(named);
-    let read = files.filter(|path| Some(path) != out.as_ref());
-    // Files that are not text, or larger than a config can be, are left out.
-    let texts =
-        read.filter_map(|path| Some((path.to_str()?.to_string(), reading::read_text(&path).ok()?)));
-    texts
-        .map(|(path, text)| (path, format!("{:016x}", fnv1a(text.as_bytes())).into()))
-        .collect()
+    let hashed = files
+        .filter(|path| Some(path) != out.as_ref())
+        .filter_map(|path| {
+            let text = reading::read_text(&path).ok()?;
+            let name = path.to_string_lossy().into_owned();
+            Some((name, format!("{:016x}", fnv1a(text.as_bytes()))))
+        });
+    hashed.collect()
 }
 
 /// A file in the folder that is no part of a record, so that it must not be overwritten. `config.json` is part of one if
 /// the record next to it holds the same config.
 pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
-    let there =
-        |name: &str| Some(folder.join(name)).filter(|path| fs::symlink_metadata(path).is_ok());
-    let read = |path: &Path| {
-        if path.is_symlink() {
-            None
-        } else {
-            reading::read_text(path).ok()
-        }
+    let text = |name: &str| {
+        let path = folder.join(name);
+        let text = reading::read_text(&path).ok();
+        text.filter(|_| !path.is_symlink())
     };
-    let parse = |path: &Path| json::parse_exactly(&read(path)?).ok();
-    let file = there(Record::FILE);
-    let record = file.as_deref().and_then(parse).filter(is_record);
-    if file.is_some() && record.is_none() {
-        return file;
-    }
-    let planned = record.as_ref().map(|record| &record["plan"]["config"]);
-    let config =
-        there(Record::CONFIG).filter(|path| planned.is_none() || parse(path).as_ref() != planned);
-    if config.is_some() {
-        return config;
-    }
-    there(Record::SCRIPT)
-        .filter(|path| read(path).is_none_or(|text| !text.starts_with(Record::SCRIPT_START)))
+    let parsed = |name: &str| json::parse_exactly(&text(name)?).ok();
+    let record = parsed(Record::FILE).filter(is_record);
+    let config = record.as_ref().map(|record| &record["plan"]["config"]);
+    let script = text(Record::SCRIPT);
+    let is_ours = [
+        (Record::FILE, record.is_some()),
+        (
+            Record::CONFIG,
+            config.is_some() && parsed(Record::CONFIG).as_ref() == config,
+        ),
+        (
+            Record::SCRIPT,
+            script.is_some_and(|text| text.starts_with(Record::SCRIPT_START)),
+        ),
+    ];
+    let foreign = is_ours.into_iter().filter(|(_, is_ours)| !is_ours);
+    let mut paths = foreign.map(|(name, _)| folder.join(name));
+    paths.find(|path| fs::symlink_metadata(path).is_ok())
 }
 
 fn is_record(content: &Value) -> bool {
@@ -233,8 +200,8 @@ pub fn timestamp(time: SystemTime) -> String {
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or(Duration::ZERO)
         .as_secs();
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(days);
+    let rest = seconds % 86_400;
+    let (year, month, day) = date(seconds / 86_400);
     format!(
         "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
         rest / 3600,

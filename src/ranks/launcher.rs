@@ -1,181 +1,478 @@
-//! The launchers. `launcher/` has one file for each with a command line of its own; here is the choice between them. A
-//! command that starts with a launcher already is an `ExistingLauncher`.
+//! The launchers: what their command lines are made from, and how one in the user's command is read. `launcher/` has one file
+//! for each with a command line of its own, and the choice between them.
 
 pub(crate) mod accelerate;
-mod context;
+pub(crate) mod choice;
 pub(crate) mod deepspeed;
 mod existing;
-pub(crate) mod local;
-mod spec;
 pub(crate) mod srun;
 mod tables;
 mod torchrun;
 
-use std::ffi::OsString;
+use std::{
+    ffi::{OsStr, OsString},
+    fmt::{self, Display},
+    iter,
+    path::PathBuf,
+    slice::from_ref,
+    time::Duration,
+};
 
-use crate::base::source::Sourced;
-use crate::command::argv::option_name;
-use crate::command::job::Job;
-use crate::command::trainer;
-use crate::ranks::topology::{Role, Topology, alone, tasks_are_ranks};
-use crate::report::fix::{Fixes, drop_word, give, run};
-use crate::report::{Place, Problem};
+use crate::{
+    base::{
+        recorded::{Table, Version},
+        shell,
+        source::{Given, Source, Sourced},
+        vars,
+    },
+    command::{
+        argv::{Args, is_value, option_name},
+        job::Job,
+        python::Python,
+        target::{ParsedCommand, Target, base_name, is_python, is_script, of_python},
+        trainer,
+    },
+    host::Host,
+    ranks::topology::{HostFlags, RankFlags, Stated, Topology},
+    report::{
+        Place, Problem, Rule,
+        fix::{drop_word, give},
+        nearest,
+    },
+};
 
-use context::refused;
-pub(crate) use context::{LaunchContext, OutputFlags};
-pub(crate) use spec::ExistingLauncher;
 pub(crate) use tables::launchers::Launcher;
-use tables::launchers::{SPECS, TORCHRUN};
+use tables::launchers::{LAUNCH_MODULE, LauncherSpec, Program, RankOptions, SPECS, TORCHRUN};
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
 pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
-    let mut options = TORCHRUN.options.lines();
-    let option = options.find(|option| option_name(option) == name)?;
-    Some(!spec::is_switch(option))
+    Some(!is_switch(TORCHRUN.line(name)?))
 }
 
-/// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it
-/// cannot be followed, or zlaunch does not know the command, the default is taken.
-pub(crate) fn choose(
-    asked: Option<&Sourced<Launcher>>,
-    output: &OutputFlags,
-    job: &Job,
-    topology: &Topology,
-) -> Result<Launcher, Problem> {
-    let launcher = match asked {
-        Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
-        Some(asked) if !job.trainer.is_passthrough() && !topology.ranks_exist() => {
-            requested(asked, job, topology)
-                .and_then(|launcher| output.check(launcher).map(|()| launcher))
-                .or_else(|_| default_launcher(output, job, topology))
-        }
-        _ => default_launcher(output, job, topology),
-    }?;
-    output.check(launcher).map(|()| launcher)
+/// `accelerate launch`, where the command has a word like it.
+pub(crate) fn meant_command(program: &str, word: &str) -> Option<String> {
+    let sub_command = SPECS
+        .iter()
+        .flat_map(|spec| spec.programs)
+        .find(|it| it.name == program)?
+        .sub_command?;
+    let near = nearest(word, [sub_command]).filter(|near| *near != word)?;
+    Some(format!("{program} {near}"))
 }
 
-fn default_launcher(
-    output: &OutputFlags,
-    job: &Job,
-    topology: &Topology,
-) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.is_passthrough();
-    if job.starts_ranks && !opaque {
-        return Err(starts_ranks_itself(job));
-    }
-    let is_one_process = topology
-        .world_size
-        .as_ref()
-        .is_some_and(|world| world.value == 1);
-    Ok(match &topology.role {
-        Role::Task(task) if job.trainer.launch.has_own_launcher => {
-            return Err(tasks_are_ranks(
-                &task.local_world_size,
-                job.target.name().into(),
-            ));
-        }
-        _ if topology.pool.is_some() => Launcher::Deepspeed,
-        Role::Shell { .. } => Launcher::Srun,
-        Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
-        // A command that zlaunch does not know may be a launcher itself.
-        Role::Starter if is_one_process && output.flags().next().is_none() || opaque => {
-            Launcher::Direct
-        }
-        Role::Starter if local::is_needed(job, topology) => Launcher::Local,
-        Role::Starter => Launcher::Torchrun,
-    })
+/// A command that starts with a launcher.
+pub(crate) struct ExistingLauncher {
+    pub(crate) spec: &'static LauncherSpec,
+    /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
+    pub(crate) name: String,
+    program: Vec<OsString>,
+    flags: Vec<OsString>,
+    args: Args,
+    /// `python` between the launcher and the script, by mistake. The other fields leave it out.
+    second_python: String,
+    /// `python` or `python -m`, if `behind` needs one of them to run without the launcher.
+    interpreter: Vec<OsString>,
+    behind: Vec<OsString>,
 }
 
-fn requested(
-    asked: &Sourced<Launcher>,
-    job: &Job,
-    topology: &Topology,
-) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.is_passthrough();
-    if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
-        return Err(starts_ranks_itself(job));
-    }
-    let drop_launcher = |why: &str| drop_word("--launcher").remark(why);
-    let (what, fixes): (&str, Fixes) = match (&topology.role, asked.value) {
-        (_, launcher) if topology.pool.is_some() && launcher != Launcher::Deepspeed => (
-            "only DeepSpeed's own launcher reads a hostfile",
-            give("--launcher", "deepspeed").or("start zlaunch on every machine without --hostfile"),
-        ),
-        // srun runs zlaunch on each machine, which then starts the launcher that was asked for.
-        (Role::Shell { .. }, Launcher::Srun | Launcher::Torchrun | Launcher::Deepspeed) => {
-            return Ok(Launcher::Srun);
-        }
-        (_, Launcher::Srun) => (
-            "srun can only start from the shell of a job on several machines",
-            drop_launcher("inside a step, zlaunch works out its place itself").into(),
-        ),
-        (Role::Shell { .. }, _) => (
-            "this shell runs on only one machine of the job",
-            drop_launcher("zlaunch starts itself on each of them").or(alone()),
-        ),
-        (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => return Ok(Launcher::Direct),
-        (Role::Rank { .. }, _) => (
-            "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE), so no launcher is started",
-            drop_word(&asked.from)
-                .or(give("--nnodes", 1).remark("to start new ranks on this machine")),
-        ),
-        (Role::Task(task), _) => (
-            &format!(
-                "{} tasks run on this machine, each of them a rank already",
-                task.local_world_size.value
-            ),
-            run("srun --ntasks-per-node=1")
-                .remark("one task on each machine")
-                .or(run("mpirun --map-by ppr:1:node")),
-        ),
-        (Role::Starter, launcher) => {
-            match launcher {
-                Launcher::Direct if !opaque => {
-                    if let Some(world) =
-                        topology.world_size.as_ref().filter(|world| world.value > 1)
-                    {
-                        let what = format!("`direct` starts one process, not {world}");
-                        let fixes = give("--launcher", "torchrun").or(give("--nproc-per-node", 1));
-                        return Err(refused(what).at(asked).at(&world.from).fix(fixes));
-                    }
-                }
-                Launcher::Deepspeed => deepspeed::check(asked, topology)?,
-                Launcher::Local => local::check(asked, topology)?,
-                _ => {}
+impl ExistingLauncher {
+    /// A launcher without a script (`torchrun --help`) launches nothing.
+    pub(crate) fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
+        let (spec, start) = LauncherSpec::of(command)?;
+        let (program, rest) = command.split_at(start);
+        let (flags, rest) = rest.split_at(spec.split_flags(rest).concat().len());
+        let args = spec.parse(flags);
+        let rest = rest.strip_prefix(&["--".into()]).unwrap_or(rest);
+        let is_module = args.is_given("module");
+        let is_program = args.is_given("no_python");
+        let second_python = match of_python(rest.get(1..)?) {
+            Some((Target::Script { .. }, used))
+                if is_python(&rest[0]) && !is_module && !is_program =>
+            {
+                used
             }
-            return Ok(launcher);
+            _ => 0,
+        };
+        let (second_python, behind) = rest.split_at(second_python);
+        let (first, trainer_args) = behind.split_first()?;
+        // The launcher itself could not run a console script such as `swift`, but zlaunch rewrites it. Any other word is a
+        // file to the launcher.
+        let target = if is_module {
+            Target::module(first)
+        } else if is_program || trainer::is_console(first) {
+            Target::Program(first.clone())
+        } else {
+            Target::script(first)
+        };
+        let is_python = start > 2 || is_python(&program[0]);
+        let mut owner = first;
+        if is_python || !matches!(target, Target::Program(_)) {
+            owner = &program[0];
         }
-    };
-    Err(refused(what).at(asked).fix(fixes))
+        let mut interpreter = Vec::new();
+        if !matches!(target, Target::Program(_)) {
+            let python = Some(&program[0]).filter(|_| is_python);
+            interpreter.push(python.cloned().unwrap_or_else(|| "python".into()));
+            interpreter.extend(is_module.then(|| "-m".into()));
+        }
+        let launcher = ExistingLauncher {
+            spec,
+            name: program.join(OsStr::new(" ")).to_string_lossy().into_owned(),
+            program: program.to_vec(),
+            flags: flags.to_vec(),
+            args,
+            second_python: shell::text(second_python),
+            interpreter,
+            behind: behind.to_vec(),
+        };
+        let parsed = ParsedCommand::new(target, trainer_args, Some(owner.clone()));
+        Some((launcher, parsed))
+    }
+
+    /// `--master_port train.py` of a launcher that is left without a script.
+    pub(crate) fn script_as_value(command: &[OsString]) -> Option<&[OsString]> {
+        let (spec, start) = LauncherSpec::of(command)?;
+        spec.split_flags(&command[start..])
+            .into_iter()
+            .find(|flag| flag.get(1).is_some_and(|value| is_script(value)))
+    }
+
+    /// True if the command starts with a launcher, even one that launches nothing: `torchrun --help`, `accelerate env`. The
+    /// module that DeepSpeed's runner starts on each machine counts too:
+    /// written out by hand it says in its own way who starts which ranks.
+    pub(crate) fn is_one(command: &[OsString]) -> bool {
+        let runs_launch_module = || {
+            let (first, rest) = command.split_first()?;
+            let (target, _) = of_python(rest).filter(|_| is_python(first))?;
+            target.is_module(LAUNCH_MODULE).then_some(())
+        };
+        SPECS.iter().any(|spec| spec.named_by(command).is_some()) || runs_launch_module().is_some()
+    }
 }
 
-fn starts_ranks_itself(job: &Job) -> Problem {
-    let program = job.target.name();
-    let (starts, fix) = match job.trainer.launch.consoles.first() {
-        // `--trainer` names it, so the program probably runs that trainer's console script.
-        Some(console) if !trainer::is_console(job.target.word()) => (
-            format!("may run `{console}`, which starts ranks itself"),
-            run(format!("zlaunch … -- {console} …"))
-                .remark(format!("put zlaunch before `{console}` inside it")),
-        ),
-        _ => (
-            "starts ranks itself".to_string(),
-            drop_word("--launcher and --trainer")
-                .remark("if it has no launcher options of its own, zlaunch runs its script"),
-        ),
-    };
-    let what = format!("`{program}` {starts}: another launcher would start them twice");
-    refused(what).at(program).fix(fix)
+impl RankOptions {
+    fn names(self) -> [&'static str; 5] {
+        [
+            self.nproc_per_node,
+            self.nnodes,
+            self.node_rank,
+            self.master_addr,
+            self.master_port,
+        ]
+    }
+
+    /// Each of them with what our own flags state.
+    fn of(self, flags: &RankFlags) -> [(&'static str, Stated<String>); 5] {
+        let mut stated = flags.texts().into_iter();
+        self.names().map(|name| (name, stated.next().flatten()))
+    }
 }
 
-/// Everything in front of the trainer's arguments.
-pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsString> {
-    match launcher {
-        Launcher::Torchrun => torchrun::prefix(context),
-        Launcher::Deepspeed => deepspeed::prefix(context),
-        Launcher::Local => local::prefix(context),
-        Launcher::Direct | Launcher::Srun | Launcher::Accelerate | Launcher::Prefix(_) => {
-            context.process_words()
+impl LauncherSpec {
+    /// The launcher that the command starts with, and the number of words of its program and sub-command.
+    fn of(command: &[OsString]) -> Option<(&'static Self, usize)> {
+        SPECS.iter().find_map(|spec| {
+            let (program, used) = spec.named_by(command)?;
+            match program.sub_command {
+                Some(word) if command.get(used)? != word => None,
+                Some(_) => Some((*spec, used + 1)),
+                None => Some((*spec, used)),
+            }
+        })
+    }
+
+    /// The console script (with `python` in front of it or not), the module or its file, and the number of words that name
+    /// it.
+    fn named_by(&self, command: &[OsString]) -> Option<(&'static Program, usize)> {
+        let (first, rest) = command.split_first()?;
+        let mut programs = self.programs.iter();
+        if !is_python(first) {
+            let program = programs.find(|program| program.name == base_name(first))?;
+            return Some((program, 1));
+        }
+        let (target, used) = of_python(rest)?;
+        let mut modules = self.modules.iter();
+        let program = programs
+            .find(|program| target.is_console(program.name))
+            .or_else(|| modules.find(|module| target.is_module(module.name)))?;
+        Some((program, used + 1))
+    }
+
+    fn words(&self, context: &LaunchContext) -> Vec<OsString> {
+        let script = self
+            .programs
+            .iter()
+            .find(|program| program.sub_command.is_none());
+        context.launcher_words(script.map(|script| script.name), self.modules[0].name)
+    }
+
+    fn parse(&self, flags: &[OsString]) -> Args {
+        // `-i VALUE` and `-iVALUE` mean `--include VALUE`.
+        let mut long: Vec<OsString> = Vec::new();
+        for flag in flags {
+            match self.short_option(flag.to_str().unwrap_or_default()) {
+                Some((option, value)) => {
+                    long.push(format!("--{option}").into());
+                    long.extend((!value.is_empty()).then(|| value.into()));
+                }
+                None => long.push(flag.clone()),
+            }
+        }
+        Args::read(long, &[Table(self.options)])
+    }
+
+    /// The flags at the start of these words, each with its value. An unexpanded `$FLAGS` stands for flags, not for the script.
+    fn split_flags<'w>(&self, mut words: &'w [OsString]) -> Vec<&'w [OsString]> {
+        let mut flags = Vec::new();
+        while let Some(word) = words.first().and_then(|word| word.to_str())
+            && word.starts_with(['-', '$'])
+            && word != "--"
+        {
+            let has_value = words.len() > 1 && self.takes_value(word, &words[1]);
+            let (flag, rest) = words.split_at(if has_value { 2 } else { 1 });
+            flags.push(flag);
+            words = rest;
+        }
+        flags
+    }
+
+    fn has_flag(&self, word: &str) -> bool {
+        let name = name_of(word);
+        word.starts_with('$')
+            || self.option(word).is_some_and(|line| match self.launcher {
+                // DeepSpeed's runner takes no dashes inside a name, and accelerate no abbreviations.
+                Launcher::Deepspeed => !name.contains('-'),
+                Launcher::Accelerate => {
+                    !word.starts_with("--") || option_name(line) == name.replace('-', "_")
+                }
+                _ => true,
+            })
+    }
+
+    fn takes_value(&self, word: &str, next: &OsStr) -> bool {
+        let is_joined = match word.strip_prefix("--") {
+            Some(name) => name.contains('='),
+            None => word.len() > 2,
+        };
+        match self.option(word) {
+            _ if is_joined || word.starts_with('$') => false,
+            Some(line) => !is_switch(line) && is_value(next),
+            None if !word.starts_with("--") => false,
+            // An option of another version. A script after it is more likely the script than a value.
+            None => !is_script(next) && !next.as_encoded_bytes().starts_with(b"-"),
+        }
+    }
+
+    /// The recorded line of the option that this word gives or abbreviates.
+    fn option(&self, word: &str) -> Option<&'static str> {
+        let name = match self.short_option(word) {
+            Some((option, _)) => option.to_string(),
+            None if word.starts_with("--") => name_of(word).replace('-', "_"),
+            None => return None,
+        };
+        self.line(&name)
+            .or_else(|| self.options.lines().find(|line| line.starts_with(&name)))
+    }
+
+    /// The long name of the short option at the start of this word, and what is joined to it.
+    fn short_option<'w>(&self, word: &'w str) -> Option<(&'static str, &'w str)> {
+        let mut short = self.short_options.iter();
+        short.find_map(|option| Some((option.long, word.strip_prefix(option.short)?)))
+    }
+
+    /// The recorded line of the option.
+    fn line(&self, name: &str) -> Option<&'static str> {
+        self.options.lines().find(|line| option_name(line) == name)
+    }
+}
+
+/// The name of an option without dashes and value: `nnodes` of `--nnodes=2`.
+fn name_of(word: &str) -> &str {
+    word.split('=')
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('-')
+}
+
+/// True if the word stands in quotes there.
+fn names(source: Option<&str>, word: &str) -> bool {
+    source.is_some_and(|text| text.contains(&format!("\"{word}\"")))
+}
+
+fn is_switch(line: &str) -> bool {
+    line.ends_with('!')
+}
+
+fn count<T: TryFrom<i64>>(args: &Args, name: &str) -> Stated<T> {
+    let number = args.int(name).ok().flatten()?;
+    Some(number.says(T::try_from(number.value).ok()?))
+}
+
+/// `--name value` for each option that has a value.
+fn option_words(
+    options: impl IntoIterator<Item = (&'static str, Option<OsString>)>,
+) -> impl Iterator<Item = OsString> {
+    let given = options
+        .into_iter()
+        .filter_map(|(name, value)| Some([format!("--{name}").into(), value?]));
+    given.flatten()
+}
+
+fn value_word<T: Display>(value: Option<&Sourced<T>>) -> Option<OsString> {
+    value.map(|value| value.to_string().into())
+}
+
+/// A launcher that cannot start the ranks.
+fn refused(what: impl Into<String>) -> Problem {
+    Problem::error(Rule::Launcher, what)
+}
+
+impl Launcher {
+    /// True if it starts zlaunch again, which then writes the files and starts the ranks.
+    pub(crate) fn runs_zlaunch(self) -> bool {
+        matches!(self, Launcher::Srun | Launcher::Prefix(_))
+    }
+}
+
+impl Display for Launcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let option = Launcher::NAMES
+            .iter()
+            .find(|(_, launcher)| *launcher == Some(*self));
+        f.write_str(match self {
+            Launcher::Accelerate => "accelerate",
+            Launcher::Prefix(name) => name,
+            _ => option.map_or("", |(name, _)| name),
+        })
+    }
+}
+
+/// `--log-dir` and `--prefix`.
+#[derive(Clone, Default)]
+pub(crate) struct OutputFlags {
+    pub(crate) log_dir: Stated<PathBuf>,
+    pub(crate) prefix: Option<Source>,
+}
+
+impl OutputFlags {
+    /// Those given as flags. A variable may be set for a whole site, and gives way.
+    fn flags(&self) -> impl Iterator<Item = &Source> {
+        let given = self
+            .log_dir
+            .iter()
+            .map(|folder| &folder.from)
+            .chain(&self.prefix);
+        given.filter(|from| from.is_flag())
+    }
+
+    /// The launcher, unless it cannot do what these ask for.
+    fn check(&self, launcher: Launcher) -> Result<Launcher, Problem> {
+        let (Launcher::Local, Some(from)) = (launcher, self.flags().next()) else {
+            return Ok(launcher);
+        };
+        let what = "`local` does not log the ranks' output: log folders and prefixes need torchrun";
+        Err(refused(what).at(from).fix(
+            give("--launcher", "torchrun")
+                .remark("where torch is installed")
+                .or(drop_word(from)),
+        ))
+    }
+
+    /// Warns of these flags where zlaunch does not tell torchrun to start the ranks: their output is not its own. Behind `srun`
+    /// or a prefix it looks again.
+    /// `in_command`: the launcher is the command's own.
+    pub(crate) fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
+        if launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch() {
+            return Vec::new();
+        }
+        let problems = self.flags().map(|from| {
+            let what = format!("{from} has no effect: `{launcher}` starts the ranks, not zlaunch");
+            let help = "let zlaunch start the ranks, or use the launcher's own option";
+            Problem::warning(Rule::OutputWithoutEffect, what)
+                .at(from)
+                .fix(help)
+        });
+        problems.collect()
+    }
+}
+
+/// `python -m` for versions that cannot leave the current folder out: it is removed before anything is imported from it.
+const WITHOUT_FOLDER: &str = "import sys; del sys.path[0], sys.argv[0]; import runpy; \
+     runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
+
+pub(crate) struct LaunchContext<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) topology: &'a Topology,
+    pub(crate) flags: &'a RankFlags,
+    pub(crate) hosts: &'a HostFlags,
+    /// The user's options for the launcher.
+    pub(crate) extra: &'a [OsString],
+    /// `None`: the command's own launcher decides.
+    pub(crate) output: Option<&'a OutputFlags>,
+    pub(crate) host: &'a Host,
+}
+
+impl LaunchContext<'_> {
+    /// The interpreter of the command. If it is not known, a name for the error message.
+    fn python(&self) -> OsString {
+        let python = self.job.python.as_ref();
+        python.map_or_else(
+            || "python3".into(),
+            |python| python.program.clone().into_os_string(),
+        )
+    }
+
+    /// The interpreter runs a launcher as the launcher's console script would: without the current folder on `sys.path`.
+    fn launcher_words(&self, script: Option<&str>, module: &str) -> Vec<OsString> {
+        let python = self.job.python.as_ref();
+        let version = python
+            .and_then(Python::own_version)
+            .map(|version| Version::parse(&version));
+        if version.is_some_and(|version| !version.is_before([3, 11, 0])) {
+            return vec![self.python(), "-P".into(), "-m".into(), module.into()];
+        }
+        match python.and_then(|python| Some(python.program.parent()?.join(script?))) {
+            Some(script) if script.is_file() => vec![self.python(), script.into_os_string()],
+            _ => vec![
+                self.python(),
+                "-c".into(),
+                WITHOUT_FOLDER.into(),
+                module.into(),
+            ],
+        }
+    }
+
+    /// One process without a launcher, up to the trainer's arguments.
+    fn process_words(&self) -> Vec<OsString> {
+        match &self.job.target {
+            Target::Script { options, path } => {
+                [&[self.python()], &options[..], from_ref(path)].concat()
+            }
+            Target::Module { options, name } => {
+                [&[self.python()], &options[..], &["-m".into(), name.clone()]].concat()
+            }
+            Target::Program(word) => {
+                vec![
+                    self.host
+                        .find_program(word)
+                        .map_or_else(|| word.clone(), PathBuf::into_os_string),
+                ]
+            }
+        }
+    }
+
+    /// A launcher starts this as each rank: a script, a module after the launcher's option for one, or a program.
+    fn rank_words(&self, module_option: &str) -> Vec<OsString> {
+        // Launchers start each rank with `python -u`, and cannot pass other options to the interpreter.
+        let plain = |options: &[OsString]| options.iter().all(|option| option == "-u");
+        match &self.job.target {
+            Target::Script { options, path } if plain(options) => vec![path.clone()],
+            Target::Module { options, name } if plain(options) => {
+                vec![module_option.into(), name.clone()]
+            }
+            _ => iter::once("--no_python".into())
+                .chain(self.process_words())
+                .collect(),
         }
     }
 }
@@ -187,16 +484,46 @@ pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem
     };
     let args = spec.parse(extra);
     let mut problems = Vec::new();
-    for (ours, theirs) in spec.rank_options.pairs() {
+    // Our own options have the names of torchrun's.
+    let ours = TORCHRUN.rank_options.names();
+    for (ours, theirs) in ours.into_iter().zip(spec.rank_options.names()) {
         if let Some(theirs) = args.text(theirs) {
+            let ours = ours.replace('_', "-");
             let what = format!(
                 "`{}` changes the ranks, so it must be an option of zlaunch",
                 theirs.from
             );
-            let place = Place::option("--launcher-arg", theirs.spelling());
-            let problem = refused(what).at(place);
-            problems.push(problem.fix(give(format!("--{ours}"), &theirs.value)));
+            problems.push(
+                refused(what)
+                    .at(Place::option("--launcher-arg", theirs.spelling()))
+                    .fix(format!("--{ours} {} in its place", theirs.value)),
+            );
         }
     }
     problems
+}
+
+/// torchrun's own default.
+const DEFAULT_GRACE: Duration = Duration::from_secs(30);
+
+/// The ranks of this machine that zlaunch starts itself, in the environment that torchrun would give them. `exec` starts and
+/// supervises them.
+#[derive(Debug)]
+pub(crate) struct LocalRanks {
+    pub(crate) count: u32,
+    /// The time between asking them to stop and killing them.
+    pub(crate) grace: Duration,
+}
+
+impl LocalRanks {
+    pub(crate) fn new(topology: &Topology, host: &Host) -> Self {
+        let seconds = host
+            .nonempty_var(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT)
+            .and_then(|text| text.trim().parse().ok());
+        let grace = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        LocalRanks {
+            count: topology.nproc_per_node.value().unwrap_or(1),
+            grace: grace.unwrap_or(DEFAULT_GRACE),
+        }
+    }
 }

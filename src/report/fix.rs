@@ -1,15 +1,20 @@
 //! Fixes: what the user can change about a problem, as values. Every rendering of them is here: the text behind `help:`,
 //! JSON, and the edits of `check --fix`.
 
-use std::ffi::OsStr;
-use std::fmt;
-use std::path::Path;
+use std::{collections::HashSet, ffi::OsStr, fmt, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::base::json::Edit;
-use crate::base::shell;
-use crate::base::source::{Source, Sourced};
+use crate::base::{
+    json::Edit,
+    shell,
+    source::{Source, Sourced},
+};
+
+use Change::{
+    CorrectSetting, Drop, Give, MoveToFront, Rename, RenameOption, Run, Say, See, Set, SetVariable,
+    Unset, UnsetVariable,
+};
 
 /// The program that reads an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +92,7 @@ pub(crate) struct Fixes(pub(crate) Vec<Fix>);
 macro_rules! changes {
     ($($function:ident $change:ident($($part:ident),*);)*) => {
         $(pub(crate) fn $function($($part: impl fmt::Display),*) -> Fix {
-            Change::$change($($part.to_string()),*).into()
+            $change($($part.to_string()),*).into()
         })*
     };
 }
@@ -105,7 +110,7 @@ changes! {
 
 /// An option of zlaunch; [`Fix::of`] names another owner.
 pub(crate) fn give(option: impl fmt::Display, value: impl fmt::Display) -> Fix {
-    Fix::from(Change::Give {
+    Fix::from(Give {
         owner: Owner::Zlaunch,
         option: option.to_string(),
         value: value.to_string(),
@@ -114,7 +119,7 @@ pub(crate) fn give(option: impl fmt::Display, value: impl fmt::Display) -> Fix {
 
 /// An option of zlaunch; [`Fix::of`] names another owner.
 pub(crate) fn drop_word(word: impl fmt::Display) -> Fix {
-    Fix::from(Change::Drop {
+    Fix::from(Drop {
         owner: Owner::Zlaunch,
         word: word.to_string(),
     })
@@ -122,7 +127,7 @@ pub(crate) fn drop_word(word: impl fmt::Display) -> Fix {
 
 /// An option of zlaunch; [`Fix::of`] names another owner.
 pub(crate) fn rename_option(option: impl fmt::Display, to: impl fmt::Display) -> Fix {
-    Fix::from(Change::RenameOption {
+    Fix::from(RenameOption {
         owner: Owner::Zlaunch,
         option: option.to_string(),
         to: to.to_string(),
@@ -175,10 +180,7 @@ impl Fix {
     /// The options in it belong to this program.
     pub(crate) fn of(mut self, of: Owner) -> Self {
         for change in &mut self.changes {
-            if let Change::Give { owner, .. }
-            | Change::Drop { owner, .. }
-            | Change::RenameOption { owner, .. } = change
-            {
+            if let Give { owner, .. } | Drop { owner, .. } | RenameOption { owner, .. } = change {
                 *owner = of;
             }
         }
@@ -190,6 +192,26 @@ impl Fix {
         self
     }
 
+    /// True if all of it can be pasted at one place.
+    pub(crate) fn is_of_one_program(&self) -> bool {
+        self.changes.len() == 1 || self.changes.iter().all(Change::is_option_of_zlaunch)
+    }
+
+    /// False if it sets a key to two values: the first one would be lost.
+    pub(crate) fn sets_keys_once(&self) -> bool {
+        let keys = self.changes.iter().filter_map(|change| match change {
+            Set(key, _) | Rename(_, key, _) => Some(key),
+            _ => None,
+        });
+        let mut seen = HashSet::new();
+        keys.into_iter().all(|key| seen.insert(key.as_str()))
+    }
+
+    pub(crate) fn drops(&self) -> bool {
+        let mut changes = self.changes.iter();
+        changes.any(|change| matches!(change, Drop { .. }))
+    }
+
     /// Another fix, less preferred.
     pub(crate) fn or(self, other: impl Into<Fixes>) -> Fixes {
         Fixes::from(self).or(other)
@@ -197,14 +219,12 @@ impl Fix {
 
     /// Adds a hint that helps to choose something else: a list, or the command that prints it.
     pub(crate) fn see(self, text: impl fmt::Display) -> Fixes {
-        self.or(Fix::from(Change::See(text.to_string())))
+        self.or(Fix::from(See(text.to_string())))
     }
 
     /// True for a single command line without anything said about it.
     pub(crate) fn is_command(&self) -> bool {
-        matches!(self.changes[..], [Change::Run(_)])
-            && self.lead.is_empty()
-            && self.remark.is_empty()
+        matches!(self.changes[..], [Run(_)]) && self.lead.is_empty() && self.remark.is_empty()
     }
 
     pub(crate) fn lead(self, lead: impl Into<String>) -> Self {
@@ -249,20 +269,10 @@ impl Fix {
         let edit = match &edits[..] {
             [] => return None,
             [Edit::Rename(_, to)] => format!("did you mean `{to}`?"),
-            [Edit::Set(_, to)] => format!("write {to}:"),
-            [Edit::Remove(_)] => "remove it:".to_string(),
-            [Edit::Remove(_), Edit::Set(to, _)] => format!("write `{to}` instead:"),
             _ => self.text(true) + ":",
         };
-        Some(format!(
-            "{edit} {}",
-            shell::text(&[
-                "zlaunch".into(),
-                "check".into(),
-                "--fix".into(),
-                file.into()
-            ])
-        ))
+        let file = shell::text(&[file.into()]);
+        Some(format!("{edit} zlaunch check --fix {file}"))
     }
 
     fn text(&self, in_file: bool) -> String {
@@ -306,57 +316,66 @@ impl Change {
     /// As it can be pasted before the command, or as it is done in a config file.
     fn text(&self, in_file: bool) -> String {
         match self {
-            Change::Set(key, value) if in_file => format!("set {key} to {value}"),
-            Change::Unset(key) if in_file => format!("remove {key}"),
-            Change::Rename(key, to, _) if in_file => format!("rename {key} to {to}"),
-            Change::Set(key, value) => format!("--set {}", assignment(key, value)),
-            Change::Unset(key) => format!("--unset {key}"),
-            Change::Rename(key, to, value) => {
+            Set(key, value) if in_file => format!("set {key} to {value}"),
+            Unset(key) if in_file => format!("remove {key}"),
+            Rename(key, to, _) if in_file => format!("rename {key} to {to}"),
+            Set(key, value) => format!("--set {}", assignment(key, value)),
+            Unset(key) => format!("--unset {key}"),
+            Rename(key, to, value) => {
                 format!("--unset {key} --set {}", assignment(to, value))
             }
-            Change::Give { option, value, .. } if value.is_empty() => option.clone(),
-            Change::Give { option, value, .. } if option.starts_with('-') => {
+            Give { option, value, .. } if value.is_empty() => option.clone(),
+            Give { option, value, .. } if option.starts_with('-') => {
                 format!("{option} {}", pasted(value))
             }
-            Change::Give { option, value, .. } => format!("{option}: {value}"),
-            Change::Drop { word, .. } => format!("drop {word}"),
-            Change::RenameOption { to, .. } => format!("did you mean `{to}`?"),
-            Change::CorrectSetting(_, to) => to.clone(),
-            Change::MoveToFront(option) => {
+            Give { option, value, .. } => format!("{option}: {value}"),
+            Drop { word, .. } => format!("drop {word}"),
+            RenameOption { to, .. } => format!("did you mean `{to}`?"),
+            CorrectSetting(_, to) => to.clone(),
+            MoveToFront(option) => {
                 format!("put {option} before the command: it is an option of zlaunch")
             }
-            Change::SetVariable(name, value) => format!("--env {}", assignment(name, value)),
-            Change::UnsetVariable(name) => format!("--unset-env {name}"),
-            Change::Run(text) | Change::Say(text) | Change::See(text) => text.clone(),
+            SetVariable(name, value) => format!("--env {}", assignment(name, value)),
+            UnsetVariable(name) => format!("--unset-env {name}"),
+            Run(text) | Say(text) | See(text) => text.clone(),
         }
     }
 
     fn json(&self) -> Value {
-        match self {
-            Change::Set(key, value) => json!({ "set": key, "value": read(value) }),
-            Change::Unset(key) => json!({ "unset": key }),
-            Change::Rename(key, to, value) => {
+        let mut change = match self {
+            Set(key, value) => json!({ "set": key, "value": read(value) }),
+            Unset(key) => json!({ "unset": key }),
+            Rename(key, to, value) => {
                 json!({ "rename": key, "to": to, "value": read(value) })
             }
-            Change::Give { option, value, .. } => json!({ "give": option, "value": value }),
-            Change::Drop { word, .. } => json!({ "drop": word }),
-            Change::RenameOption { option, to, .. } | Change::CorrectSetting(option, to) => {
+            Give { option, value, .. } => json!({ "give": option, "value": value }),
+            Drop { word, .. } => json!({ "drop": word }),
+            RenameOption { option, to, .. } | CorrectSetting(option, to) => {
                 json!({ "rename": option, "to": to })
             }
-            Change::MoveToFront(option) => json!({ "move": option, "to": "before the command" }),
-            Change::SetVariable(name, value) => json!({ "set_env": name, "value": value }),
-            Change::UnsetVariable(name) => json!({ "unset_env": name }),
-            Change::Run(line) => json!({ "run": line }),
-            Change::Say(text) | Change::See(text) => json!({ "say": text }),
+            MoveToFront(option) => json!({ "move": option, "to": "before the command" }),
+            SetVariable(name, value) => json!({ "set_env": name, "value": value }),
+            UnsetVariable(name) => json!({ "unset_env": name }),
+            Run(line) => json!({ "run": line }),
+            Say(text) | See(text) => json!({ "say": text }),
+        };
+        let (Give { owner, .. } | Drop { owner, .. } | RenameOption { owner, .. }) = self else {
+            return change;
+        };
+        match owner {
+            Owner::Zlaunch => {}
+            Owner::Trainer => change["owner"] = json!("trainer"),
+            Owner::Launcher => change["owner"] = json!("launcher"),
         }
+        change
     }
 
     /// Options of zlaunch stand beside each other before the command.
     fn is_option_of_zlaunch(&self) -> bool {
         match self {
-            Change::Give { owner, .. } => *owner == Owner::Zlaunch,
-            Change::Set(..) | Change::Unset(_) | Change::Rename(..) => true,
-            other => matches!(other, Change::SetVariable(..) | Change::UnsetVariable(_)),
+            Give { owner, .. } => *owner == Owner::Zlaunch,
+            Set(..) | Unset(_) | Rename(..) => true,
+            other => matches!(other, SetVariable(..) | UnsetVariable(_)),
         }
     }
 
@@ -367,15 +386,15 @@ impl Change {
         };
         let section = |key: &str| key.rsplit_once('.').map(|(section, _)| section.to_string());
         Some(match self {
-            Change::Set(key, value) => vec![Edit::Set(key.clone(), json(value))],
-            Change::Unset(key) => vec![Edit::Remove(key.clone())],
-            Change::Rename(key, to, _) if section(key) == section(to) => {
+            Set(key, value) => vec![Edit::Set(key.clone(), json(value))],
+            Unset(key) => vec![Edit::Remove(key.clone())],
+            Rename(key, to, _) if section(key) == section(to) => {
                 vec![Edit::Rename(
                     key.clone(),
                     to.rsplit('.').next().unwrap_or(to).to_string(),
                 )]
             }
-            Change::Rename(key, to, value) => match to.strip_prefix(&format!("{key}.")) {
+            Rename(key, to, value) => match to.strip_prefix(&format!("{key}.")) {
                 // The value belongs into a section of that name: `"fp16": true`.
                 Some(inner) => vec![Edit::Set(
                     key.clone(),
@@ -444,7 +463,7 @@ impl Fixes {
             .iter()
             .flat_map(|fix| &fix.changes)
             .find_map(|change| match change {
-                Change::MoveToFront(option) => Some(option.as_str()),
+                MoveToFront(option) => Some(option.as_str()),
                 _ => None,
             })
     }
@@ -453,14 +472,12 @@ impl Fixes {
     pub(crate) fn text(&self, in_file: bool, file: Option<&Path>) -> String {
         let mut all = String::new();
         for fix in &self.0 {
-            let is_hint = matches!(fix.changes[..], [Change::See(_)]);
-            let separator = if is_hint { "; " } else { ", or " };
-            all += if all.is_empty() { "" } else { separator };
-            let command = if in_file && fix.is_safe {
-                file.and_then(|file| fix.command(file))
-            } else {
-                None
-            };
+            let is_hint = matches!(fix.changes[..], [See(_)]);
+            if !all.is_empty() {
+                all += if is_hint { "; " } else { ", or " };
+            }
+            let file = file.filter(|_| in_file && fix.is_safe);
+            let command = file.and_then(|file| fix.command(file));
             all += &command.unwrap_or_else(|| fix.text(in_file));
         }
         all

@@ -1,19 +1,25 @@
-//! Prints problems, without their secrets.
+//! Prints problems, without their secrets, and chooses colours and language.
 
-use std::collections::HashMap;
-use std::io;
-use std::path::Path;
+use std::{collections::HashMap, io, path::Path};
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 
-use super::place::Place;
-use super::problem::{Problem, Severity};
-use super::reading;
-use super::secrets::Secrets;
-use crate::base::layout::{columns, escape_controls, plural, wrapped, wrapped_command};
-use crate::base::vars;
-use crate::host::{Host, terminal};
+use super::{
+    messages::not_one_of,
+    problem::{Place, Problem, Severity},
+    reading,
+    secrets::Secrets,
+};
+pub(crate) use crate::base::texts::Language;
+use crate::{
+    base::{
+        layout::{columns, escape_controls, plural, wrapped, wrapped_command},
+        source::{Source, Sourced},
+        vars,
+    },
+    host::{Host, terminal},
+};
 
 /// Colours go to a terminal, unless the user says otherwise; anstream knows NO_COLOR and CLICOLOR_FORCE.
 pub(crate) fn choose_colour(asked: Option<&str>, host: &Host) {
@@ -127,12 +133,7 @@ fn excerpt<'a>(
         .entry(path)
         .or_insert_with(|| reading::text_if_any(path))
         .as_ref()?;
-    // A longer one was written by a program.
-    let line = text
-        .lines()
-        .nth(number.checked_sub(1)?)
-        .filter(|line| line.len() < 4096)?
-        .replace('\t', " ");
+    let line = text.lines().nth(number.checked_sub(1)?)?.replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
     let length = match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
         Some((quoted, _)) => columns(quoted) + 2,
@@ -150,12 +151,41 @@ fn excerpt<'a>(
 }
 
 /// `2 errors, 1 warning, 0 notes`.
-pub(crate) fn counted(errors: usize, warnings: usize, notes: usize) -> String {
-    let word = |count: usize, name: &str| plural(count as u64, name, "s");
-    format!(
-        "{}, {}, {}",
-        word(errors, "error"),
-        word(warnings, "warning"),
-        word(notes, "note")
-    )
+pub(crate) fn counted(problems: &[Problem]) -> String {
+    let counts = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
+        let count = problems.iter().filter(|it| it.severity == severity).count();
+        plural(count as u64, &severity.to_string(), "s")
+    });
+    counts.join(", ")
+}
+
+impl Language {
+    /// ZLAUNCH_LANG, else the locale: the variables the C library reads, in its order.
+    pub(crate) fn of(host: &Host) -> Result<Self, Problem> {
+        if let Some(value) = host.nonempty_var(vars::ZLAUNCH_LANG) {
+            let sourced = Sourced::new(
+                value.to_string(),
+                Source::Variable(vars::ZLAUNCH_LANG.to_string()),
+            );
+            return Self::named(value).ok_or_else(|| not_one_of(&sourced, &["en", "zh"]));
+        }
+        let locale = [vars::LC_ALL, vars::LC_MESSAGES, vars::LANG]
+            .iter()
+            .find_map(|name| host.nonempty_var(name));
+        Ok(locale.and_then(Self::named).unwrap_or(Language::English))
+    }
+
+    /// `zh`, `zh_CN.UTF-8`, `ZH-Hans`, `cn`, `Chinese`.
+    fn named(value: &str) -> Option<Self> {
+        match value
+            .split(['_', '-', '.', '@'])
+            .next()?
+            .to_lowercase()
+            .as_str()
+        {
+            "zh" | "cn" | "chinese" | "中文" => Some(Language::Chinese),
+            "en" | "english" | "c" | "posix" => Some(Language::English),
+            _ => None,
+        }
+    }
 }

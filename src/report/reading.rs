@@ -1,21 +1,25 @@
 //! Files that the user named: read whole, with a problem that says where.
 
-use std::fmt;
-use std::fs;
-use std::io::{self, IsTerminal, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::{
+    fmt, fs,
+    io::{self, IsTerminal, Read},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    path::Path,
+};
 
 use nix::fcntl::OFlag;
 use serde_json::Value;
 
-use super::fix::{Fix, meant, run, say};
-use super::place::Place;
-use super::problem::Problem;
-use super::suggestion::nearest;
-use super::tables::rules::Rule;
-use crate::base::json::{SyntaxError, fault_at, parse};
-use crate::host::Host;
+use super::{
+    fix::{Fix, meant, run, say},
+    messages::nearest,
+    problem::{Place, Problem},
+    tables::rules::Rule,
+};
+use crate::{
+    base::json::{SyntaxError, fault_at, parse},
+    host::Host,
+};
 
 /// Far larger than any config; a checkpoint or a log named by mistake exceeds it.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -39,9 +43,12 @@ impl SyntaxError {
 }
 
 pub(crate) fn read(path: &Path, host: &Host) -> Result<Value, Problem> {
-    let text = read_text(path)?;
-    host.has_read(&text);
-    parse(&text).map_err(|fault| fault.problem(&path.display().to_string()))
+    parsed(&read_text(path)?, &path.display().to_string(), host)
+}
+
+fn parsed(text: &str, name: &str, host: &Host) -> Result<Value, Problem> {
+    host.has_read(text);
+    parse(text).map_err(|fault| fault.problem(name))
 }
 
 /// Reads the config behind `-` or the name that a shell gives to `<(…)`. `None` if the word is neither: another pipe is not
@@ -65,9 +72,7 @@ pub(crate) fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
 }
 
 fn read_pipe(pipe: impl Read, name: &str, host: &Host) -> Result<Value, Problem> {
-    let text = read_all(pipe, Path::new(name))?;
-    host.has_read(&text);
-    let config = parse(&text).map_err(|fault| fault.problem(name))?;
+    let config = parsed(&read_all(pipe, Path::new(name))?, name, host)?;
     if config.is_object() {
         Ok(config)
     } else {
@@ -121,17 +126,11 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
 }
 
 pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
-    let what = match why.kind() {
-        io::ErrorKind::NotFound => "does not exist".to_string(),
-        io::ErrorKind::PermissionDenied => "cannot be read: permission denied".to_string(),
-        // `/proc/kmsg`
-        io::ErrorKind::WouldBlock => "cannot be read: it never ends".to_string(),
-        _ => format!("cannot be read: {why}"),
-    };
-    let fix = if why.kind() == io::ErrorKind::NotFound {
-        path_advice(path)
-    } else {
-        say("check its permissions")
+    let permissions = || say("check its permissions");
+    let (what, fix) = match why.kind() {
+        io::ErrorKind::NotFound => ("does not exist", path_advice(path)),
+        io::ErrorKind::PermissionDenied => ("cannot be read: permission denied", permissions()),
+        _ => (&*format!("cannot be read: {why}"), permissions()),
     };
     Problem::error(Rule::File, format!("`{}` {what}", path.display()))
         .at(path)
@@ -170,16 +169,8 @@ pub(crate) fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) 
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     let near = nearest(wanted, names.iter().map(String::as_str)).map(str::to_string);
-    near.or_else(|| {
-        names
-            .iter()
-            .find(|name| {
-                Path::new(name)
-                    .file_stem()
-                    .is_some_and(|stem| stem == wanted)
-            })
-            .cloned()
-    })
+    let is_stem = |name: &&String| Path::new(name).file_stem().is_some_and(|it| it == wanted);
+    near.or_else(|| names.iter().find(is_stem).cloned())
 }
 
 pub(crate) fn not_a_file(path: &Path) -> Problem {

@@ -1,27 +1,26 @@
 //! Hides secrets. A secret is recognised where it is read, by its structure: `--hub_token X`, `HF_TOKEN=X`,
 //! `"api_key": "X"`, `https://user:X@host`. What is printed only has the values replaced that are known from there.
 
-mod names;
 mod structure;
 
-use std::cell::OnceCell;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
-use std::ops::{Range, RangeInclusive};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::{
+    cell::OnceCell,
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    ffi::{OsStr, OsString},
+    ops::{Range, RangeInclusive},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+};
 
 use memchr::{memchr3, memmem::Finder};
 use serde_json::Value;
 
 #[cfg(feature = "testing")]
 pub use super::tables::secrets::TOKENS;
-use crate::base::layout::escape_controls;
-use crate::host::Host;
-pub(crate) use names::READ_FROM_FILE;
-pub use names::Sensitivity;
-pub use structure::HIDDEN;
-use structure::{Named, Secret, in_document, in_words, scalar};
+use crate::{base::layout::escape_controls, host::Host};
+pub(crate) use structure::READ_FROM_FILE;
+pub use structure::{HIDDEN, Sensitivity};
+use structure::{Named, in_document, in_words, scalar};
 
 /// Other secrets are hidden where they were found, but not looked for elsewhere: short ones would take harmless words along.
 const LENGTHS_ELSEWHERE: RangeInclusive<usize> = 4..=4096;
@@ -84,7 +83,7 @@ impl<'h> Secrets<'h> {
                 has_sign || name.starts_with("ZLAUNCH_") || Sensitivity::of(&name).is_some()
             });
             all.extend(variables.flat_map(|(name, value)| in_variable(name, value)));
-            all.retain(|secret, _| LENGTHS_ELSEWHERE.contains(&secret.0.len()));
+            all.retain(|secret, _| LENGTHS_ELSEWHERE.contains(&secret.len()));
             all.iter()
                 .flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone())))
                 .collect()
@@ -144,6 +143,13 @@ impl<'h> Secrets<'h> {
             "{name}={}",
             String::from_utf8_lossy(&shown(&self.in_value(name, value.as_ref())))
         )
+    }
+
+    /// A line of a log, whose words may be secrets that nothing else names.
+    pub(crate) fn hide_in_line(&self, line: &str) -> String {
+        let words = self.hide_in_words(line.split(' ').map(OsStr::new));
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
     }
 
     pub fn hide_in_text(&self, text: &str) -> String {
@@ -226,10 +232,10 @@ impl<'h> Secrets<'h> {
 }
 
 /// Searches for a secret as it is, and as JSON and a shell write it.
-fn spellings(Secret(value): &Secret) -> impl Iterator<Item = Finder<'static>> + use<> {
-    let json = Value::from(value.as_str()).to_string();
+fn spellings(value: &str) -> impl Iterator<Item = Finder<'static>> + use<> {
+    let json = Value::from(value).to_string();
     let all = BTreeSet::from([
-        value.clone(),
+        value.to_string(),
         json[1..json.len() - 1].to_string(),
         value.replace('\'', r"'\''"),
     ]);
@@ -279,14 +285,13 @@ impl Names {
         } else {
             name.to_string()
         };
-        let mut names =
-            std::iter::once(first.clone()).chain((2..).map(|number| format!("{first}_{number}")));
-        let free = names.find(|it| {
-            self.taken
-                .iter()
-                .all(|(name, held)| name != it.as_str() || held.as_bytes() == value)
-        });
-        let given = free.unwrap_or(first);
+        let is_free = |it: &String| {
+            let mut taken = self.taken.iter();
+            taken.all(|(name, held)| name != it.as_str() || held.as_bytes() == value)
+        };
+        let numbered = (2..).map(|number| format!("{first}_{number}"));
+        let given = std::iter::once(first.clone()).chain(numbered).find(is_free);
+        let given = given.unwrap_or(first);
         self.taken
             .push((given.clone().into(), OsStr::from_bytes(value).into()));
         self.given.insert(value.to_vec(), given.clone());

@@ -4,3 +4,4 @@ pub(super) mod other_names;
 pub(super) mod outputs;
 pub(super) mod rules;
 pub(super) mod secrets;
+pub(super) mod usual_values;

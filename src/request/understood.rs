@@ -1,24 +1,36 @@
 //! The launch before the first decision: the command, parsed and understood, and the machine with the variables of the
 //! launch. `plan` and `fit` both start here.
 
-use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::{
+    borrow::Cow,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
-use crate::base::source::{Source, Sourced};
-use crate::base::{shell, vars};
-use crate::command::job::Job;
-use crate::command::prefix::Prefix;
-use crate::command::target::{ParsedCommand, Target, base_name, is_python, of_python};
-use crate::command::trainer;
-use crate::config::template::Origin;
-use crate::host::{self, Host};
-use crate::ranks::launcher::srun::SrunPrefix;
-use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
-use crate::ranks::topology::Topology;
-use crate::report::fix::{Fix, Owner, drop_word, run, say};
-use crate::report::{Problem, Rule, nearest};
-use crate::request::Launch;
+use crate::{
+    base::{
+        shell,
+        source::{Source, Sourced, default},
+        vars,
+    },
+    command::{
+        job::Job,
+        prefix::Prefix,
+        target::{ParsedCommand, Target, base_name, is_python, of_python},
+        trainer,
+    },
+    config::template::Origin,
+    host::{self, Host},
+    ranks::{
+        launcher::{self, ExistingLauncher, Launcher, srun::SrunPrefix},
+        topology::Topology,
+    },
+    report::{
+        Problem, Rule,
+        fix::{Fix, Owner, drop_word, run, say},
+    },
+    request::Launch,
+};
 
 /// A program that trains, or starts a training.
 pub(crate) fn trains(word: &OsStr) -> bool {
@@ -33,75 +45,63 @@ pub(crate) struct UnderstoodLaunch<'a> {
     pub(crate) machine: &'a Host,
     /// The machine with the variables that the user and the front end set.
     pub(crate) host: Cow<'a, Host>,
-    pub(crate) wrapper: Option<Wrapper<'a>>,
-    /// The launcher that the command starts with, behind a wrapper or not.
+    /// `srun` in front of the command stays there; zlaunch goes behind it, once for each machine.
+    pub(crate) srun: Option<SrunPrefix<'a>>,
+    /// Other words in front of the command, behind which zlaunch goes.
+    pub(crate) prefix: Option<Box<Prefix>>,
+    /// `srun` stands in front of the command, behind the prefix or alone.
+    reaches_srun: bool,
+    /// The launcher that the command starts with, behind `srun` and a prefix or not.
     pub(crate) existing_launcher: Option<ExistingLauncher>,
     pub(crate) job: Job,
-}
-
-/// Words in front of the command that stay there; zlaunch goes behind them.
-pub(crate) enum Wrapper<'a> {
-    Srun(SrunPrefix<'a>),
-    /// `reaches_srun`: one of the words behind it is `srun`.
-    Prefix {
-        prefix: Box<Prefix>,
-        reaches_srun: bool,
-    },
 }
 
 impl<'a> UnderstoodLaunch<'a> {
     pub(crate) fn new(launch: &'a Launch, machine: &'a Host) -> Self {
         let flags = &launch.environment;
-        if let Some(prefix) = Prefix::split(&launch.command) {
+        let command = &launch.command;
+        if let Some(prefix) = Prefix::split(command) {
             let host = host_behind(&prefix, machine)
                 .with(&flags.set, &flags.unset)
                 .into_owned();
-            let srun = SrunPrefix::split(&prefix.command);
-            let reaches_srun = srun.is_some();
-            let understood = match srun {
-                Some(srun) => Self::behind_srun(launch, machine, Cow::Owned(host), &srun),
-                None => Self::of_command(launch, machine, Cow::Owned(host), &prefix.command),
-            };
+            let understood = Self::behind(launch, machine, Cow::Owned(host), &prefix.command);
             if understood.is_understood() {
-                let wrapper = Some(Wrapper::Prefix {
-                    prefix: Box::new(prefix),
-                    reaches_srun,
-                });
                 return UnderstoodLaunch {
-                    wrapper,
+                    reaches_srun: SrunPrefix::split(&prefix.command).is_some(),
+                    prefix: Some(Box::new(prefix)),
                     ..understood
                 };
             }
         }
         let host = machine.with(&flags.set, &flags.unset);
-        if let Some(srun) = SrunPrefix::split(&launch.command) {
-            let understood = Self::behind_srun(launch, machine, host.clone(), &srun);
+        if let Some(srun) = SrunPrefix::split(command) {
+            let understood = Self::behind(launch, machine, host.clone(), command);
             // zlaunch changes nothing behind `srun` but a training.
             if understood.existing_launcher.is_some() || !understood.job.trainer.is_passthrough() {
                 return UnderstoodLaunch {
-                    wrapper: Some(Wrapper::Srun(srun)),
+                    srun: Some(srun),
+                    reaches_srun: true,
                     ..understood
                 };
             }
         }
-        Self::of_command(launch, machine, host, &launch.command)
+        Self::of_command(launch, machine, host, command)
     }
 
     /// Behind `srun` another prefix may follow: then zlaunch goes behind it on each machine.
-    fn behind_srun(
+    fn behind(
         launch: &'a Launch,
         machine: &'a Host,
         host: Cow<'a, Host>,
-        srun: &SrunPrefix<'_>,
+        command: &[OsString],
     ) -> Self {
-        match Prefix::split(srun.command) {
-            Some(prefix) => Self::of_command(
-                launch,
-                machine,
-                Cow::Owned(host_behind(&prefix, &host)),
-                &prefix.command,
-            ),
-            None => Self::of_command(launch, machine, host, srun.command),
+        let command = SrunPrefix::split(command).map_or(command, |srun| srun.command);
+        match Prefix::split(command) {
+            Some(prefix) => {
+                let host = Cow::Owned(host_behind(&prefix, &host));
+                Self::of_command(launch, machine, host, &prefix.command)
+            }
+            None => Self::of_command(launch, machine, host, command),
         }
     }
 
@@ -115,7 +115,7 @@ impl<'a> UnderstoodLaunch<'a> {
             Some((launcher, parts)) => (Some(launcher), parts),
             None => (None, ParsedCommand::parse(command)),
         };
-        let passthrough = Sourced::new(trainer::passthrough(), Source::Default);
+        let passthrough = default(trainer::passthrough());
         let trainer = match &launch.trainer {
             // `accelerate env` trains nothing.
             None if existing_launcher.is_none() && ExistingLauncher::is_one(command) => {
@@ -141,7 +141,9 @@ impl<'a> UnderstoodLaunch<'a> {
             launch,
             machine,
             host,
-            wrapper: None,
+            srun: None,
+            prefix: None,
+            reaches_srun: false,
             existing_launcher,
             job,
         }
@@ -155,19 +157,10 @@ impl<'a> UnderstoodLaunch<'a> {
             launcher,
             ..
         } = self.launch;
-        if let Some(Wrapper::Srun(srun)) = &self.wrapper {
+        if let Some(srun) = &self.srun {
             srun.check(&self.host)?;
         }
-        if matches!(
-            self.wrapper,
-            Some(
-                Wrapper::Srun(_)
-                    | Wrapper::Prefix {
-                        reaches_srun: true,
-                        ..
-                    }
-            )
-        ) {
+        if self.reaches_srun {
             return Ok(Topology::of_srun_tasks(&self.host));
         }
         if let Some(existing) = &self.existing_launcher {
@@ -227,7 +220,7 @@ impl<'a> UnderstoodLaunch<'a> {
             &existing.left_out(command),
         ]
         .concat();
-        let line = shell::line(&words).to_string_lossy().into_owned();
+        let line = shell::text(&words);
         let job = Topology::without_launcher(
             flags,
             &Host {
@@ -235,15 +228,18 @@ impl<'a> UnderstoodLaunch<'a> {
                 ..self.host.clone().into_owned()
             },
         )?;
-        existing
-            .not_told(&job, &line)
-            .map_or(Ok(Vec::new()), |problem| Err(problem.into()))
+        if let Some(problem) = existing.not_told(&job, &line) {
+            return Err(problem.into());
+        }
+        let mut notes = job.notes;
+        notes.retain(|note| note.rule == Rule::UncountedMachines);
+        Ok(notes)
     }
 
     pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
         let asked = self.launch.launcher.as_ref();
         let kind = match (&self.existing_launcher, asked) {
-            _ if matches!(self.wrapper, Some(Wrapper::Srun(_))) => Launcher::Srun,
+            _ if self.srun.is_some() => Launcher::Srun,
             (Some(existing), Some(asked))
                 if asked.from.is_flag() && asked.value != existing.spec.launcher =>
             {
@@ -257,12 +253,13 @@ impl<'a> UnderstoodLaunch<'a> {
                     .into());
             }
             (Some(existing), _) => existing.spec.launcher,
-            (None, _) => launcher::choose(asked, &self.launch.rank_output, &self.job, topology)?,
+            (None, _) => {
+                launcher::choice::choose(asked, &self.launch.rank_output, &self.job, topology)?
+            }
         };
         let problems = launcher::check_extra(kind, &self.launch.launcher_args);
-        let kind = self
-            .prefix()
-            .map_or(kind, |prefix| Launcher::Prefix(prefix.name()));
+        let prefix = self.prefix.as_ref();
+        let kind = prefix.map_or(kind, |prefix| Launcher::Prefix(prefix.name()));
         if problems.is_empty() {
             Ok(kind)
         } else {
@@ -271,34 +268,20 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     pub(crate) fn command(&self) -> &[OsString] {
-        self.prefix()
-            .map_or(&self.launch.command, |prefix| &prefix.command)
-    }
-
-    pub(crate) fn prefix(&self) -> Option<&Prefix> {
-        if let Some(Wrapper::Prefix { prefix, .. }) = &self.wrapper {
-            Some(prefix)
-        } else {
-            None
-        }
+        let prefix = self.prefix.as_ref();
+        prefix.map_or(&self.launch.command, |prefix| &prefix.command)
     }
 
     /// True if the command runs on other machines or with another Python, so that a missing program is no error here.
     pub(crate) fn runs_elsewhere(&self) -> bool {
-        match &self.wrapper {
-            Some(Wrapper::Srun(_)) => true,
-            Some(Wrapper::Prefix {
-                prefix,
-                reaches_srun,
-            }) => *reaches_srun || prefix.own_python.is_some(),
-            None => false,
-        }
+        let prefix = self.prefix.as_ref();
+        self.reaches_srun || prefix.is_some_and(|prefix| prefix.own_python.is_some())
     }
 
     /// The first program that is missing here, unless it is only needed elsewhere.
     pub(crate) fn blocker(&self, launcher: Option<Launcher>) -> Option<Problem> {
         let elsewhere = launcher == Some(Launcher::Srun) || self.runs_elsewhere();
-        let mut programs = self.prefix().into_iter().flat_map(Prefix::programs);
+        let mut programs = self.prefix.iter().flat_map(|prefix| prefix.programs());
         let missing = programs.find(|program| self.machine.find_program(program).is_none());
         let missing = missing.map(|program| trainer::not_found(program, self.machine));
         if missing.is_some() || elsewhere {
@@ -310,7 +293,8 @@ impl<'a> UnderstoodLaunch<'a> {
 
     /// The same launch with zlaunch behind the prefix, if there is one.
     pub(crate) fn zlaunch_behind_prefix(&self) -> Option<Vec<OsString>> {
-        let (prefix, launch) = (self.prefix()?, self.launch);
+        let prefix = self.prefix.as_ref()?;
+        let launch = self.launch;
         let mut zlaunch = vec![host::this_program().into_os_string()];
         let options = if launch.rehearsed {
             zlaunch.push("rehearse".into());
@@ -332,22 +316,21 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
-        let UnderstoodLaunch {
-            job,
-            existing_launcher,
-            ..
-        } = self;
-        let trainers = (!job.trainer.is_passthrough())
-            .then(|| job.own_config(&self.host))
-            .flatten();
-        trainers.or_else(|| existing_launcher.as_ref()?.config(job, &self.host))
+        let job = &self.job;
+        let trainers = if job.trainer.is_passthrough() {
+            None
+        } else {
+            job.own_config(&self.host)
+        };
+        trainers.or_else(|| self.existing_launcher.as_ref()?.config(job, &self.host))
     }
 
     /// Replaces a word in the trainer's own argument by the file that it means to the trainer, in its package or in the
     /// current folder. A template of that name in one of the user's folders comes before it.
     pub(crate) fn own_file(&self, own: Sourced<String>) -> Sourced<String> {
-        let (job, search) = (&self.job, &self.launch.search);
-        let is_argument = job.args.is_given((job.trainer.config.argument)(&job.args));
+        let job = &self.job;
+        let search = &self.launch.search;
+        let is_argument = job.args.is_given(job.config_argument());
         if is_argument
             && (search.knows(&own.value) || job.ships_config(&own.value))
             && !matches!(search.origin(&own.value), Some(Origin::File(_)))
@@ -372,8 +355,10 @@ impl<'a> UnderstoodLaunch<'a> {
         {
             return None;
         }
-        let (word, name) = (&spec.value, job.trainer.name);
-        let what = format!("`{word}` is a config from {name}'s package, which was not found");
+        let what = format!(
+            "`{}` is a config from {}'s package, which was not found",
+            spec.value, job.trainer.name
+        );
         let problem = Problem::error(Rule::Template, what)
             .at(spec)
             .fix("give the path of the JSON file");
@@ -382,12 +367,9 @@ impl<'a> UnderstoodLaunch<'a> {
 
     /// True if a command from a shim is a training with a config: its own, or one that the site sets for all trainers.
     /// Trainers treat an empty value as no config.
-    pub(crate) fn should_handle(&self) -> bool {
-        let asks_for_help = self
-            .launch
-            .command
-            .iter()
-            .any(|word| word == "--help" || word == "-h");
+    fn should_handle(&self) -> bool {
+        let mut words = self.launch.command.iter();
+        let asks_for_help = words.any(|word| word == "--help" || word == "-h");
         self.own_config().is_some_and(|own| !own.value.is_empty())
             || self.launch.deepspeed.is_some() && self.takes_config() && !asks_for_help
     }
@@ -406,84 +388,52 @@ impl<'a> UnderstoodLaunch<'a> {
 
     /// The program of the ranks in short: `swift sft`, `train.py`.
     pub(crate) fn what_runs(&self) -> String {
-        let command = self.command();
         match &self.job.target {
-            _ if self.job.rewritten => {
-                let console = command
-                    .iter()
-                    .position(|word| trainer::is_console(word) || trainer::is_console_module(word));
-                command[console.unwrap_or(0)..]
-                    .iter()
-                    .take(2)
-                    .map(|word| base_name(word))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            }
-            Target::Script { path, .. } => path.to_string_lossy().into_owned(),
-            Target::Module { name, .. } => format!("-m {}", name.to_string_lossy()),
-            Target::Program(word) if trainer::is_console(word) => {
-                let words = command
-                    .iter()
-                    .take(2)
-                    .filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
-                words
-                    .map(|word| base_name(word))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            }
-            Target::Program(word) => base_name(word).to_string(),
+            _ if self.job.rewritten => {}
+            Target::Script { path, .. } => return path.to_string_lossy().into_owned(),
+            Target::Module { name, .. } => return format!("-m {}", name.to_string_lossy()),
+            Target::Program(word) if trainer::is_console(word) => {}
+            Target::Program(word) => return base_name(word).to_string(),
         }
+        let is_console =
+            |word: &OsString| trainer::is_console(word) || trainer::is_console_module(word);
+        let command = self.command();
+        let console = command.iter().position(is_console).unwrap_or(0);
+        let words = command[console..]
+            .iter()
+            .take(2)
+            .map(|word| base_name(word));
+        let words: Vec<_> = words.filter(|word| !word.starts_with('-')).collect();
+        words.join(" ")
     }
 
     /// Advice instead of running a command that is not understood.
     pub(crate) fn right_order(&self) -> Fix {
-        let launch = self.launch;
-        let command = &launch.command;
-        // A word behind an option may be its value.
+        let command = &self.launch.command;
         let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
         // The words that Python runs are one program.
-        let program = if is_python(&command[0]) {
-            of_python(&command[1..]).map_or(0, |(_, used)| used)
-        } else {
-            0
-        };
+        let of_python = of_python(&command[1..]).filter(|_| is_python(&command[0]));
+        let program = of_python.map_or(0, |(_, used)| used);
+        // A word behind an option may be its value.
         let mut behind = program + 1..command.len();
         if let Some(at) = behind.find(|at| trains(&command[*at]) && !is_option(&command[*at - 1])) {
-            let options = command[1..at]
-                .strip_suffix(&["--".into()])
-                .unwrap_or(&command[1..at]);
-            let (before, more) = if base_name(&command[0]) == "zlaunch" {
-                (0, options)
-            } else {
-                (at, &[][..])
-            };
-            let words = [&command[..before], &launch.words_with(more, &command[at..])].concat();
+            let right = self.launch.words_with(&[], &command[at..]);
+            let words = [&command[..at], &right].concat();
             return run(shell::text(&words)).lead("if it starts a training run, write:");
         }
-        // The sub-command that trains.
         let needed = match base_name(&command[0]) {
             "accelerate" => Some("launch"),
-            console => trainer::commands_of(console).first().copied(),
+            console => trainer::commands_of(console).first().map(|it| it.name),
         };
-        let is_left_out = command
-            .get(1)
-            .is_none_or(|next| is_option(next) || Path::new(next).extension().is_some());
+        let next = command.get(1);
+        let is_left_out =
+            next.is_none_or(|next| is_option(next) || Path::new(next).extension().is_some());
         if let Some(word) = needed
-            && (is_left_out
-                || command
-                    .get(1)
-                    .is_some_and(|next| nearest(&next.to_string_lossy(), [word]).is_some()))
+            && is_left_out
             && !command.iter().any(|given| given == word)
         {
-            let rest = if is_left_out { 1 } else { 2 };
-            let command = [&command[..1], &[word.into()], &command[rest..]].concat();
-            return run(shell::text(&launch.words_with(&[], &command)));
-        }
-        if let [python] = &command[..]
-            && is_python(python)
-        {
-            return run(format_args!("{} train.py", python.to_string_lossy()))
-                .lead("name the script:");
+            let command = [&command[..1], &[word.into()], &command[1..]].concat();
+            return run(shell::text(&self.launch.words_with(&[], &command)));
         }
         say(
             "put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \
@@ -504,19 +454,16 @@ fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
     host
 }
 
-/// Through a shim, zlaunch also sees commands that do not concern it. Without a config they run unchanged.
+/// Through a shim, zlaunch also sees commands that do not concern it. Without a config they run unchanged. A shim adds no
+/// options, and its variable only counts for its own command.
 pub(crate) fn of_shim(launch: Launch, host: &Host) -> Launch {
-    if is_asked_by_shim(&launch, host) && !UnderstoodLaunch::new(&launch, host).should_handle() {
+    let of = host.var_os(vars::ZLAUNCH_SHIM_OF);
+    let is_asked_by_shim = of.is_some()
+        && of == launch.command.first().map(OsString::as_os_str)
+        && launch.options == ["--"];
+    if is_asked_by_shim && !UnderstoodLaunch::new(&launch, host).should_handle() {
         launch.command_alone()
     } else {
         launch
     }
-}
-
-/// True if a shim made this launch. It adds no options, and its variable only counts for its own command.
-fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
-    let of = host.var_os(vars::ZLAUNCH_SHIM_OF);
-    of.is_some()
-        && of == launch.command.first().map(OsString::as_os_str)
-        && launch.options == ["--"]
 }

@@ -1,76 +1,77 @@
 //! `zlaunch check`: the findings of the rules are its output.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io::Write;
-use std::path::Path;
+use std::{
+    ffi::{OsStr, OsString},
+    io::Write,
+    path::Path,
+};
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::output::{err, out_bytes, styled};
-use crate::base::json::Edit;
-use crate::base::layout::wrapped;
-use crate::base::{shell, vars};
-use crate::check::deepspeed_in_words;
-use crate::cli::did_you_mean::options_first;
-use crate::cli::launch::{self, LaunchArgs};
-use crate::cli::{Reader, Requested, Tool};
-use crate::command::front_end::ArgumentParser;
-use crate::command::parser;
-use crate::command::python::Python;
-use crate::config::template::{self, Search};
-use crate::exec;
-use crate::host::{Host, terminal};
-use crate::judge::{Judged, configs};
-use crate::plan::{diagnostics_json, refused_json};
-use crate::ranks::launcher::Launcher;
-use crate::ranks::topology::Topology;
-use crate::report::fix::run;
-use crate::report::secrets::Secrets;
-use crate::report::{self, Place, Problem, Rule, Severity, reading};
-use crate::request::understood::UnderstoodLaunch;
-use crate::request::{Format, Launch};
+use super::{
+    corrections::{corrections, difference},
+    output::{err, out_bytes, styled},
+    proof::Line,
+    tables::checked::{NO_CONFIGS, SHOWN_OPTIONS},
+};
+use crate::{
+    base::{
+        json::{self, Edit},
+        layout::wrapped,
+        shell,
+        source::{Source, Sourced},
+        vars,
+    },
+    check::deepspeed_in_words,
+    cli::{
+        LaunchOptions, Reader, Requested, Subcommand, Tool, Tools,
+        launch::{self, LaunchArgs},
+        mistakes::options_first,
+    },
+    command::{argument_class, python::Python, tables::front_end::ArgumentParser},
+    config::template::{self, Search},
+    exec,
+    host::{Host, terminal},
+    judge::{Judged, configs},
+    plan::{diagnostics_json, refused_json},
+    ranks::{launcher::Launcher, topology::Topology},
+    report::{self, Problem, Rule, Severity, fix::run, reading, secrets::Secrets},
+    request::{Format, Launch, understood::UnderstoodLaunch},
+};
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {
     #[arg(help_heading = "Output")]
     fix: bool,
+    #[arg(help_heading = "Output")]
+    diff: bool,
     #[command(flatten)]
     launch: LaunchArgs,
 }
 
 impl Tool for CheckArgs {
-    const SHOWN: &'static [&'static str] = &[
-        "deepspeed",
-        "template_dir",
-        "patch",
-        "unset",
-        "set",
-        "no_fill",
-        "nproc_per_node",
-        "nnodes",
-        "launcher",
-        "trainer",
-        "env",
-        "format",
-        "strict",
-        "allow",
-        "color",
-        "quiet",
-    ];
+    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(SHOWN_OPTIONS);
 
     /// Behind configs, options are still ours.
     fn in_order(words: &[OsString], host: &Host) -> Vec<OsString> {
-        options_first(words, |word| is_config(word, &Search::default(), host))
+        options_first(words, &Subcommand::of::<Self>("check"), |word| {
+            is_config(word, &Search::default(), host)
+        })
     }
 
     /// `check` looks at a launch, or at configs in the place of the command or in that of `--deepspeed` alone.
     fn read(self, mut reader: Reader) -> Requested {
-        let config = self.launch.options.config.deepspeed.as_ref();
-        let has_config = config.is_some_and(|config| config.from.is_flag());
+        let correction = if self.diff || reader.switch("dry_run").is_some() {
+            Correction::Shown
+        } else {
+            Correction::Written
+        };
+        let fix = (self.fix || self.diff).then_some(correction);
         let mut launch = launch::read(self.launch, &mut reader);
-        (launch.output.check, launch.output.fix) = (true, self.fix);
+        let config = launch.deepspeed.as_ref();
+        let has_config = config.is_some_and(|config| config.from.is_flag());
+        launch.output.check = true;
         if launch.command.is_empty() && !has_config {
             let other = run(
                 "zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl",
@@ -85,7 +86,7 @@ impl Tool for CheckArgs {
             .command
             .iter()
             .all(|word| is_config(word, &launch.search, reader.host));
-        if self.fix && !configs {
+        if fix.is_some() && !configs {
             let what = "`--fix` only edits config files";
             let problem = Problem::error(Rule::Usage, what)
                 .at("--fix")
@@ -93,7 +94,7 @@ impl Tool for CheckArgs {
             reader.problems.push(problem);
         }
         if configs {
-            return reader.answer(move |host: &Host| check_configs(launch, host));
+            return reader.answer(move |host: &Host| check_configs(launch, fix, host));
         }
         let is_unset = |name: &str| reader.host.nonempty_var(name).is_none();
         if !Topology::is_scheduled(reader.host)
@@ -102,41 +103,51 @@ impl Tool for CheckArgs {
         {
             launch.be_first_machine("check", reader.host);
         }
-        launch::finish(launch, reader, |launch, host| check_launch(&launch, host))
+        let tools = reader.tools;
+        launch::finish(launch, reader, move |launch, host| {
+            check_launch(&launch, host, tools)
+        })
     }
 }
 
 /// A config has the form of one, or is a file that nothing runs.
 fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
     let path = host.absolute(Path::new(word));
-    let runs = path.extension().is_some_and(|ending| {
-        ["py", "sh", "yaml", "yml"]
-            .iter()
-            .any(|known| ending == *known)
-    });
-    let has_form = word.to_str().is_some_and(|word| search.is_config(word));
-    has_form || path.is_file() && !runs && host.find_program(word).is_none()
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    word.to_str().is_some_and(|word| search.is_config(word))
+        || path.is_file() && !NO_CONFIGS.contains(&ending) && host.find_program(word).is_none()
 }
 
-pub(super) fn check_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+pub(super) fn check_launch(
+    launch: &Launch,
+    host: &Host,
+    tools: &'static Tools,
+) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     if launch.output.dry_run == Some(Format::Json) {
-        let (status, json) = in_json(launch, host, &secrets);
+        let (status, json) = in_json(launch, host, &secrets, tools);
         return out_bytes(&json).map(|_| status);
     }
-    let judged = Judged::new(launch, host);
+    let judged = judged(launch, host, tools);
     let (checked, unchecked, rehearsal) = coverage(&judged, host, &secrets);
-    let problems = judged.problems;
-    let further = rehearsal.filter(|_| verdict(&problems) == 0);
-    let further = further
-        .map(|line| format!("; a rehearsal goes further: {line}"))
-        .unwrap_or_default();
-    let coverage = format!(
-        "checked: {}; not checked: {}{further}",
-        checked.join(", "),
-        unchecked.join(", ")
-    );
-    show_checked(problems, &coverage, launch, &secrets)
+    let (checked, unchecked) = (checked.join(", "), unchecked.join(", "));
+    let mut coverage = format!("checked: {checked}; not checked: {unchecked}");
+    if let Some(line) = rehearsal.filter(|_| verdict(&judged.problems) == 0) {
+        coverage += &format!("; a rehearsal goes further: {line}");
+    }
+    show_checked(judged.problems, &coverage, launch, &secrets)
+}
+
+fn judged<'a>(launch: &'a Launch, host: &'a Host, tools: &'static Tools) -> Judged<'a> {
+    let mut judged = Judged::new(launch, host);
+    // Other machines may be the ones that train, so it is only a warning.
+    let port = judged
+        .plan()
+        .filter(|plan| plan.topology.is_one_machine())
+        .and_then(exec::port_problem);
+    judged.problems.extend(port.map(Problem::into_warning));
+    Line::of_launch(&judged, host, tools).prove(&mut judged.problems);
+    judged
 }
 
 /// What the answer rests on, what nobody looked at, and the rehearsal that does.
@@ -146,45 +157,39 @@ fn coverage(judged: &Judged, host: &Host, secrets: &Secrets) -> Coverage {
     let UnderstoodLaunch { launch, job, .. } = judged.understood();
     let plan = judged.plan();
     if job.trainer.is_passthrough() {
-        return (
-            vec![format!("whether `{}` can be started", job.target.name())],
-            vec!["what it does"],
-            None,
-        );
+        let checked = format!("whether `{}` can be started", job.target.name());
+        return (vec![checked], vec!["what it does"], None);
     }
-    let (mut checked, mut unchecked) = (Vec::new(), vec!["the dataset", "the weights"]);
-    let has_config = plan.is_some_and(|plan| plan.config.is_some());
-    if launch.deepspeed.as_ref().map_or(has_config, |spec| {
-        template::resolve(spec, &launch.search, host).is_ok()
-    }) {
-        checked.push(format!(
-            "the config against {}",
-            deepspeed_in_words(job.python.as_ref())
-        ));
+    let mut checked = Vec::new();
+    let mut unchecked = vec!["the dataset", "the weights"];
+    let has_config = match &launch.deepspeed {
+        Some(spec) => template::resolve(spec, &launch.search, host).is_ok(),
+        None => plan.is_some_and(|plan| plan.config.is_some()),
+    };
+    if has_config {
+        let deepspeed = deepspeed_in_words(job.python.as_ref());
+        checked.push(format!("the config against {deepspeed}"));
     }
-    let is_read = matches!(
-        job.trainer.arguments.parser,
-        ArgumentParser::Recorded { .. }
-    ) || job.flow().is_some_and(|flow| flow.parser().is_some());
-    match job.trainer.distribution {
-        Some(package) if is_read => {
-            let version = job
-                .version_text()
-                .unwrap_or_else(|| "(all known versions)".to_string());
-            let stand_in = if job.version().is_some() {
-                parser::stand_in(package, &version)
-            } else {
-                None
-            };
+    let is_read = job.trainer.arguments.parser == ArgumentParser::Recorded
+        || job.flow().is_some_and(|flow| flow.parser().is_some());
+    match job.trainer.distribution.filter(|_| is_read) {
+        Some(package) => {
+            let version = job.version_text();
+            let stand_in = version.as_ref();
+            let stand_in = stand_in.and_then(|it| argument_class::stand_in(package, it));
             let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
+            let version = version.unwrap_or_else(|| "(all known versions)".to_string());
             checked.push(format!("the arguments against {package} {version}{how}"));
         }
-        _ => unchecked.push("the arguments"),
+        None => unchecked.push("the arguments"),
     }
-    let is_elsewhere =
-        plan.is_some_and(|plan| matches!(plan.launcher, Launcher::Srun | Launcher::Prefix(_)));
-    checked.extend((!is_elsewhere).then(|| "this machine".to_string()));
-    unchecked.extend(job.source.is_some().then_some("the script's own code"));
+    let launcher = plan.map(|plan| &plan.launcher);
+    if !matches!(launcher, Some(Launcher::Srun | Launcher::Prefix(_))) {
+        checked.push("this machine".to_string());
+    }
+    if job.source.is_some() {
+        unchecked.push("the script's own code");
+    }
     let mut rehearsal = launch.words_with(&[], &launch.command);
     rehearsal[1] = "rehearse".into();
     let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
@@ -192,8 +197,13 @@ fn coverage(judged: &Judged, host: &Host, secrets: &Secrets) -> Coverage {
 }
 
 /// The exit status and the plan, or what refuses it.
-pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>) {
-    let judged = Judged::new(launch, host);
+pub fn in_json(
+    launch: &Launch,
+    host: &Host,
+    secrets: &Secrets,
+    tools: &'static Tools,
+) -> (u8, Vec<u8>) {
+    let judged = judged(launch, host, tools);
     let (checked, unchecked, rehearsal) = coverage(&judged, host, secrets);
     let problems = &judged.problems;
     let mut plan = match judged.plan() {
@@ -205,13 +215,28 @@ pub fn in_json(launch: &Launch, host: &Host, secrets: &Secrets) -> (u8, Vec<u8>)
     (verdict(problems), secrets.printed(plan))
 }
 
-fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+/// What becomes of the corrections of a config.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Correction {
+    Written,
+    Shown,
+}
+
+fn check_configs(
+    mut launch: Launch,
+    fix: Option<Correction>,
+    host: &Host,
+) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
-    let (launch, secrets) = (&launch, Secrets::of(host));
-    let mut problems = configs::check_configs(launch, host);
-    if launch.output.fix && fix(&problems, &secrets)? {
-        problems = configs::check_configs(launch, host);
+    let launch = &launch;
+    let secrets = Secrets::of(host);
+    if let Some(correction) = fix {
+        let specs = launch.deepspeed.iter().map(|spec| OsStr::new(&spec.value));
+        for word in specs.chain(launch.command.iter().map(OsString::as_os_str)) {
+            correct(&host.absolute(Path::new(word)), correction, launch, host)?;
+        }
     }
+    let mut problems = configs::check_configs(launch, host);
     for problem in &mut problems {
         problem.is_about_file = true;
         problem.be_strict(launch.strict);
@@ -230,31 +255,40 @@ fn check_configs(mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     show_checked(problems, &coverage, launch, &secrets)
 }
 
-/// Makes the safe fixes and names them. Returns whether there was one.
-fn fix(problems: &[Problem], secrets: &Secrets) -> Result<bool, Problem> {
-    let mut files: BTreeMap<&Path, String> = BTreeMap::new();
-    for problem in problems {
-        let (Some(place @ Place::Line { file, .. }), Some(fix)) =
-            (problem.places.first(), problem.fixes.safe())
-        else {
-            continue;
-        };
-        let edits = fix.edits();
-        let text = files
-            .get(file.as_path())
-            .cloned()
-            .map_or_else(|| reading::read_text(file), Ok)?;
-        let new = edits.iter().try_fold(text, |text, edit| edit.apply(&text));
-        if let (Some(new), false) = (new, edits.is_empty()) {
-            let said: Vec<String> = edits.iter().map(Edit::to_string).collect();
-            err(&secrets.hide_in_text(&format!("fixed: {} ({place})\n", said.join(", "))));
-            files.insert(file, new);
-        }
+/// Makes the safe corrections of a file and names them, or shows what they would change.
+fn correct(
+    file: &Path,
+    correction: Correction,
+    launch: &Launch,
+    host: &Host,
+) -> Result<(), Vec<Problem>> {
+    if !file.is_file() {
+        return Ok(());
     }
-    files
-        .iter()
-        .try_for_each(|(path, text)| exec::rewrite(path, text))?;
-    Ok(!files.is_empty())
+    let secrets = Secrets::of(host);
+    let text = reading::read_text(file)?;
+    let made = corrections(&text, |text| {
+        let config = json::parse(text).ok().filter(Value::is_object)?;
+        let spec = Sourced::new(config.to_string(), Source::Operand("check".to_string()));
+        configs::check_config(spec, launch, host).ok()
+    });
+    let verb = match correction {
+        Correction::Written => "fixed",
+        Correction::Shown => "to fix",
+    };
+    for step in &made {
+        let edits: Vec<String> = step.edits.iter().map(Edit::to_string).collect();
+        let line = format!("{verb}: {} ({})\n", edits.join(", "), file.display());
+        err(&secrets.hide_in_text(&line));
+    }
+    let Some(last) = made.last() else {
+        return Ok(());
+    };
+    if correction == Correction::Written {
+        return Ok(exec::rewrite(file, &last.text)?);
+    }
+    let lines = secrets.hide_in_text(&difference(&text, &last.text));
+    out_bytes(lines.as_bytes()).map(drop)
 }
 
 pub(super) fn show_checked(
@@ -265,47 +299,28 @@ pub(super) fn show_checked(
 ) -> Result<u8, Vec<Problem>> {
     let status = verdict(&problems);
     problems.sort_by_key(|problem| problem.severity);
-    let count = |severity| {
-        let of_it = problems
-            .iter()
-            .filter(|problem| problem.severity == severity);
-        of_it.count()
-    };
-    let counted = report::counted(
-        count(Severity::Error),
-        count(Severity::Warning),
-        count(Severity::Note),
-    );
-    problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
-    out_bytes(&styled(|stream| {
-        report::write(&problems, secrets, terminal::width(), stream);
-        writeln!(
-            stream,
-            "{}{counted}",
-            if problems.is_empty() { "" } else { "\n" }
-        )?;
-        let lines = wrapped(
+    let counted = report::counted(&problems);
+    let quiet = launch.output.quiet;
+    problems.retain(|problem| !quiet || problem.severity == Severity::Error);
+    let width = terminal::width();
+    let gap = if problems.is_empty() { "" } else { "\n" };
+    let lines = if quiet || rests_on.is_empty() {
+        String::new()
+    } else {
+        wrapped(
             &secrets.hide_in_text(rests_on),
             0,
-            terminal::width().unwrap_or(usize::MAX),
-        );
-        write!(
-            stream,
-            "{}",
-            if launch.output.quiet || rests_on.is_empty() {
-                ""
-            } else {
-                &lines
-            }
+            width.unwrap_or(usize::MAX),
         )
+    };
+    out_bytes(&styled(|stream| {
+        report::write(&problems, secrets, width, stream);
+        write!(stream, "{gap}{counted}\n{lines}")
     }))?;
     Ok(status)
 }
 
 pub(super) fn verdict(problems: &[Problem]) -> u8 {
-    u8::from(
-        problems
-            .iter()
-            .any(|problem| problem.severity == Severity::Error),
-    )
+    let mut problems = problems.iter();
+    problems.any(|it| it.severity == Severity::Error).into()
 }

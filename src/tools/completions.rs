@@ -1,17 +1,22 @@
-//! `zlaunch completions`, which clap writes. What it does not know is added: the keys of `--set`, what `explain` takes, and
-//! for fish the words of sub-commands.
+//! `zlaunch completions`, which clap writes. What it does not know is added: the keys of `--set`.
 
-use clap::{Arg, Args, Command};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::explain;
-use super::output::out_bytes;
-use super::tables::completions::{CHANGES, Part};
-use crate::base::options::{AnyValue, Given};
-use crate::cli::values::{Words, one_of};
-use crate::cli::{Reader, Requested, Tool, command};
-use crate::config::schema::{self, KeySpec, Known, newest};
-use crate::host::Host;
+use super::{
+    explain,
+    output::out_bytes,
+    tables::completions::{CHANGES, Part},
+};
+use crate::{
+    base::options::{AnyValue, Given},
+    cli::{
+        Reader, Requested, Tool, command,
+        values::{Words, one_of},
+    },
+    config::schema::{self, KeySpec, Known, newest},
+    host::Host,
+};
 
 #[derive(Args)]
 pub(crate) struct CompletionsArgs {
@@ -55,14 +60,6 @@ fn script(shell: Shell, mut command: Command) -> String {
             Part::Keys => keys.as_str(),
         });
         script = script.replace(change.text, &parts.collect::<String>());
-    }
-    for subcommand in command.get_subcommands().filter(|_| shell == Shell::Fish) {
-        let words = subcommand
-            .get_positionals()
-            .flat_map(Arg::get_possible_values);
-        let words: String = words.map(|word| format!("{} ", word.get_name())).collect();
-        let is_given = format!("__fish_zlaunch_using_subcommand {}", subcommand.get_name());
-        script += &format!("complete -c zlaunch -n \"{is_given}\" -a \"{words}\"\n");
     }
     script
 }

@@ -1,58 +1,56 @@
 //! `zlaunch diff A B`: two configs side by side, by key. DeepSpeed's default stands in for a missing key. Of two launches
 //! the words that are executed are compared, too.
 
-use std::cmp::Ordering;
-use std::ffi::OsString;
+use std::{cmp::Ordering, ffi::OsString};
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::output::{out, painted, show};
-use crate::base::json;
-use crate::base::layout::{Line, TextTable, columns, escape_controls, plural, wrapped};
-use crate::base::options::{AnyValue, Given, LaunchOptions};
-use crate::base::recorded::Version;
-use crate::base::source::{Source, Sourced};
-use crate::cli::values::{self, REPORT_FORMATS, TEMPLATES, one_of};
-use crate::cli::{Reader, Requested, Tool, launch, usage};
-use crate::command::python::Python;
-use crate::config::schema;
-use crate::config::template::{self, Search};
-use crate::host::{Host, terminal};
-use crate::judge::Judged;
-use crate::plan::record;
-use crate::report::fix::give;
-use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule};
-use crate::request::{self, Format, Launch, Output};
+use super::output::out;
+use crate::{
+    base::{
+        json,
+        layout::{Line, TextTable, columns, escape_controls, plural, wrapped},
+        options::{AnyValue, Given},
+        recorded::Version,
+        source::{Source, Sourced},
+    },
+    cli::{
+        LaunchOptions, Reader, Requested, Tool, launch, usage,
+        values::{self, REPORT_FORMATS, TEMPLATES, one_of},
+    },
+    command::python::Python,
+    config::{
+        schema,
+        template::{self, Search},
+    },
+    host::{Host, terminal},
+    judge::Judged,
+    plan::record,
+    report::{self, Problem, Rule, fix::give, secrets::Secrets},
+    request::{self, Format, Launch, Output},
+};
 
 #[derive(Args)]
 pub(crate) struct DiffArgs {
     #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
     configs: Vec<Given>,
-    #[command(flatten)]
-    launch: LaunchOptions,
     #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
     command: Vec<OsString>,
 }
 
 impl Tool for DiffArgs {
-    const SHOWN: &'static [&'static str] = &["deepspeed", "template_dir", "set", "format"];
+    const LAUNCH_OPTIONS: LaunchOptions =
+        LaunchOptions::AllShowing(&["deepspeed", "template_dir", "set", "format"]);
 
     fn read(self, mut reader: Reader) -> Requested {
-        let DiffArgs {
-            configs,
-            launch: mut options,
-            command,
-        } = self;
-        reader.split_off(&command);
         // Not that of ZLAUNCH_FORMAT, which is about plans.
+        let format = reader.given("format").pop();
         let format = reader
-            .one(options.output.format.take(), one_of(REPORT_FORMATS))
+            .one(format, one_of(REPORT_FORMATS))
             .map_or(Format::Text, |format| format.value);
-        let specs = reader.many(configs, values::text);
-        let launch = launch::read_described(options, command, &mut reader);
+        let specs = reader.many(self.configs, values::text);
+        let launch = launch::read_described(self.command, &mut reader);
         let wanted = if launch.command.is_empty() { 2 } else { 1 };
         if specs.len() < wanted {
             reader.problems.push(report::missing_argument(
@@ -87,7 +85,7 @@ struct Side {
     argv: Option<Vec<Value>>,
 }
 
-/// One key that is not the same on both sides.
+/// A key, or a word of two launches, that is not the same on both sides.
 struct Difference {
     key: String,
     values: [Option<Value>; 2],
@@ -95,21 +93,11 @@ struct Difference {
     default: Option<Value>,
 }
 
-/// A word of two launches that is not the same, or all of them.
-struct ArgvDifference {
-    /// `argv[7]`, `argv`.
-    place: String,
-    values: [Value; 2],
-}
-
-struct Comparison<'h> {
-    sides: [Side; 2],
+struct Comparison {
+    names: [String; 2],
     differences: Vec<Difference>,
     equal: usize,
-    /// Between two launches.
-    argv: Option<Vec<ArgvDifference>>,
     version: Version,
-    secrets: Secrets<'h>,
 }
 
 /// Columns of what is printed into a file or a pipe.
@@ -117,71 +105,24 @@ const WIDEST: usize = 110;
 
 fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     launch.read_piped_config(host)?;
-    let comparison = compare(specs, &launch, host)?;
-    if launch.output.dry_run == Some(Format::Json) {
-        return out(&format!("{:#}\n", comparison.json()));
-    }
-    show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
-}
-
-fn compare<'h>(
-    specs: &[Sourced<String>],
-    launch: &Launch,
-    host: &'h Host,
-) -> Result<Comparison<'h>, Vec<Problem>> {
-    let mut sides: Vec<_> = specs
-        .iter()
-        .map(|spec| side(spec, &launch.search, host))
-        .collect();
-    if !launch.command.is_empty() {
-        let is_record = |side: &Side| side.argv.is_some();
-        let with_record = sides[0].as_ref().is_ok_and(is_record);
-        sides.push(launched(launch, with_record, host));
-    }
+    let mut sides = Vec::new();
     let mut problems = Vec::new();
-    let sides = sides
-        .into_iter()
-        .filter_map(|side| side.map_err(|found| problems.extend(found)).ok());
-    let sides: [Side; 2] = sides.collect::<Vec<_>>().try_into().map_err(|_| problems)?;
-    let version = schema::in_environment(Python::on_path(host).as_ref()).version();
-    let (differences, equal) = differences(&sides, version);
-    let argv = match &sides {
-        [
-            Side {
-                argv: Some(then), ..
-            },
-            Side {
-                argv: Some(now), ..
-            },
-        ] => Some(compare_argv(then, now)),
-        _ => None,
-    };
-    Ok(Comparison {
-        sides,
-        differences,
-        equal,
-        argv,
-        version,
-        secrets: Secrets::of(host),
-    })
-}
-
-/// Word by word, if there are as many.
-fn compare_argv(then: &[Value], now: &[Value]) -> Vec<ArgvDifference> {
-    if then.len() != now.len() {
-        return vec![ArgvDifference {
-            place: "argv".to_string(),
-            values: [then, now].map(Value::from),
-        }];
+    let launched = (!launch.command.is_empty()).then(|| launched(&launch, host));
+    let given = specs.iter().map(|spec| side(spec, &launch.search, host));
+    for side in given.chain(launched) {
+        match side {
+            Ok(side) => sides.push(side),
+            Err(found) => problems.extend(found),
+        }
     }
-    let pairs = then.iter().zip(now).enumerate();
-    pairs
-        .filter(|(_, (then, now))| then != now)
-        .map(|(at, (then, now))| ArgvDifference {
-            place: format!("argv[{at}]"),
-            values: [then.clone(), now.clone()],
-        })
-        .collect()
+    let sides = sides.try_into().map_err(|_| problems)?;
+    let version = schema::in_environment(Python::on_path(host).as_ref()).version();
+    let comparison = Comparison::new(&sides, version);
+    let secrets = Secrets::of(host);
+    if launch.output.dry_run == Some(Format::Json) {
+        return out(&format!("{:#}\n", secrets.hide(comparison.json())));
+    }
+    out(&comparison.text(terminal::width().unwrap_or(WIDEST), &secrets))
 }
 
 /// A template, a file, JSON, a pipe, or the folder of a record.
@@ -212,56 +153,39 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
     })
 }
 
-/// The config of a launch. Without a config, it can only be compared with a record.
-fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec<Problem>> {
+fn launched(launch: &Launch, host: &Host) -> Result<Side, Vec<Problem>> {
     let (plan, problems) = Judged::new(launch, host).accepted()?;
     let json = Secrets::of(host).hide(plan.json(&problems));
-    let (name, config) = match plan.config {
-        Some(config) => (
-            format!("{} as launched", config.layered.template.name),
-            config.value().clone(),
-        ),
-        None if with_record => ("this launch".to_string(), json!({})),
-        None => {
-            let runs = &plan.trainer.runs;
-            let what = format!(
-                "`{runs}` would run without a DeepSpeed config, so there is nothing to compare"
-            );
-            return Err(Problem::error(Rule::NoConfig, what)
-                .at(runs)
-                .fix(give("--deepspeed", "zero2"))
-                .into());
-        }
+    let Some(config) = plan.config else {
+        let runs = plan.understood.what_runs();
+        let what = format!(
+            "`{runs}` would run without a DeepSpeed config, so there is nothing to compare"
+        );
+        let problem = Problem::error(Rule::NoConfig, what).at(&runs);
+        return Err(problem.fix(give("--deepspeed", "zero2")).into());
     };
     Ok(Side {
-        name,
-        config,
+        name: format!("{} as launched", config.layered.template.name),
+        config: config.value().clone(),
         argv: json["argv"].as_array().cloned(),
     })
 }
 
-fn differences(sides: &[Side; 2], version: Version) -> (Vec<Difference>, usize) {
-    let [one, two] = sides
-        .each_ref()
-        .map(|side| json::leaves(&side.config, |_| true));
-    let only_two = two.iter().filter(|key| !one.contains(key));
-    let mut found = Vec::new();
-    let mut equal = 0;
-    for key in one.iter().chain(only_two) {
-        let values = sides
-            .each_ref()
-            .map(|side| json::get(&side.config, key).cloned());
-        match &values {
-            [Some(one), Some(two)] if is_same(one, two) => equal += 1,
-            _ => found.push(Difference {
-                key: key.clone(),
-                default: default(key, sides, version),
-                values,
-            }),
-        }
+/// Word by word, if there are as many.
+fn differing_words(then: &[Value], now: &[Value]) -> Vec<Difference> {
+    let difference = |key: String, then: Value, now: Value| Difference {
+        key,
+        values: [Some(then), Some(now)],
+        default: None,
+    };
+    if then.len() != now.len() {
+        return vec![difference("argv".to_string(), then.into(), now.into())];
     }
-    found.sort_by(|one, two| section(&one.key).cmp(section(&two.key)));
-    (found, equal)
+    let pairs = then.iter().zip(now).enumerate();
+    pairs
+        .filter(|(_, (then, now))| then != now)
+        .map(|(at, (then, now))| difference(format!("argv[{at}]"), then.clone(), now.clone()))
+        .collect()
 }
 
 /// 5e8 is 500000000.
@@ -300,154 +224,119 @@ impl Difference {
         }
     }
 
-    fn kind(&self) -> &'static str {
-        match &self.values {
-            [Some(_), None] => "only_a",
-            [None, Some(_)] => "only_b",
+    fn json(&self) -> Value {
+        let [a, b] = &self.values;
+        let kind = match (a, b) {
+            (Some(_), None) => "only_a",
+            (None, Some(_)) => "only_b",
             _ => "different",
-        }
+        };
+        json!({"key": self.key, "kind": kind, "a": a, "b": b, "default": self.default})
     }
 
-    fn sign(&self) -> &'static str {
-        match &self.values {
+    /// The key with a sign, and both values.
+    fn cells(&self, secrets: &Secrets) -> [String; 3] {
+        let sign = match &self.values {
             _ if self.is_default() => "=",
             [Some(_), None] => "-",
             [None, Some(_)] => "+",
             _ => "~",
-        }
-    }
-
-    fn cell(&self, side: usize) -> String {
-        match (&self.values[side], &self.default) {
-            (Some(value), _) => value.to_string(),
-            (None, Some(default)) => format!("({default})"),
-            (None, None) => "(off)".to_string(),
-        }
+        };
+        let [one, two] = self
+            .values
+            .each_ref()
+            .map(|value| match (value, &self.default) {
+                (Some(value), _) => value.to_string(),
+                (None, Some(default)) => format!("({default})"),
+                (None, None) => "(off)".to_string(),
+            });
+        [format!("{sign} {}", self.key), one, two].map(|cell| secrets.hide_in_text(&cell))
     }
 }
 
-impl Comparison<'_> {
-    fn json(&self) -> Value {
-        let rows = self.differences.iter().map(|difference| {
-            let [a, b] = &difference.values;
-            json!({"key": difference.key, "kind": difference.kind(), "a": a, "b": b, "default": difference.default})
-        });
-        let mut all = json!({
-            "version": 1,
-            "a": self.sides[0].name,
-            "b": self.sides[1].name,
-            "deepspeed": self.version.to_string(),
-            "differences": rows.collect::<Vec<_>>(),
-            "equal": self.equal,
-        });
-        if let Some(found) = &self.argv {
-            let rows = found.iter().map(|it| {
-                let [a, b] = &it.values;
-                json!({"key": it.place, "a": a, "b": b})
-            });
-            all["launch"] = rows.collect();
+impl Comparison {
+    fn new(sides: &[Side; 2], version: Version) -> Self {
+        let [one, two] = sides
+            .each_ref()
+            .map(|side| json::leaves(&side.config, |_| true));
+        let only_two = two.iter().filter(|key| !one.contains(key));
+        let mut differences = Vec::new();
+        let mut equal = 0;
+        for key in one.iter().chain(only_two) {
+            let values = sides
+                .each_ref()
+                .map(|side| json::get(&side.config, key).cloned());
+            match &values {
+                [Some(one), Some(two)] if is_same(one, two) => equal += 1,
+                _ => differences.push(Difference {
+                    key: key.clone(),
+                    default: default(key, sides, version),
+                    values,
+                }),
+            }
         }
-        self.secrets.hide(all)
+        differences.sort_by(|one, two| section(&one.key).cmp(section(&two.key)));
+        if let [Some(then), Some(now)] = sides.each_ref().map(|side| side.argv.as_ref()) {
+            differences.extend(differing_words(then, now));
+        }
+        Comparison {
+            names: sides.each_ref().map(|side| side.name.clone()),
+            differences,
+            equal,
+            version,
+        }
     }
 
-    /// Harmless text with colours: a line for each key; if that is too wide, by section; else a line for each value.
-    fn text(&self, width: usize) -> String {
-        let fits = |table: &String| table.lines().all(|line| columns(line) <= width);
-        let table = Some(self.side_by_side(false))
-            .filter(fits)
-            .or_else(|| Some(self.side_by_side(true)).filter(fits))
-            .unwrap_or_else(|| self.below_each_other(width));
-        let coloured = painted(&table, |line| (0..line.len(), style(line)));
-        let text = coloured + &self.summary(width);
-        let Some(found) = &self.argv else {
-            return text;
-        };
-        let title = if found.is_empty() {
-            "nothing else differs\n"
-        } else {
-            "\nbesides the config\n"
-        };
-        let lines = found.iter().map(|it| {
-            let [then, now] = &it.values;
-            let line = format!("{}: {then} then, {now} now", it.place);
-            wrapped(&self.secrets.hide_in_text(&line), 2, width)
-        });
-        text + title + &lines.collect::<String>()
+    fn json(&self) -> Value {
+        let [a, b] = &self.names;
+        let rows: Vec<Value> = self.differences.iter().map(Difference::json).collect();
+        json!({
+            "version": 1,
+            "a": a,
+            "b": b,
+            "deepspeed": self.version.to_string(),
+            "differences": rows,
+            "equal": self.equal,
+        })
     }
 
-    fn side_by_side(&self, by_section: bool) -> String {
-        let mut table = TextTable {
+    /// A line for each key, or for each value where that is too wide.
+    fn text(&self, width: usize, secrets: &Secrets) -> String {
+        let [one, two] = &self.names;
+        let keys = |count: usize| plural(count as u64, "key", "s");
+        if self.differences.is_empty() {
+            let text = format!("{one} and {two} are the same: {}", keys(self.equal));
+            return wrapped(&text, 0, width);
+        }
+        let mut beside = TextTable {
             widest: usize::MAX,
             ..TextTable::new(0)
         };
-        let mut before = "";
-        for it in &self.differences {
-            let mut name = format!("{} {}", it.sign(), it.key);
-            if by_section {
-                if section(&it.key) != before {
-                    before = section(&it.key);
-                    let head = escape_controls(&format!("  {before}"));
-                    table.lines.push(Line::Heading(head));
-                }
-                name = format!("{}   {}", it.sign(), schema::name_of(&it.key));
-            }
-            let cells = [name, it.cell(0), it.cell(1)];
-            let cells = cells.map(|cell| self.secrets.hide_in_text(&cell));
-            table.lines.push(Line::Row(cells.to_vec()));
-        }
-        if !table.lines.is_empty() {
-            let [one, two] = &self.sides;
-            let head = vec![String::new(), one.name.clone(), two.name.clone()];
-            table.lines.insert(0, Line::Row(head));
-        }
-        table.to_string()
-    }
-
-    fn below_each_other(&self, width: usize) -> String {
-        let mut table = TextTable::new(0);
-        for it in &self.differences {
-            let head = escape_controls(&format!("{} {}", it.sign(), it.key));
-            table.lines.push(Line::Heading(head));
-            for (side, value) in self.sides.iter().zip([it.cell(0), it.cell(1)]) {
-                let cells = vec![
-                    format!("    {}", side.name),
-                    self.secrets.hide_in_text(&value),
-                ];
-                table.lines.push(Line::Wrapped(cells, width));
+        let mut below = TextTable::new(0);
+        let head = vec![String::new(), one.clone(), two.clone()];
+        beside.lines.push(Line::Row(head));
+        for difference in &self.differences {
+            let cells = difference.cells(secrets);
+            beside.lines.push(Line::Row(cells.to_vec()));
+            let [key, a, b] = cells;
+            below.lines.push(Line::Heading(escape_controls(&key)));
+            for (name, value) in [(one, a), (two, b)] {
+                let cells = vec![format!("    {name}"), value];
+                below.lines.push(Line::Wrapped(cells, width));
             }
         }
-        table.to_string()
-    }
-
-    fn summary(&self, width: usize) -> String {
-        let keys = |count: usize| plural(count as u64, "key", "s");
-        let [one, two] = &self.sides;
-        let text = if self.differences.is_empty() {
-            let equal = keys(self.equal);
-            format!("{} and {} are the same: {equal}", one.name, two.name)
-        } else {
-            let all = self.differences.iter();
-            let differing = all.clone().filter(|it| !it.is_default()).count();
-            let same = self.equal + all.len() - differing;
-            let verb = if differing == 1 { "differs" } else { "differ" };
-            let is_missing = all.clone().any(|it| it.values.contains(&None));
-            let note = if is_missing {
-                format!("; (…): not set, the default of DeepSpeed {}", self.version)
-            } else {
-                String::new()
-            };
-            format!("{} {verb}, {same} the same{note}", keys(differing))
-        };
-        wrapped(&text, 0, width)
-    }
-}
-
-fn style(line: &str) -> Style {
-    match line.bytes().next() {
-        Some(b'-') => AnsiColor::Red.on_default(),
-        Some(b'+') => AnsiColor::Green.on_default(),
-        Some(b'~') => AnsiColor::Yellow.on_default(),
-        Some(b'=') => Style::new().dimmed(),
-        _ => Style::new(),
+        let mut text = beside.to_string();
+        if text.lines().any(|line| columns(line) > width) {
+            text = below.to_string();
+        }
+        let all = self.differences.iter();
+        let differing = all.clone().filter(|it| !it.is_default()).count();
+        let same = self.equal + all.len() - differing;
+        let verb = if differing == 1 { "differs" } else { "differ" };
+        let mut summary = format!("{} {verb}, {same} the same", keys(differing));
+        if all.clone().any(|it| it.values.contains(&None)) {
+            summary += &format!("; (…): not set, the default of DeepSpeed {}", self.version);
+        }
+        text + &wrapped(&summary, 0, width)
     }
 }

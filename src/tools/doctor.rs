@@ -1,10 +1,8 @@
 //! `zlaunch doctor`: a report of what zlaunch sees here, short enough for an issue and without secrets. Problems of one
 //! machine are part of the report: they do not make the command fail. In a job of several machines, all are asked.
 
-pub mod comparison;
-mod facts;
-mod page;
-mod sections;
+pub mod facts;
+mod report;
 pub mod tables;
 mod together;
 
@@ -13,18 +11,19 @@ use std::time::Duration;
 use clap::Args;
 
 use super::output::show;
-use crate::base::layout::escape_controls;
-use crate::base::options::Given;
-use crate::base::vars;
-use crate::cli::launch::{self, LaunchArgs};
-use crate::cli::{Reader, Requested, Tool, values};
-use crate::host::machine::Machine;
-use crate::host::{Host, terminal};
-use crate::report::Problem;
-use crate::request::{Format, Launch};
+use crate::{
+    base::{layout::escape_controls, options::Given, vars},
+    cli::{
+        LaunchOptions, Reader, Requested, Tool,
+        launch::{self, LaunchArgs},
+        values,
+    },
+    host::{Host, machine::Machine, terminal},
+    report::Problem,
+    request::{Format, Launch},
+};
 
-pub use page::DoctorReport;
-pub use sections::Examination;
+pub use report::{DoctorReport, Examination};
 use together::Meeting;
 
 #[derive(Args)]
@@ -39,20 +38,7 @@ pub(crate) struct DoctorArgs {
 }
 
 impl Tool for DoctorArgs {
-    const SHOWN: &'static [&'static str] = &[
-        "deepspeed",
-        "template_dir",
-        "nproc_per_node",
-        "nnodes",
-        "node_rank",
-        "master_addr",
-        "master_port",
-        "launcher",
-        "trainer",
-        "env",
-        "unset_env",
-        "format",
-    ];
+    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(tables::shown_options::SHOWN);
 
     fn read(self, mut reader: Reader) -> Requested {
         let timeout = reader.one(self.timeout, values::number(1, 86400, "30"));
@@ -73,17 +59,14 @@ fn doctor(
     let machine = Machine::here();
     let mut changed = host.with(&launch.environment.set, &launch.environment.unset);
     // The launch comes in the next step of the job, where the ranks have another port to meet.
-    let step = host
-        .nonempty_var(vars::SLURM_STEP_ID)
-        .and_then(|step| step.parse::<u64>().ok());
-    if let (Some(step), true) = (step, answers_srun) {
-        changed
-            .to_mut()
-            .env
-            .insert(vars::SLURM_STEP_ID.into(), (step + 1).to_string().into());
+    let step = host.nonempty_var(vars::SLURM_STEP_ID).unwrap_or_default();
+    if let (Ok(step), true) = (step.parse::<u64>(), answers_srun) {
+        let next = (step + 1).to_string();
+        let env = &mut changed.to_mut().env;
+        env.insert(vars::SLURM_STEP_ID.into(), next.into());
     }
     let seen = Examination::new(launch, &changed, &machine);
-    let report = DoctorReport::new(host, seen.sections());
+    let report = DoctorReport::new(host, &seen);
     let meeting = Meeting {
         seen: &seen,
         report: &report,
@@ -96,7 +79,7 @@ fn doctor(
     // Text that is safe to print, with colours, or JSON.
     show(&match launch.output.dry_run {
         Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
-        _ => page::coloured(&report.text(terminal::width())),
+        _ => report::coloured(&report.text(terminal::width())),
     })
-    .map(|_| u8::from(report.rows().any(|row| row.mark() == "bad")))
+    .map(|_| u8::from(report.count("bad") > 0))
 }

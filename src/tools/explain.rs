@@ -1,53 +1,61 @@
 //! `zlaunch explain WORD`: what a DeepSpeed key, a ZeRO stage, a variable, a template or a diagnostic means. `zlaunch explain LOG`:
 //! which error ended a training, and what to change.
 
+mod condition;
 mod explanation;
-mod glossary;
 mod log;
+mod numbers;
+mod sources;
 pub mod tables;
 
-use std::borrow::Cow;
-use std::ffi::OsString;
-use std::fs;
-use std::io::{self, BufReader};
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    ffi::{OsStr, OsString},
+    fs,
+    io::{self, BufReader, IsTerminal},
+    os::unix::fs::FileTypeExt,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
+use serde_json::Value;
 
-use super::output::{err, out, show};
-use crate::base::layout::{escape_controls, filled, wrapped};
-use crate::base::options::{
-    AnyValue, Given, LaunchOptions, launch_option, launch_options, variable,
+use super::output::{err, out};
+use crate::{
+    base::{
+        layout::{filled, wrapped},
+        options::{AnyValue, Given, launch_option, launch_options, variable},
+        vars::Var,
+    },
+    cli::{
+        LaunchOptions, Reader, Requested, Tool, launch,
+        values::{self, REPORT_FORMATS, Words, one_of},
+    },
+    config::{
+        schema,
+        template::{Search, search::BUILT_IN},
+    },
+    host::{Host, terminal},
+    judge::Judged,
+    plan::record,
+    ranks::topology::engine::all_variables,
+    report::{self, Language, Problem, reading, secrets::Secrets},
+    request::{Format, Launch},
 };
-use crate::base::vars::Var;
-use crate::cli::values::{self, Words};
-use crate::cli::{Reader, Requested, Tool, launch};
-use crate::config::schema;
-use crate::config::template::Search;
-use crate::config::template::search::BUILT_IN;
-use crate::host::{Host, terminal};
-use crate::judge::Judged;
-use crate::plan::record;
-use crate::ranks::topology::engines::all_variables;
-use crate::report::secrets::Secrets;
-use crate::report::{self, Language, Problem, reading};
-use crate::request::Launch;
 
 pub(crate) use explanation::fate;
-use explanation::{Explainer, Explanation};
-pub use glossary::{entries, rules};
-use glossary::{is_meant_by, topic};
+use explanation::{Explainer, Explanation, topic};
+pub use explanation::{entries, rules};
 pub use log::Log;
-use tables::failures::{FAILURES, Role};
-use tables::topics::{TOPICS, Topic};
+use tables::{
+    failures::{FAILURES, Role},
+    topics::{TOPICS, Topic},
+};
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
     #[arg(value_parser = AnyValue(WORDS))]
     word: Vec<Given>,
-    #[command(flatten)]
-    launch: LaunchOptions,
     #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
     command: Vec<OsString>,
 }
@@ -71,22 +79,40 @@ pub(super) const WORDS: Words<()> = || {
 };
 
 impl Tool for ExplainArgs {
-    const SHOWN: &'static [&'static str] = &["template_dir"];
+    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(&["template_dir", "format"]);
+
+    /// A sentence that begins with a dash is a message, such as `- ds fp16.enabled=True vs hf fp16=False`.
+    fn in_order(words: &[OsString], _: &Host) -> Vec<OsString> {
+        let is_sentence = |word: &OsString| {
+            let first = word.to_str().and_then(|word| word.split_once(' '));
+            first.is_some_and(|(first, _)| first.starts_with('-') && !first.contains('='))
+        };
+        let end = words.iter().position(|word| word == "--");
+        let (ours, command) = words.split_at(end.unwrap_or(words.len()));
+        let ours = ours.iter().map(|word| {
+            let space = if is_sentence(word) { " " } else { "" };
+            [OsStr::new(space), word].into_iter().collect()
+        });
+        ours.chain(command.iter().cloned()).collect()
+    }
 
     fn read(self, mut reader: Reader) -> Requested {
-        reader.split_off(&self.command);
+        let format = reader.given("format").pop();
+        let format = reader
+            .one(format, one_of(REPORT_FORMATS))
+            .map_or(Format::Text, |format| format.value);
         let words: Vec<String> = reader
             .many(self.word, values::text)
             .into_iter()
             .map(|word| word.value)
             .collect();
-        let launch = launch::read_described(self.launch, self.command, &mut reader);
-        reader.answer(move |host: &Host| run(&words, &launch, host))
+        let launch = launch::read_described(self.command, &mut reader);
+        reader.answer(move |host: &Host| run(&words, &launch, format, host))
     }
 }
 
 /// Exit status 1: there is no error in the log, or only one that zlaunch does not know.
-fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result<u8, Vec<Problem>> {
     let word = words.join(" ");
     let search = &launch.search;
     let files: Vec<PathBuf> = words
@@ -101,21 +127,31 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
     let is_piped = word == "-"
         || word.is_empty()
             && fs::metadata("/dev/stdin").is_ok_and(|input| !input.file_type().is_char_device());
-    let mut log = Log::default();
-    let read = match explain(&word, search, host) {
+    let mut log = Log {
+        progress: Some(progress),
+        ..Log::default()
+    };
+    // What is said of a word that is no message either.
+    let mut otherwise = None;
+    let explainer = Explainer::new(search, host)?;
+    let read = match explainer.all_meanings(&word) {
         _ if is_piped => log.read("-", io::stdin().lock()),
         _ if word.is_empty() => return out(&subjects(search)),
-        Ok(text) => return show(&text),
+        Ok(pages) if format == Format::Json => {
+            let pages: Vec<Value> = pages
+                .iter()
+                .map(|page| page.json(explainer.language))
+                .collect();
+            return out(&format!("{:#}\n", Value::from(pages)));
+        }
+        Ok(pages) => return out(&explainer.text(&pages)),
         Err(_) if files.iter().all(|file| file.is_file() || is_log(file)) => {
             let mut files = words.iter().zip(&files);
             files.try_for_each(|(name, file)| log.read(name, BufReader::new(fs::File::open(file)?)))
         }
         Err(unknown) => {
-            let read = log.read("message", word.as_bytes());
-            if log.found.iter().all(|found| found.failure.is_unknown()) {
-                return Err(unknown.into());
-            }
-            read
+            otherwise = Some(unknown);
+            log.read("message", word.as_bytes())
         }
     };
     read.map_err(|why| reading::unreadable_file(&host.absolute(Path::new(&word)), &why))?;
@@ -123,19 +159,39 @@ fn run(words: &[String], launch: &Launch, host: &Host) -> Result<u8, Vec<Problem
         .iter()
         .filter_map(|file| file.parent())
         .chain([&*host.cwd]);
-    show_log(&log, folders, launch, host)
+    let is_message = otherwise.is_some();
+    match show_log(&log, folders, launch, format, is_message, host)? {
+        0 => Ok(0),
+        status => otherwise.map_or(Ok(status), |unknown| Err(unknown.into())),
+    }
 }
 
-/// The first failure in full, and the names of the others. `folders` may have the record of the launch.
+/// A line on the terminal for a log of which nobody would like to wait in the dark.
+fn progress(name: &str, bytes: u64) {
+    const OFTEN: u64 = 32 << 20;
+    if bytes >> 20 != 0 && bytes % OFTEN < 1 << 20 && bytes >= OFTEN && io::stderr().is_terminal() {
+        err(&format!("\r{name}: {} MB read\r", bytes >> 20));
+    }
+}
+
+/// The first failure in full, and the names of the others. `folders` may have the record of the launch. Nothing is shown of a
+/// message that nobody knows.
 fn show_log<'a>(
     log: &Log,
     mut folders: impl Iterator<Item = &'a Path>,
     launch: &Launch,
+    format: Format,
+    is_message: bool,
     host: &Host,
 ) -> Result<u8, Vec<Problem>> {
-    let [first, others @ ..] = &log.found[..] else {
-        err("there is no error that zlaunch knows\n");
-        return Ok(1);
+    let nothing = || {
+        if !is_message {
+            err("there is no error that zlaunch knows\n");
+        }
+        Ok(1)
+    };
+    let Some(first) = log.found.first().or(log.sentences.as_ref()) else {
+        return nothing();
     };
     let explainer = Explainer::new(&launch.search, host)?;
     let secrets = Secrets::of(host);
@@ -146,21 +202,28 @@ fn show_log<'a>(
         let judged = judged.map_err(|found| report::report(&found, &secrets));
         judged.ok().map(|(plan, problems)| plan.json(&problems))
     };
-    let page = explainer.of_found(first, log, &plan.unwrap_or_default(), &secrets);
-    let mut text = page.render(explainer.language, width());
-    let is_consequence = first.failure.role == Role::Consequence;
-    let also = others
-        .iter()
-        .filter(|found| is_consequence || !found.failure.is_unknown());
-    for found in also.take(MOST_IN_FULL) {
-        text += &format!(
-            "also in the log: {} ({})\n",
-            found.failure.name(),
-            found.place
-        );
+    let (page, is_known) = explainer.of_found(first, log, &plan.unwrap_or_default(), &secrets);
+    if !is_known && (is_message || !first.is_exception) {
+        return nothing();
     }
-    show(&text)?;
-    Ok(u8::from(first.failure.is_unknown()))
+    let is_consequence = first.role == Role::Consequence;
+    let also = log
+        .found
+        .iter()
+        .skip(1)
+        .filter(|found| is_consequence || !found.failure.is_unknown());
+    let also = also
+        .take(MOST_IN_FULL)
+        .map(|found| format!("{} ({})", found.failure.name(), found.place));
+    if format == Format::Json {
+        let mut json = page.json(explainer.language);
+        json["also"] = also.collect();
+        out(&format!("{json:#}\n"))?;
+    } else {
+        let also: String = also.map(|it| format!("also in the log: {it}\n")).collect();
+        out(&(page.text(explainer.language, width()) + &also))?;
+    }
+    Ok(u8::from(!is_known))
 }
 
 fn width() -> usize {
@@ -170,46 +233,51 @@ fn width() -> usize {
 /// More meanings than this are only listed.
 const MOST_IN_FULL: usize = 3;
 
-/// Every meaning of a word, as harmless text with colours.
+/// Every meaning of a word, as text.
+#[cfg(feature = "testing")]
 pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
     let explainer = Explainer::new(search, host)?;
-    let mut found = explainer.meanings(word);
-    if let Some(row) = TOPICS.iter().find(|row| row.plural == word) {
-        let all = names_of(row.topic, search).into_iter();
-        let all = all.flat_map(|name| explainer.meanings(&name));
-        found.extend(all.filter(|it| it.topic == row.topic));
-    }
-    if found.is_empty() {
-        return Err(unknown(word, search));
-    }
-    if found.len() > MOST_IN_FULL {
-        let listed = |it: &Explanation| {
-            let about = wrapped(&it.text, 2, width());
-            format!("{}\n{about}", escape_controls(&it.name))
-        };
-        return Ok(found.iter().map(listed).collect());
-    }
-    let pages: Vec<String> = found
-        .iter()
-        .map(|it| it.render(explainer.language, width()))
-        .collect();
-    Ok(pages.join("\n"))
+    Ok(explainer.text(&explainer.all_meanings(word)?))
 }
 
 impl Explainer<'_> {
+    fn all_meanings(&self, word: &str) -> Result<Vec<Explanation>, Problem> {
+        let mut found = self.meanings(word);
+        if let Some(row) = TOPICS.iter().find(|row| row.plural == word) {
+            let all = names_of(row.topic, self.search).into_iter();
+            let all = all.flat_map(|name| self.meanings(&name));
+            found.extend(all.filter(|it| it.topic == row.topic));
+        }
+        if found.is_empty() {
+            return Err(unknown(word, self.search));
+        }
+        Ok(found)
+    }
+
+    fn text(&self, pages: &[Explanation]) -> String {
+        if pages.len() > MOST_IN_FULL {
+            let listed =
+                |it: &Explanation| format!("{}\n{}", it.name, wrapped(&it.about, 2, width()));
+            return pages.iter().map(listed).collect();
+        }
+        let pages = pages.iter().map(|it| it.text(self.language, width()));
+        pages.collect::<Vec<_>>().join("\n")
+    }
+
     fn meanings(&self, word: &str) -> Vec<Explanation> {
         let term = stage_of(word).unwrap_or_else(|| word.to_string());
-        let mut all: Vec<Explanation> = entries()
-            .filter(|entry| entry.is_called(&term))
-            .map(|entry| self.of_entry(&entry))
-            .collect();
+        let mut all = self.of_entries(|name| name == term);
         let failures = FAILURES
             .iter()
             .filter(|failure| failure.names().contains(&word));
         all.extend(failures.map(|failure| self.of_failure(failure)));
         if all.is_empty() {
-            let meant = entries().filter(|entry| is_meant_by(entry, &term));
-            all.extend(meant.map(|entry| self.of_entry(&entry)));
+            // The end of a dotted key, or a variable in any case.
+            let end = format!(".{term}");
+            all = self.of_entries(|name| {
+                let is_variable = name.starts_with(|c: char| c.is_ascii_uppercase());
+                name.ends_with(&end) || is_variable && name.eq_ignore_ascii_case(&term)
+            });
         }
         if all.iter().all(|it| it.topic != Topic::Variable) {
             all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase()));
@@ -224,7 +292,17 @@ impl Explainer<'_> {
         let rule = rules().find(|(rule, _)| rule.name() == word);
         all.extend(rule.map(|(rule, _)| self.of_rule(rule)));
         all.extend(self.of_template(word));
+        if all.is_empty() && word.len() > 2 {
+            all = self.of_entries(|name| name.contains(word));
+        }
         all
+    }
+
+    fn of_entries(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Explanation> {
+        entries()
+            .filter(|entry| entry.names().any(&is_meant))
+            .map(|entry| self.of_entry(&entry))
+            .collect()
     }
 }
 
@@ -258,27 +336,11 @@ fn unknown(word: &str, search: &Search) -> Problem {
         .collect();
     known.extend(variables.iter().flat_map(Var::names));
     known.extend(templates.iter().map(String::as_str));
-    let lower = word.to_lowercase();
-    let mut containing = known.clone();
-    containing.retain(|name| {
-        lower.len() >= 3 && name.to_lowercase().contains(&lower) && !name.contains('.')
-    });
-    // Keys and rules before variables.
-    containing.sort_by_key(|name| (name.starts_with(|c: char| c.is_ascii_uppercase()), *name));
-    containing.dedup();
-    report::unknown_subject(
-        word,
-        report::nearest(word, known.into_iter().filter(|known| *known != word)),
-        &containing,
-    )
+    report::unknown_subject(word, report::nearest(word, known))
 }
 
 fn subjects(search: &Search) -> String {
-    let mut text = wrapped(
-        "zlaunch explain WORD: a name, the end of a key, or a part of a name",
-        0,
-        width(),
-    );
+    let mut text = "zlaunch explain WORD: a name, or a part of one\n".to_string();
     for row in TOPICS {
         let names = names_of(row.topic, search);
         let plural = row.plural;

@@ -1,46 +1,42 @@
 //! `zlaunch fit`: its options beside those of a launch, and the printed answer.
 
-use anstream::{AutoStream, ColorChoice};
 use clap::{Args, Command};
 
-use super::output::out_bytes;
-use crate::base::layout::escape_controls;
-use crate::base::options::{AnyValue, Given};
-use crate::base::source::Sourced;
-use crate::cli::did_you_mean::did_you_mean;
-use crate::cli::launch::{self, LaunchArgs};
-use crate::cli::values::{self, Words, one_of};
-use crate::cli::{Reader, Request, Requested, Tool, usage};
-use crate::fit::{
-    self, Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner,
+use super::output::{out, out_bytes, show};
+use crate::{
+    base::{
+        options::{AnyValue, Given},
+        source::{Given as _, Sourced},
+    },
+    cli::{
+        LaunchOptions, Reader, Request, Requested, Tool,
+        launch::{self, LaunchArgs},
+        mistakes::did_you_mean,
+        usage,
+        values::{self, Words, one_of},
+    },
+    fit::{
+        self, Accounting, Attention, Dtype, FitFormat, FitRequest, OPTIMIZERS, Optimizer, REAL,
+        TrainingArgs, Tuner,
+    },
+    host::{Host, cards::Cards, terminal},
+    ranks::topology::Processes,
+    report::{self, Problem, secrets::Secrets},
+    request::{Launch, understood::trains},
 };
-use crate::host::cards::Cards;
-use crate::host::{Host, terminal};
-use crate::ranks::topology::Processes;
-use crate::report::fix::give;
-use crate::report::secrets::Secrets;
-use crate::report::{self, Problem};
-use crate::request::Launch;
-use crate::request::understood::trains;
 
 #[derive(Args)]
+#[command(next_help_heading = "Model")]
 pub(crate) struct FitArgs {
-    #[command(flatten)]
-    model: ModelOptions,
+    model: Option<Given>,
+    params: Option<Given>,
+    gpu: Option<Given>,
     #[command(flatten)]
     training: TrainingOptions,
     #[arg(help_heading = "Output", value_parser = AnyValue(ACCOUNTINGS))]
     accounting: Option<Given>,
     #[command(flatten)]
     launch: LaunchArgs,
-}
-
-#[derive(Args)]
-#[command(next_help_heading = "Model")]
-struct ModelOptions {
-    model: Option<Given>,
-    params: Option<Given>,
-    gpu: Option<Given>,
 }
 
 #[derive(Args)]
@@ -54,7 +50,7 @@ struct TrainingOptions {
     quant_bits: Option<Given>,
     #[arg(value_parser = AnyValue(DTYPES))]
     dtype: Option<Given>,
-    #[arg(value_parser = AnyValue(OPTIMIZERS))]
+    #[arg(value_parser = AnyValue(OPTIMIZER_NAMES))]
     optimizer: Option<Given>,
     micro_batch: Option<Given>,
     grad_accum: Option<Given>,
@@ -65,40 +61,20 @@ struct TrainingOptions {
     fused_loss: bool,
 }
 
-const FORMATS: Words<FitFormat> = || {
-    vec![
-        ("text", FitFormat::Text),
-        ("json", FitFormat::Json),
-        ("svg", FitFormat::Svg),
-    ]
-};
-const TUNERS: Words<Tuner> = || {
-    vec![
-        ("full", Tuner::Full),
-        ("lora", Tuner::Lora),
-        ("qlora", Tuner::Quantised(4)),
-    ]
-};
+const FORMATS: Words<FitFormat> = || FitFormat::NAMES.to_vec();
+const TUNERS: Words<Tuner> = || Tuner::NAMES.to_vec();
 const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
 const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
-const OPTIMIZERS: Words<Optimizer> = || Optimizer::of_trainers().collect();
+const OPTIMIZER_NAMES: Words<Optimizer> = || {
+    let names = OPTIMIZERS.iter().flat_map(|row| row.names);
+    names.map(|name| (*name, Optimizer::named(name))).collect()
+};
 const BOOLS: Words<bool> = || vec![("true", true), ("false", false)];
-const ATTENTIONS: Words<Attention> = || {
-    vec![
-        ("flash", Attention::Flash),
-        ("sdpa", Attention::Flash),
-        ("eager", Attention::Eager),
-    ]
-};
-const ACCOUNTINGS: Words<Accounting> = || {
-    vec![
-        ("real", Accounting::Real),
-        ("textbook", Accounting::Textbook),
-    ]
-};
+const ATTENTIONS: Words<Attention> = || Attention::NAMES.to_vec();
+const ACCOUNTINGS: Words<Accounting> = || Accounting::NAMES.to_vec();
 
 impl Tool for FitArgs {
-    const SHOWN: &'static [&'static str] = &[
+    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(&[
         "deepspeed",
         "template_dir",
         "gpu_memory",
@@ -108,7 +84,7 @@ impl Tool for FitArgs {
         "nnodes",
         "trainer",
         "format",
-    ];
+    ]);
 
     fn describe(command: Command) -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {
@@ -119,47 +95,36 @@ impl Tool for FitArgs {
     }
 
     fn read(self, mut reader: Reader) -> Requested {
-        let FitArgs {
-            model,
-            training,
-            accounting,
-            launch: LaunchArgs {
-                mut options,
-                command,
-            },
-        } = self;
-        reader.split_off(&command);
         // Not that of ZLAUNCH_FORMAT, which is for plans.
-        let format = reader
-            .one(options.output.format.take(), one_of(FORMATS))
-            .map_or(FitFormat::Text, |format| format.value);
-        let mut launch = launch::read_described(options, command, &mut reader);
-        let card = read_cards(model.gpu.clone(), &mut reader, &mut launch);
-        let accounting = reader
-            .one(accounting, one_of(ACCOUNTINGS))
-            .map_or(Accounting::Real, |given| given.value);
-        if launch.command.is_empty() && model.model.is_none() && model.params.is_none() {
+        let format = reader.given("format").pop();
+        let format = reader.one(format, one_of(FORMATS)).value();
+        let mut launch = launch::read_described(self.launch.command, &mut reader);
+        let card = read_cards(self.gpu, &mut reader, &mut launch);
+        let accounting = reader.one(self.accounting, one_of(ACCOUNTINGS)).value();
+        if launch.command.is_empty() && self.model.is_none() && self.params.is_none() {
             reader.problems.push(report::nothing_to_fit());
         }
-        let training = read_training(model, training, &mut reader);
+        let training = TrainingArgs {
+            model: reader.one(self.model, values::text),
+            params: reader.one(self.params, values::parameters),
+            trusts_names: true,
+            ..read_training(self.training, &mut reader)
+        };
         let first = launch.command.first();
         let stray = first.filter(|word| !trains(word) && reader.host.find_program(word).is_none());
         // The trainer need not be on this machine.
         let problem = did_you_mean(&reader, &launch.command).or_else(|| {
             let word = stray?.to_string_lossy();
-            Some(report::unexpected_argument(
-                &word,
-                "zlaunch fit",
-                usage("fit"),
-            ))
+            let usage = usage("fit");
+            Some(report::unexpected_argument(&word, "zlaunch fit", usage))
         });
         reader.problems.extend(problem);
         reader.answer(FitRequest {
             launch,
             card,
             training,
-            accounting,
-            format,
+            accounting: accounting.unwrap_or(REAL),
+            format: format.unwrap_or(FitFormat::Text),
         })
     }
 }
@@ -174,78 +139,58 @@ fn read_cards(
         value: Cards { card, count },
         from,
     } = reader.one(given, values::cards)?;
-    let said = launch
-        .memory
-        .gpu
-        .take()
-        .filter(|memory| memory.from.is_flag());
-    launch.memory.gpu = said.or_else(|| Some(Sourced::new(card.memory(), from.clone())));
+    let memory = &mut launch.memory.gpu;
+    if !memory.as_ref().is_some_and(|memory| memory.from.is_flag()) {
+        *memory = Some(Sourced::new(card.memory(), from.clone()));
+    }
     let Some(count) = count.map(Processes::Count) else {
         return Some(card.name);
     };
-    match launch
-        .topology
-        .nproc_per_node
-        .as_ref()
-        .filter(|nproc| nproc.from.is_flag() && nproc.value != count)
-    {
-        Some(nproc) => {
+    match &mut launch.topology.nproc_per_node {
+        Some(nproc) if nproc.from.is_flag() && nproc.value != count => {
             let one = format!("--gpu {}x{count}", card.name);
-            reader
-                .problems
-                .push(report::contradicting_options(&one, &nproc.spelling(), &one));
+            let problem = report::contradicting_options(&one, &nproc.spelling(), &one);
+            reader.problems.push(problem);
         }
-        None => launch.topology.nproc_per_node = Some(Sourced::new(count, from)),
+        nproc => *nproc = Some(Sourced::new(count, from)),
     }
     Some(card.name)
 }
 
-fn read_training(
-    model: ModelOptions,
-    options: TrainingOptions,
-    reader: &mut Reader,
-) -> TrainingArgs {
+fn read_training(options: TrainingOptions, reader: &mut Reader) -> TrainingArgs {
     let number = || values::number(1, u64::from(u32::MAX), "1");
     let rank = values::number(1, u64::from(u16::MAX), "1");
+    let targets = reader.one(options.lora_targets, values::text);
     TrainingArgs {
-        model: reader.one(model.model, values::text),
-        params: reader.one(model.params, values::parameters),
-        micro_batch: value(options.micro_batch, number(), reader),
-        grad_accum: value(options.grad_accum, number(), reader),
+        micro_batch: reader.one(options.micro_batch, number()).value(),
+        grad_accum: reader.one(options.grad_accum, number()).value(),
         tuner: read_tuner(options.tuner, options.quant_bits, reader),
-        lora_rank: value(options.lora_rank, rank, reader),
-        lora_targets: value(options.lora_targets, values::text, reader),
-        dtype: value(options.dtype, one_of(DTYPES), reader),
-        optimizer: value(options.optimizer, one_of(OPTIMIZERS), reader),
-        checkpointing: value(options.gradient_checkpointing, one_of(BOOLS), reader),
-        attention: value(options.attention, one_of(ATTENTIONS), reader),
+        lora_rank: reader.one(options.lora_rank, rank).value(),
+        lora_targets: targets.map(|targets| targets.value),
+        dtype: reader.one(options.dtype, one_of(DTYPES)).value(),
+        optimizer: reader
+            .one(options.optimizer, one_of(OPTIMIZER_NAMES))
+            .value(),
+        checkpointing: reader
+            .one(options.gradient_checkpointing, one_of(BOOLS))
+            .value(),
+        attention: reader.one(options.attention, one_of(ATTENTIONS)).value(),
         fused_loss: options.fused_loss,
         ..TrainingArgs::default()
     }
 }
 
-/// An option whose source does not matter.
-fn value<T>(
-    given: Option<Given>,
-    read: impl Fn(&Given) -> Result<T, Problem>,
-    reader: &mut Reader,
-) -> Option<T> {
-    Some(reader.one(given, read)?.value)
-}
-
 /// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
 fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) -> Option<Tuner> {
     let bits = reader.one(bits, one_of(BITS));
-    let tuner = value(tuner, one_of(TUNERS), reader);
+    let tuner = reader.one(tuner, one_of(TUNERS)).value();
     let Some(bits) = bits else {
         return tuner;
     };
     if tuner == Some(Tuner::Full) {
-        reader.problems.push(report::contradicting_options(
-            "--tuner full",
-            &bits.spelling(),
-            "--tuner qlora",
-        ));
+        let given = bits.spelling();
+        let problem = report::contradicting_options("--tuner full", &given, "--tuner qlora");
+        reader.problems.push(problem);
     }
     Some(Tuner::Quantised(bits.value))
 }
@@ -253,28 +198,13 @@ fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) ->
 impl Request for FitRequest {
     fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
         self.launch.read_piped_config(host)?;
-        let report = fit::answer(&self, host).map_err(|mut problems| {
-            // The GPUs need not be on this machine.
-            for problem in problems
-                .iter_mut()
-                .filter(|problem| problem.asks_for_gpu_count())
-            {
-                problem.what = "the number of GPUs is unknown".to_string();
-                problem.fixes = give("--gpu", "H100x8")
-                    .or(give("--gpus", 8).and(give("--gpu-memory", "80GiB")));
-            }
-            problems
-        })?;
+        let report = fit::answer(&self, host)?;
         report::report(&self.launch.warnings, &Secrets::of(host));
-        let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
-        let text = match self.format {
-            FitFormat::Json => escape_controls(&format!("{:#}\n", report.json())),
-            FitFormat::Svg => report.svg(),
-            FitFormat::Text => report.text(fit::View {
-                width: terminal::width(),
-                colour,
-            }),
-        };
-        out_bytes(text.as_bytes()).map(|_| u8::from(report.does_not_fit()))
+        match self.format {
+            FitFormat::Json => out(&format!("{:#}\n", report.json())),
+            FitFormat::Svg => out_bytes(report.svg().as_bytes()),
+            FitFormat::Text => show(&report.text(terminal::width())),
+        }?;
+        Ok(u8::from(report.does_not_fit()))
     }
 }

@@ -5,20 +5,29 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::output::{err, out};
-use super::tables::generate::{CONTRADICTIONS, FILLED, Flag, Setting, ZERO_KEYS};
-use crate::base::json;
-use crate::base::layout::{plural, wrapped};
-use crate::base::options::{AnyValue, Given, SearchOptions};
-use crate::base::source::Sourced;
-use crate::cli::values::{self, TEMPLATES, Words, one_of};
-use crate::cli::{Reader, Request, Requested, Tool};
-use crate::config::layers::{self, Layers};
-use crate::config::template::{self, Search};
-use crate::exec;
-use crate::host::{Host, terminal};
-use crate::report::fix::give;
-use crate::report::{self, Problem, Rule};
+use super::{
+    output::{err, out},
+    tables::generate::{FILLED, Setting, ZERO_KEYS},
+};
+use crate::{
+    base::{
+        json,
+        layout::{plural, wrapped},
+        options::{AnyValue, Given},
+        source::Sourced,
+    },
+    cli::{
+        LaunchOptions, Reader, Requested, Tool,
+        values::{self, TEMPLATES, Words, one_of},
+    },
+    config::{
+        layers::{self, Layers},
+        template::{self, Search},
+    },
+    exec,
+    host::{Host, terminal},
+    report::{self, Problem, Rule, fix::give},
+};
 
 #[expect(
     clippy::struct_excessive_bools,
@@ -36,18 +45,16 @@ pub(crate) struct GenerateArgs {
     offload: bool,
     #[arg(help_heading = "Config")]
     bf16: bool,
-    #[arg(help_heading = "Config")]
+    #[arg(help_heading = "Config", conflicts_with = "bf16")]
     fp16: bool,
-    #[arg(help_heading = "Config", value_parser = AnyValue(TEMPLATES))]
+    #[arg(help_heading = "Config", value_parser = AnyValue(TEMPLATES), conflicts_with_all = ["stage", "offload"])]
     from: Option<Given>,
     #[arg(short, help_heading = "Output")]
     out: Option<Given>,
-    #[arg(help_heading = "Output")]
+    #[arg(help_heading = "Output", requires = "out", conflicts_with_all = ["stage", "offload", "from"])]
     tiers: bool,
     #[arg(help_heading = "Output")]
     force: bool,
-    #[command(flatten, next_help_heading = "Config")]
-    search: SearchOptions,
 }
 
 /// The limit of each of the three numbers, whose product DeepSpeed reads.
@@ -56,6 +63,8 @@ const MOST: u64 = 1 << 20;
 const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
 
 impl Tool for GenerateArgs {
+    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::These(&["template_dir"]);
+
     fn read(self, mut reader: Reader) -> Requested {
         let [micro, accum, world] =
             [self.micro_batch, self.grad_accum, self.world_size].map(|given| {
@@ -63,78 +72,41 @@ impl Tool for GenerateArgs {
                     .one(given, values::number(1, MOST, "1"))
                     .map_or(1, |number| number.value)
             });
-        let request = GenerateRequest {
-            batch: Batch {
-                micro,
-                accum,
-                world,
-            },
-            out: reader.one(self.out, values::path).map(|path| path.value),
-            stage: reader
-                .one(self.stage, one_of(STAGES))
-                .map(|stage| stage.value),
-            offload: self.offload,
-            fp16: self.fp16,
-            from: reader.one(self.from, values::text),
-            tiers: self.tiers,
-            force: self.force,
-            search: reader.search(self.search),
+        let batch = Batch {
+            micro,
+            accum,
+            world,
         };
-        reader.problems.extend(contradictions(&request, self.bf16));
-        reader.answer(request)
-    }
-}
-
-fn contradictions(request: &GenerateRequest, bf16: bool) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    if request.tiers && request.out.is_none() {
-        let what = "`--tiers` writes three files and needs a folder for them";
-        let fix = give("--tiers", "").and(give("-o", "configs"));
-        problems.push(Problem::error(Rule::Usage, what).at("--tiers").fix(fix));
-    }
-    if request.offload && request.stage == Some(0) {
-        let what = "stage 0 partitions nothing, so nothing can be offloaded";
-        let fix = give("--stage", 2).and(give("--offload", ""));
-        problems.push(
-            Problem::error(Rule::Generate, what)
-                .at("--stage 0 --offload")
-                .fix(fix),
-        );
-    }
-    let is_given = |flag: Flag| match flag {
-        Flag::Bf16 => bf16,
-        Flag::Fp16 => request.fp16,
-        Flag::From => request.from.is_some(),
-        Flag::Offload => request.offload,
-        Flag::Stage => request.stage.is_some(),
-        Flag::Tiers => request.tiers,
-    };
-    for row in CONTRADICTIONS {
-        let [one, two] = row.flags;
-        if is_given(one) && is_given(two) {
-            let [one, two] = row.names;
-            problems.push(report::contradicting_options(one, two, row.help));
+        let path = reader.one(self.out, values::path).map(|path| path.value);
+        let stage = reader.one(self.stage, one_of(STAGES));
+        let stage = stage.map_or(3, |stage| stage.value);
+        let from = reader.one(self.from, values::text);
+        let search = reader.search();
+        if self.offload && stage == 0 {
+            let what = "stage 0 partitions nothing, so nothing can be offloaded";
+            let fix = give("--stage", 2).and(give("--offload", ""));
+            let problem = Problem::error(Rule::Generate, what).at("--stage 0 --offload");
+            reader.problems.push(problem.fix(fix));
         }
+        reader.answer(move |host: &Host| {
+            let files = match (path, from) {
+                (Some(folder), _) if self.tiers => tiers(&folder, batch, self.fp16),
+                (path, from) => {
+                    let config = match from {
+                        Some(from) => from_template(&from, batch, self.fp16, &search, host)?,
+                        None => ready(batch, &zero(stage, self.offload, false), self.fp16),
+                    };
+                    let about = batch.in_words();
+                    vec![Generated {
+                        path,
+                        config,
+                        about,
+                    }]
+                }
+            };
+            write(&files, self.force, host)
+        })
     }
-    problems
-}
-
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
-pub struct GenerateRequest {
-    batch: Batch,
-    stage: Option<u64>,
-    offload: bool,
-    /// Instead of bf16.
-    fp16: bool,
-    from: Option<Sourced<String>>,
-    /// A file, or the folder of the tiers; without it, the config is printed.
-    out: Option<PathBuf>,
-    tiers: bool,
-    force: bool,
-    search: Search,
 }
 
 /// The three numbers whose product is the global batch size.
@@ -151,70 +123,46 @@ impl Batch {
     }
 
     fn in_words(self) -> String {
-        let Batch {
-            micro,
-            accum,
-            world,
-        } = self;
         format!(
-            "train_batch_size {} = {micro} × {accum} × {}",
+            "train_batch_size {} = {} × {} × {}",
             self.global(),
-            plural(world, "GPU", "s")
+            self.micro,
+            self.accum,
+            plural(self.world, "GPU", "s")
         )
     }
 }
 
-#[derive(Default)]
-pub struct Generated {
-    /// A config without a path is printed.
-    files: Vec<(Option<PathBuf>, String)>,
-    notes: Vec<String>,
+struct Generated {
+    /// Without one, it is printed.
+    path: Option<PathBuf>,
+    config: Value,
+    about: String,
 }
 
-impl Request for GenerateRequest {
-    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
-        let generated = generate(&self, host)?;
-        for (path, text) in &generated.files {
-            match path {
-                Some(path) => exec::write_new(&host.absolute(path), text, self.force)?,
-                None => drop(out(text)?),
-            }
-        }
-        let width = terminal::width_of_stderr().unwrap_or(usize::MAX);
-        generated
-            .notes
-            .iter()
-            .for_each(|note| err(&wrapped(note, 0, width)));
-        Ok(0)
+fn write(files: &[Generated], force: bool, host: &Host) -> Result<u8, Vec<Problem>> {
+    let mut paths = files.iter().filter_map(|file| file.path.as_ref());
+    if let Some(path) = paths.find(|path| !force && host.absolute(path).exists()) {
+        return Err(report::would_overwrite(path).into());
     }
+    for file in files {
+        let text = json::write(&file.config);
+        let Some(path) = &file.path else {
+            return out(&text);
+        };
+        exec::write_new(&host.absolute(path), &text, force)?;
+        note(&format!("{}: {}", path.display(), file.about));
+    }
+    Ok(0)
 }
 
-pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec<Problem>> {
-    let mut generated = Generated::default();
-    let GenerateRequest { batch, fp16, .. } = *request;
-    match (&request.out, &request.from) {
-        (Some(folder), _) if request.tiers => add_tiers(&mut generated, folder, batch, fp16),
-        (path, from) => {
-            let config = match from {
-                Some(from) => from_template(from, request, host, &mut generated.notes)?,
-                None => ready(
-                    batch,
-                    &zero(request.stage.unwrap_or(3), request.offload, false),
-                    fp16,
-                ),
-            };
-            generated.add(path.clone(), &config, &batch.in_words());
-        }
-    }
-    let mut paths = generated.files.iter().filter_map(|(path, _)| path.as_ref());
-    match paths.find(|path| !request.force && host.absolute(path).exists()) {
-        Some(path) => Err(report::would_overwrite(path).into()),
-        None => Ok(generated),
-    }
+fn note(text: &str) {
+    let width = terminal::width_of_stderr().unwrap_or(usize::MAX);
+    err(&wrapped(text, 0, width));
 }
 
 /// Three configs with the same global batch size, for GPUs with different memory.
-fn add_tiers(generated: &mut Generated, folder: &Path, batch: Batch, fp16: bool) {
+fn tiers(folder: &Path, batch: Batch, fp16: bool) -> Vec<Generated> {
     let factor = if batch.accum.is_multiple_of(2) { 2 } else { 1 };
     let larger = Batch {
         micro: factor * batch.micro,
@@ -226,31 +174,19 @@ fn add_tiers(generated: &mut Generated, folder: &Path, batch: Batch, fp16: bool)
         accum: batch.micro * batch.accum,
         ..batch
     };
+    let tier = |name: &str, batch: Batch, zero: &Value, about: &str| Generated {
+        path: Some(folder.join(name)),
+        config: ready(batch, zero, fp16),
+        about: format!("{} ({about})", batch.in_words()),
+    };
     let small = "small GPU memory: stage 3 with offload, small buffers, micro batch 1";
     let large =
         "large GPU memory: stage 2, twice the micro batch if the accumulation steps are even";
-    for (name, about, zero, batch) in [
-        ("small", small, zero(3, true, true), smallest),
-        ("medium", "stage 3", zero(3, false, false), batch),
-        ("large", large, zero(2, false, false), larger),
-    ] {
-        let config = ready(batch, &zero, fp16);
-        generated.add(
-            Some(folder.join(format!("{name}.json"))),
-            &config,
-            &format!("{} ({about})", batch.in_words()),
-        );
-    }
-}
-
-impl Generated {
-    fn add(&mut self, path: Option<PathBuf>, config: &Value, about: &str) {
-        self.notes.extend(
-            path.as_ref()
-                .map(|path| format!("{}: {about}", path.display())),
-        );
-        self.files.push((path, json::write(config)));
-    }
+    vec![
+        tier("small.json", smallest, &zero(3, true, true), small),
+        tier("medium.json", batch, &zero(3, false, false), "stage 3"),
+        tier("large.json", larger, &zero(2, false, false), large),
+    ]
 }
 
 fn ready(batch: Batch, zero: &Value, fp16: bool) -> Value {
@@ -288,13 +224,14 @@ fn zero(stage: u64, offload: bool, small: bool) -> Value {
 /// A template with its "auto" values filled, except those that only transformers knows.
 fn from_template(
     from: &Sourced<String>,
-    request: &GenerateRequest,
+    batch: Batch,
+    fp16: bool,
+    search: &Search,
     host: &Host,
-    notes: &mut Vec<String>,
 ) -> Result<Value, Vec<Problem>> {
-    let template = template::resolve(from, &request.search, host)?;
+    let template = template::resolve(from, search, host)?;
     let mut config = layers::with_layers(&template, &Layers::default(), host)?;
-    let usual = ready(request.batch, &zero(3, false, false), request.fp16);
+    let usual = ready(batch, &zero(3, false, false), fp16);
     for key in [
         "train_batch_size",
         "train_micro_batch_size_per_gpu",
@@ -309,14 +246,12 @@ fn from_template(
     }
     let left = json::leaves(&config, |value| value == "auto");
     if !left.is_empty() {
-        notes.push(format!(
-            "still \"auto\", for transformers to fill: {}",
-            left.join(", ")
-        ));
+        let keys = left.join(", ");
+        note(&format!("still \"auto\", for transformers to fill: {keys}"));
     }
     if !template.env.is_empty() {
         let names: Vec<&str> = template.env.iter().map(|(name, _)| name.as_str()).collect();
-        notes.push(format!(
+        note(&format!(
             "the template also sets {}, which a plain config cannot do",
             names.join(", ")
         ));

@@ -3,11 +3,15 @@
 use clap::Args;
 
 use super::output::show;
-use crate::base::options::Given;
-use crate::cli::{Reader, Requested, Tool, help, values};
-use crate::host::Host;
-use crate::report::fix::{run, say};
-use crate::report::{self, Problem, Rule};
+use crate::{
+    base::options::Given,
+    cli::{Reader, Requested, Tool, help, values},
+    host::Host,
+    report::{
+        self, Problem, Rule,
+        fix::{run, say},
+    },
+};
 
 #[derive(Args)]
 pub(crate) struct HelpArgs {

@@ -1,29 +1,38 @@
 //! A launch: the findings and the plan are printed, then it is carried out.
 
-use super::output::{err, out_bytes, show_plan};
-use crate::cli::launch::{self, LaunchArgs};
-use crate::cli::{Reader, Refused, Requested, Tool};
-use crate::exec;
-use crate::host::{Host, terminal};
-use crate::judge::Judged;
-use crate::plan::Plan;
-use crate::ranks::launcher::Launcher;
-use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule, Severity};
-use crate::request::{Format, Launch, Output, understood};
+use super::{
+    output::{err, out_bytes},
+    proof::accepted,
+};
+use crate::{
+    cli::{
+        LaunchOptions, Reader, Requested, Tool, Tools,
+        launch::{self, LaunchArgs},
+    },
+    exec,
+    host::{Host, terminal},
+    judge::Judged,
+    plan::Plan,
+    ranks::launcher::Launcher,
+    report::{self, Problem, secrets::Secrets},
+    request::{Launch, Output, understood},
+};
 
 impl Tool for LaunchArgs {
+    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::All;
+
     fn read(self, mut reader: Reader) -> Requested {
         let launch = launch::read(self, &mut reader);
         reader.problems.extend(launch::without_command(&launch));
-        launch::finish(launch, reader, run)
+        let tools = reader.tools;
+        launch::finish(launch, reader, move |launch, host| run(launch, host, tools))
     }
 }
 
-fn run(launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+fn run(launch: Launch, host: &Host, tools: &'static Tools) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     let launch = &understood::of_shim(launch, host);
-    let (plan, problems) = Judged::new(launch, host).accepted()?;
+    let (plan, problems) = accepted(Judged::new(launch, host), host, tools)?;
     let Output {
         dry_run,
         quiet,
@@ -46,13 +55,7 @@ fn run(launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         err(&secrets.hide_in_text(&format!("{chosen}\n")));
     }
     if let Some(format) = dry_run {
-        let rendered = plan.render(&problems, format, &secrets);
-        let is_text = format == Format::Text;
-        return if is_text {
-            show_plan(&String::from_utf8_lossy(&rendered))
-        } else {
-            out_bytes(&rendered)
-        };
+        return out_bytes(&plan.render(&problems, format, &secrets));
     }
     if verbose && !quiet {
         err(&plan.text(&secrets, terminal::width_of_stderr()));
@@ -76,41 +79,4 @@ fn carry_out(
         err(&format!("zlaunch: {line}\n"));
     }
     Ok(exec::start(plan)?)
-}
-
-/// The problems of the words, and those of the command behind them: all are told at once.
-pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
-    use Rule::{
-        Argument, Json, ModuleMissing, NotFound, PathMissing, RunFile, ScriptMissing, Template,
-    };
-    // They do not depend on zlaunch's own options.
-    const OF_IT: [Rule; 8] = [
-        Template,
-        Json,
-        NotFound,
-        ScriptMissing,
-        ModuleMissing,
-        PathMissing,
-        RunFile,
-        Argument,
-    ];
-    let Refused {
-        mut problems,
-        meant,
-    } = refused;
-    let Some(mut launch) = meant.filter(|launch| !launch.command.is_empty()) else {
-        return problems;
-    };
-    let planned = launch
-        .read_piped_config(host)
-        .map_err(Into::into)
-        .and_then(|()| Judged::new(&launch, host).accepted().map(drop));
-    let mut found = planned.err().unwrap_or_default();
-    found.retain(|problem| {
-        // A template may be in a folder that is missing, which is known already.
-        let is_known = problems.iter().any(|known| known.rule == problem.rule);
-        OF_IT.contains(&problem.rule) && problem.severity == Severity::Error && !is_known
-    });
-    problems.extend(found);
-    problems
 }

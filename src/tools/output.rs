@@ -1,13 +1,13 @@
 //! Printing: data goes to standard output, everything else to standard error.
 
 use std::io::Write;
-use std::ops::Range;
 
-use anstream::{AutoStream, ColorChoice};
-use anstyle::Style;
+use anstream::AutoStream;
 
-use crate::base::layout::escape_controls;
-use crate::report::{Problem, Rule};
+use crate::{
+    base::layout::escape_controls,
+    report::{Problem, Rule},
+};
 
 /// Text with colours, unless standard output is not a terminal.
 pub(crate) fn styled(
@@ -19,39 +19,9 @@ pub(crate) fn styled(
     stream.into_inner()
 }
 
-/// Styles one part of every line.
-pub(crate) fn painted(text: &str, part: impl Fn(&str) -> (Range<usize>, Style)) -> String {
-    let lines = text.lines().map(|line| {
-        let (Range { start, end }, style) = part(line);
-        format!(
-            "{}{style}{}{style:#}{}\n",
-            &line[..start],
-            &line[start..end],
-            &line[end..]
-        )
-    });
-    lines.collect()
-}
-
 /// Writes a text that is harmless but for its colours, which only a terminal gets.
 pub(crate) fn show(text: &str) -> Result<u8, Vec<Problem>> {
     out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))
-}
-
-/// Writes a plan with its titles in bold, where colours are shown.
-pub(crate) fn show_plan(text: &str) -> Result<u8, Vec<Problem>> {
-    if AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
-        return out_bytes(text.as_bytes());
-    }
-    show(&painted(text, |line| {
-        let is_titled = line.starts_with(|c: char| c.is_ascii_lowercase());
-        let style = if is_titled {
-            Style::new().bold()
-        } else {
-            Style::new()
-        };
-        (0..line.find("  ").unwrap_or(line.len()), style)
-    }))
 }
 
 /// Writes a text from files, variables and arguments: nothing in it may deceive a terminal.

@@ -4,16 +4,22 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::explain;
-use super::output::{err, out};
-use crate::base::options::Given;
-use crate::base::recorded::Version;
-use crate::cli::{Reader, Requested, Tool, values};
-use crate::command::python::Python;
-use crate::config::schema::{self, KeySpec, Known, UnknownKeys, newest};
-use crate::config::{auto, template};
-use crate::host::Host;
-use crate::report::{Language, Problem};
+use super::{
+    explain,
+    output::{err, out},
+};
+use crate::{
+    base::{options::Given, recorded::Version},
+    cli::{Reader, Requested, Tool, values},
+    command::python::Python,
+    config::{
+        auto,
+        schema::{self, KeySpec, Known, UnknownKeys, newest},
+        template,
+    },
+    host::Host,
+    report::Language,
+};
 
 #[derive(Args)]
 #[command(next_help_heading = "Schema")]
@@ -28,30 +34,22 @@ impl Tool for SchemaArgs {
             .one(self.deepspeed_version, values::release)
             .map(|version| version.value);
         reader.answer(move |host: &Host| {
-            let (schema, note) = schema(version, self.template, host)?;
-            err(&note.map(|note| note + "\n").unwrap_or_default());
-            out(&format!("{schema:#}\n"))
+            let wanted = version.or_else(|| Python::on_path(host)?.version("deepspeed"));
+            let version =
+                wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != version) {
+                err(&format!(
+                    "note: DeepSpeed {wanted} was not recorded: this is the schema of {version}\n"
+                ));
+            }
+            let writer = Writer {
+                version,
+                language: Language::of(host)?,
+                template: self.template,
+            };
+            out(&format!("{:#}\n", writer.document()))
         })
     }
-}
-
-/// The schema, and a note if another version stands in for the wanted one.
-fn schema(
-    version: Option<Version>,
-    template: bool,
-    host: &Host,
-) -> Result<(Value, Option<String>), Problem> {
-    let wanted = version.or_else(|| Python::on_path(host)?.version("deepspeed"));
-    let version = wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
-    let note = wanted.filter(|wanted| *wanted != version).map(|wanted| {
-        format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}")
-    });
-    let writer = Writer {
-        version,
-        language: Language::of(host)?,
-        template,
-    };
-    Ok((writer.document(), note))
 }
 
 #[derive(Clone, Copy)]
@@ -81,7 +79,6 @@ impl Writer {
         if self.template {
             properties["$zlaunch"] = template::header_schema();
         }
-        document["allOf"] = json!([read_instead_of_bf16(&mut properties["bfloat16"])]);
         document["$defs"] = Value::Object(schema::definitions(self.version));
         document["$defs"]["concrete"] = free_object(Map::new());
         document
@@ -117,16 +114,6 @@ impl Writer {
         }
         object["properties"] = Value::Object(properties);
         object["additionalProperties"] = json!(false);
-        // DeepSpeed refuses a key together with another name of it. An "auto" is dropped before.
-        let pairs = keys.iter().filter_map(|key| {
-            let other = key.alias_of.or(key.replaced_by)?.strip_prefix(section)?.strip_prefix('.')?;
-            let written = json!({"not": {"const": "auto"}});
-            Some(json!({"not": {"required": [key.name(), other], "properties": {key.name(): written, other: written}}}))
-        });
-        let pairs: Vec<Value> = pairs.collect();
-        if policy != UnknownKeys::Ignored && !pairs.is_empty() {
-            object["allOf"] = Value::Array(pairs);
-        }
         object
     }
 
@@ -218,20 +205,6 @@ impl Writer {
         }
         free_object(properties)
     }
-}
-
-/// The old name of `bf16` is read only where that one is missing.
-fn read_instead_of_bf16(property: &mut Value) -> Value {
-    let (told, read): (Map<_, _>, Map<_, _>) = match property.take() {
-        Value::Object(all) => all
-            .into_iter()
-            .partition(|(name, _)| name.starts_with("de")),
-        _ => Default::default(),
-    };
-    *property = Value::Object(told);
-    let unread = json!({"required": ["bf16"], "properties": {"bf16": {"not": {"type": "null"}}}});
-    let of = |value: Value| json!({"properties": {"bfloat16": value}});
-    json!({"if": unread, "then": of(json!({"$ref": "#/$defs/concrete"})), "else": of(Value::Object(read))})
 }
 
 fn merge(one: &mut Value, two: Value) {

@@ -1,24 +1,30 @@
 //! PATH shims: small shell scripts with the names of trainers and launchers, so that one PATH line makes an unchanged script
 //! use zlaunch.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueHint};
 
 use super::output::{err, out};
-use crate::base::layout::TextTable;
-use crate::base::options::{AnyValue, Given};
-use crate::base::shell::quoted;
-use crate::cli::values::{self, Words, one_of};
-use crate::cli::{Reader, Requested, Tool, usage};
-use crate::command::trainer;
-use crate::exec;
-use crate::host::{Host, is_shim};
-use crate::report::fix::run;
-use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule};
+use crate::{
+    base::{
+        layout::TextTable,
+        options::{AnyValue, Given},
+        shell::quoted,
+    },
+    cli::{
+        Reader, Requested, Tool, usage,
+        values::{self, Words, one_of},
+    },
+    command::trainer,
+    exec,
+    host::{Host, is_shim},
+    report::{self, Problem, Rule, fix::run, secrets::Secrets},
+};
 
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 

@@ -4,16 +4,20 @@ use clap::{Args, Command};
 use serde_json::json;
 
 use super::output::{err, out};
-use crate::base::json;
-use crate::base::options::{AnyValue, Given, LayerOptions, SearchOptions};
-use crate::cli::values::{self, REPORT_FORMATS, one_of};
-use crate::cli::{Reader, Requested, Tool};
-use crate::config::layers::with_layers;
-use crate::config::template;
-use crate::host::Host;
-use crate::report;
-use crate::report::secrets::Secrets;
-use crate::request::Format;
+use crate::{
+    base::{
+        json,
+        options::{AnyValue, Given},
+    },
+    cli::{
+        LaunchOptions, Reader, Requested, Tool,
+        values::{self, REPORT_FORMATS, one_of},
+    },
+    config::{layers::with_layers, template},
+    host::Host,
+    report::{self, secrets::Secrets},
+    request::Format,
+};
 
 #[derive(Args)]
 pub(crate) struct TemplatesArgs {
@@ -23,13 +27,12 @@ pub(crate) struct TemplatesArgs {
     raw: bool,
     #[arg(value_parser = AnyValue(REPORT_FORMATS), help_heading = "Output", conflicts_with = "name")]
     format: Option<Given>,
-    #[command(flatten, next_help_heading = "Config")]
-    search: SearchOptions,
-    #[command(flatten, next_help_heading = "Config")]
-    layers: LayerOptions,
 }
 
 impl Tool for TemplatesArgs {
+    const LAUNCH_OPTIONS: LaunchOptions =
+        LaunchOptions::These(&["template_dir", "patch", "unset", "set"]);
+
     fn describe(command: Command) -> Command {
         // Without a name the templates are listed, and nothing is changed.
         command.mut_args(|arg| match arg.get_id().as_str() {
@@ -43,8 +46,8 @@ impl Tool for TemplatesArgs {
         let format = reader
             .one(self.format, one_of(REPORT_FORMATS))
             .map_or(Format::Text, |format| format.value);
-        let search = reader.search(self.search);
-        let layers = reader.layers(self.layers);
+        let search = reader.search();
+        let layers = reader.layers();
         reader.answer(move |host: &Host| match name {
             None if format == Format::Json => {
                 out(&format!("{:#}\n", json!(template::list(&search, host))))

@@ -112,7 +112,6 @@ fn values_of_another_type_and_choices_that_are_none() {
     for right in [
         "--max_steps 1_000",
         "--max_steps $STEPS",
-        "--max_steps --x=1␣2",
         "--freeze_llm No",
         "--freeze_llm",
         "--torch_dtype None",
@@ -142,7 +141,12 @@ fn values_of_another_type_and_choices_that_are_none() {
         "python train.py --model_name_or_path a/b",
         "--bf16",
     );
-    accepted(&sandbox, trl, "--accelerator_option 3");
+    // `trl` passes it on to accelerate, which refuses it. The script of the command would ignore it.
+    let found = said(&sandbox, &format!("{trl} --accelerator_option 3"));
+    assert_eq!(
+        found,
+        [("error".to_string(), "--accelerator_option".to_string())]
+    );
 }
 
 #[test]
@@ -290,7 +294,7 @@ fn after_a_run_file_of_llamafactory_options_have_no_dashes() {
     let clips = [&words[..5], &["gradient_clipping=0.7"]].concat();
     sandbox
         .launch(&clips, &command[..3])
-        .refused(&["or max_grad_norm: 0.7 (for the trainer)"]);
+        .refused(&["help: max_grad_norm: 0.7 (for the trainer), or --set gradient_clipping=auto"]);
     sandbox.var("ALLOW_EXTRA_ARGS", "1");
     assert_eq!(said(&sandbox, line), [("warning".to_string(), given)]);
 }
@@ -315,12 +319,12 @@ fn what_is_abbreviated_is_not_missing() {
         "env/lib/python3.11/site-packages/trl/scripts/sft.py",
         "model_args.model_name_or_path\n",
     );
-    // TRL ignores what it does not know, so a misspelt one is missing too.
     for (arguments, is_missing) in [
         ("", true),
         (" --model_name a/b", false),
         (" --model-name a/b", false),
-        (" --model_nam_or_path a/b", true),
+        // It is refused as it stands.
+        (" --model_nam_or_path a/b", false),
     ] {
         let command = format!(
             "check --deepspeed zero2 --nproc-per-node 2 -- trl sft --dataset_name c/d{arguments}"
@@ -331,5 +335,81 @@ fn what_is_abbreviated_is_not_missing() {
             is_missing,
             "{command}: {found}"
         );
+    }
+}
+
+/// zlaunch starts the module itself, so nobody else would say it.
+#[test]
+fn what_the_command_of_the_trainer_refuses_is_refused() {
+    let sandbox = sandbox();
+    let only = |command: &str| {
+        let found = said(&sandbox, command);
+        assert_eq!(found.len(), 1, "{command}: {found:?}");
+        found[0].clone()
+    };
+    let error = |place: &str| ("error".to_string(), place.to_string());
+    assert_eq!(
+        only("swift sft NPROC_PER_NODE=2 --model a/b --dataset c/d"),
+        error("NPROC_PER_NODE=2")
+    );
+    assert_eq!(
+        only("swift sft --dataset c/d --model a/b ␣--tuner_type full").0,
+        "warning".to_string()
+    );
+    sandbox.file(
+        "run.yaml",
+        "model_name_or_path: a/b\ndataset_name: c/d\nlerning_rate: 1e-4\n",
+    );
+    assert_eq!(only("trl sft --config run.yaml"), error("run.yaml:3:1"));
+    // The module itself ignores it.
+    let module = "python -m trl.scripts.sft --config run.yaml";
+    assert_ne!(only(module).0, "error");
+    sandbox.file(
+        "run.yaml",
+        "model_name_or_path: a/b\ndataset_name: c/d\nlearning_rate: 1e-4\n",
+    );
+    assert_eq!(said(&sandbox, "trl sft --config run.yaml"), []);
+}
+
+#[test]
+fn accelerate_takes_one_kind_of_training() {
+    let sandbox = sandbox();
+    sandbox.file("t.py", "import accelerate\n");
+    for switch in ["--multi_gpu", "--cpu", "--tpu", "--use_fsdp"] {
+        let found = said(&sandbox, &format!("accelerate launch {switch} t.py"));
+        assert_eq!(found, [("error".to_string(), switch.to_string())]);
+    }
+    // The script takes the config, and accelerate starts ranks without it.
+    sandbox.file(
+        "own.py",
+        "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+         args, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n",
+    );
+    let own = "accelerate launch --multi_gpu own.py --output_dir o --deepspeed zero2";
+    assert_eq!(said(&sandbox, own), []);
+    for switch in ["--use_deepspeed", "--same_network"] {
+        let found = said(&sandbox, &format!("accelerate launch {switch} t.py"));
+        assert_eq!(found, [], "{switch}");
+    }
+}
+
+#[test]
+fn a_fix_does_not_hide_the_mistake() {
+    let sandbox = sandbox();
+    sandbox.file("data.jsonl", "{}\n");
+    for (command, help) in [
+        (
+            "swift sft --model a/b --dataset data.jsonl --gradient_accumulation_steps -1",
+            "  help: --gradient_accumulation_steps 1\n",
+        ),
+        ("swift sft --model a/b --dataset data.jsnol", "did you mean"),
+        (
+            "trl sft --model_name_or_path a/b --dataset_name data.jsonl",
+            "  help: put the file into a folder of its own, and name that folder\n",
+        ),
+    ] {
+        let line = format!("check --nproc-per-node 2 --deepspeed zero2 -- {command}");
+        let run = sandbox.run(line.split(' '));
+        assert!(run.stdout.contains(help), "{line}: {run:?}");
     }
 }

@@ -329,7 +329,7 @@ fn arguments_the_trainer_would_refuse() {
         ),
         (
             "swift sft --max_grad_norm -1e-5",
-            ["--max_grad_norm", "--max_grad_norm=VALUE"],
+            ["`--max_grad_norm` alone", "a number"],
         ),
         ("swift sft --bf16", ["`--bf16` alone", "true or false"]),
         (

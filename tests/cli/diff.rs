@@ -81,7 +81,7 @@ fn a_config_in_the_command_line_has_no_name() {
     );
 }
 
-/// Side by side, by sections, or below each other.
+/// Side by side, or below each other.
 #[test]
 fn a_narrow_terminal_shows_all_of_it() {
     let sandbox = Sandbox::new();
@@ -95,10 +95,6 @@ fn a_narrow_terminal_shows_all_of_it() {
         (
             120,
             "~ zero_optimization.stage                                      2             3\n",
-        ),
-        (
-            80,
-            "  zero_optimization\n~   stage                                      2             3\n",
         ),
         (
             40,

@@ -275,7 +275,7 @@ fn a_stale_lock_is_reported_where_something_is_compiled() {
     let run = sandbox.launch(OFFLOAD, SWIFT);
     assert!(
         run.stderr
-            .starts_with("warning[stale-lock]: this lock is 2 hours old"),
+            .starts_with("warning[stale-lock]: this lock is 120 minutes old"),
         "{}",
         run.stderr
     );

@@ -1263,6 +1263,7 @@ fn tasks_that_do_not_fit_together_are_refused() {
     let pty = step(&[
         ("SLURM_STEP_TASKS_PER_NODE", "8"),
         ("SLURM_STEP_NUM_NODES", "1"),
+        ("SLURM_STEP_NODELIST", "n1"),
         ("SLURM_NODEID", "0"),
         ("SLURM_PTY_PORT", "1"),
     ]);
@@ -1281,18 +1282,22 @@ fn what_a_scheduler_does_not_tell_can_be_given_by_flags() {
         "--master-port",
         "1234",
     ];
-    for variables in [
-        &[("SM_HOSTS", "[\"a\""), ("SM_CURRENT_HOST", "a")][..],
-        &[
-            ("VC_TASK_INDEX", "0"),
-            ("VC_MASTER_HOSTS", "m"),
-            ("VC_WORKER_HOSTS", "w"),
-        ],
+    for (variables, says) in [
+        (
+            &[("SM_HOSTS", "[\"a\""), ("SM_CURRENT_HOST", "a")][..],
+            "nothing says which of its machines this is",
+        ),
+        (
+            &[
+                ("VC_TASK_INDEX", "0"),
+                ("VC_MASTER_HOSTS", "m"),
+                ("VC_WORKER_HOSTS", "w"),
+            ],
+            "do not say on which machine",
+        ),
     ] {
         let sandbox = with(variables);
-        sandbox
-            .launch(&[], SCRIPT)
-            .refused(&["do not say on which machine", "--node-rank"]);
+        sandbox.launch(&[], SCRIPT).refused(&[says, "--node-rank"]);
         assert_eq!(
             topology(&sandbox.plan(&said, SCRIPT)),
             json!([2, 1, 4, 8, "h0", 1234])

@@ -304,7 +304,7 @@ fn misspelt_variables_are_reported_with_the_name_that_was_meant() {
         (
             "NCCL_IB_DISBALE",
             "NCCL_IB_DISABLE",
-            "drop --env NCCL_IB_DISBALE=1, and --env NCCL_IB_DISABLE=1",
+            "zlaunch check --format json --nproc-per-node 2 --deepspeed t.json --env NCCL_IB_DISABLE=1 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --per_device_train_batch_size 1 --gradient_accumulation_steps 16",
         ),
         (
             "NCCL_SOKET_IFNAME",

@@ -48,10 +48,6 @@ const LINES: &[(&str, &str)] = &[
     ),
     (
         "",
-        "--nproc-per-node 2 -- swift sft --model a/b --dataset c/d --config ds.json",
-    ),
-    (
-        "",
         "--nproc-per-node 2 --deepspeed zero2 -- swift infer --model a/b",
     ),
     (
@@ -89,10 +85,6 @@ const LINES: &[(&str, &str)] = &[
     (
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set wandb.enabled=true -- swift sft --model a/b --dataset c/d",
-    ),
-    (
-        "",
-        "--nproc-per-node 2 --deepspeed zero2 -- python -m trl sft --model_name_or_path a/b --dataset_name c/d",
     ),
     (
         "",
@@ -318,7 +310,7 @@ impl Line {
         } else if let Some(name) = text("unset_env") {
             self.in_front(&["--unset-env", &name]);
         } else if let Some(option) = text("give") {
-            self.give(&option, &value)?;
+            self.give(&option, &value, text("owner").is_some())?;
         } else if let Some(words) = text("drop") {
             self.drop(&words)?;
         } else {
@@ -327,7 +319,7 @@ impl Line {
         Some(())
     }
 
-    fn give(&mut self, option: &str, value: &str) -> Option<()> {
+    fn give(&mut self, option: &str, value: &str, is_the_trainers: bool) -> Option<()> {
         let given: Vec<String> = [option, value]
             .iter()
             .filter(|word| !word.is_empty())
@@ -359,7 +351,7 @@ impl Line {
                 usize::from(has_value)
             };
             self.words.splice(at..=at + count, given);
-        } else if option.contains('_') {
+        } else if is_the_trainers {
             self.words.extend(given);
         } else {
             let at = self.dashes();
@@ -475,7 +467,7 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
         wrong.append(&mut bad);
     };
     // How many ranks there are is not known here, and a value that is right may need another one.
-    let is_of_machine = |case: &Value| case["rule"] == "ranks" || case["says"] == "device=nvme";
+    let is_of_machine = |case: &Value| case["rule"] == "ranks";
     for case in
         share.of(check::cases().filter(|case| case["rule"].is_string() && !is_of_machine(case)))
     {
@@ -546,7 +538,6 @@ fn the_first_fix_of_every_problem_can_be_pasted(share: &Share) {
     let also = [
         "stage",
         " zero_optimization --",
-        "8gpus",
         "slurm",
         "--trainer transformers",
         "--nnodes 1:2",
@@ -602,12 +593,12 @@ fn the_argument_of_the_trainer_is_offered() {
         (
             "bf16.enabled=true",
             &"python hf.py --output_dir out".into(),
-            "auto, or --bf16 true (for the trainer)\n",
+            "help: --bf16 true (for the trainer), or --set bf16.enabled=auto\n",
         ),
         (
             "train_micro_batch_size_per_gpu=4",
             &"python tuple.py --output_dir out".into(),
-            "auto, or --per_device_train_batch_size 4 (for the trainer)\n",
+            "help: --per_device_train_batch_size 4 (for the trainer), or --set train_micro_batch_size_per_gpu=auto\n",
         ),
         // Such a script reads no argument.
         (
@@ -618,12 +609,12 @@ fn the_argument_of_the_trainer_is_offered() {
         (
             "per_device_train_batch_size=4",
             &swift.to_string(),
-            "help: --per_device_train_batch_size 4, and drop --set per_device_train_batch_size=4 (it is the trainer's argument)\n",
+            "help: zlaunch check --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --per_device_train_batch_size 4 (it is the trainer's argument)\n",
         ),
         (
             "learning_rate=1e-5",
             &"python made.py".into(),
-            "help: drop --set learning_rate=1e-5\n",
+            "help: drop --set learning_rate=1e-5 (it is an argument of transformers)\n",
         ),
     ] {
         let set = if set.is_empty() {

@@ -95,6 +95,19 @@ fn every_safe_fix_is_made() {
             r#"{"zero_optimization": {"stage": 2}}"#,
         ),
         (r#"{"fp16": true}"#, r#"{"fp16": {"enabled": true}}"#),
+        // One leads to the next.
+        (
+            r#"{"zero_optimization": {"stage": 2, "reduce_bucket_siz": "5e8"}}"#,
+            r#"{"zero_optimization": {"stage": 2, "reduce_bucket_size": 500000000}}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": 2, "cpu_offload": true, "offload_optimiser": {"device": "CPU", "pin_memory": true}}}"#,
+            r#"{"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "pin_memory": true}}}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": 2, "cpu_offload": true, "offload_optimizer": {"pin_memory": true}}}"#,
+            r#"{"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "pin_memory": true}}}"#,
+        ),
         // Into the section where it belongs, with its spacing.
         (
             "{\n  \"overlap_comm\": true,\n  \"zero_optimization\": {\n    \"stage\": 2\n  }\n}\n",
@@ -117,6 +130,32 @@ fn every_safe_fix_is_made() {
             "{run:?}"
         );
         assert!(run.stderr.starts_with("fixed: `"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_the_corrections_and_writes_nothing() {
+    let sandbox = Sandbox::new();
+    for flags in [["--fix", "--dry-run"], ["-n", "--fix"], ["--fix", "--diff"]] {
+        sandbox.file("ds.json", WRONG);
+        let run = sandbox.run(["check"].iter().chain(&flags).chain(&["ds.json"]));
+        let after = fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap();
+        assert_eq!(after, WRONG, "{flags:?}");
+        let lines = run.stdout.lines();
+        let marked: Vec<&str> = lines
+            .take_while(|line| line.starts_with(['-', '+']))
+            .collect();
+        assert_eq!(
+            marked,
+            [
+                r#"-  "zero_optimization": { "stage": "three",   "overlapp_comm": true, /* big */ "reduce_bucket_size": "200M" },"#,
+                r#"-  "amp": {"enabled": false},"#,
+                r#"+  "zero_optimization": { "stage": 3,   "overlap_comm": true, /* big */ "reduce_bucket_size": 200000000 },"#,
+            ],
+            "{run:?}"
+        );
+        assert!(run.stderr.contains("to fix: `amp` is removed"), "{run:?}");
+        assert_eq!(run.status, Some(1), "the file is as it was: {run:?}");
     }
 }
 
@@ -172,7 +211,7 @@ fn places_and_fixes_are_data() {
     );
     assert_eq!(
         typed["fixes"],
-        serde_json::json!([{"rename": "--learning_ratee", "to": "--learning_rate"}])
+        serde_json::json!([{"rename": "--learning_ratee", "to": "--learning_rate", "owner": "trainer"}])
     );
 }
 
@@ -193,6 +232,20 @@ fn what_is_not_sure_is_left_alone() {
             fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap(),
             text
         );
+    }
+    for text in [
+        // An argument of transformers that means the micro batch.
+        r#"{"per_device_train_batch_size": 2, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 2}}"#,
+        // Only the user knows which device was meant.
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "cpu_offload": true, "offload_optimizer": {"device": "nvme", "nvme_path": "/local"}}}"#,
+        // The right name is there already.
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": false, "overlapp_comm": true}}"#,
+        r#"{"train_batch_size": 8, "overlap_comm": true, "zero_optimization": {"stage": 2, "overlap_comm": false}}"#,
+    ] {
+        sandbox.file("ds.json", text);
+        let run = sandbox.run(["check", "--fix", "ds.json"]);
+        let after = fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap();
+        assert_eq!(after, text, "{run:?}");
     }
     let text = r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 4, "nonsense": 1}}"#;
     sandbox.file("ds.json", text);
@@ -314,7 +367,7 @@ fn an_option_of_the_trainer_is_not_pasted_among_those_of_zlaunch() {
     let words = "check --nproc-per-node 2 --deepspeed ds.json -- python hf.py --output_dir out";
     let run = sandbox.run(words.split(' '));
     for help in [
-        "help: --tf32 true, and --unset tf32 (it is the trainer's argument)\n",
+        "help: zlaunch check --nproc-per-node 2 --deepspeed ds.json --unset tf32 -- python hf.py --output_dir out --tf32 true (it is the trainer's argument)\n",
         "help: it belongs in `zero_optimization.overlap_comm`: --unset overlap_comm --set zero_optimization.overlap_comm=true\n",
     ] {
         assert!(run.stdout.contains(help), "{run:?}");

@@ -124,8 +124,8 @@ fn wrapped_launchers_keep_their_flags_and_their_ranks() {
             Some(5),
         ),
         (
-            "torchrun --nproc-per-node 4 --nnodes 2 --rdzv_backend c10d --standalone swift sft",
-            "-P -m torch.distributed.run --nproc-per-node 4 --nnodes 2 --rdzv_backend c10d --standalone SITE/swift/cli/sft.py",
+            "torchrun --nproc-per-node 4 --nnodes 2 --rdzv_backend c10d swift sft",
+            "-P -m torch.distributed.run --nproc-per-node 4 --nnodes 2 --rdzv_backend c10d SITE/swift/cli/sft.py",
             Some(8),
         ),
         (

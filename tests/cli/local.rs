@@ -421,6 +421,26 @@ fn ranks_that_ignore_the_signal_are_killed_after_the_grace_period() {
     none_is_left(&sandbox);
 }
 
+/// Neither the exit status nor the end of the grace period changes with the second one.
+#[test]
+fn of_several_signals_the_first_counts() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "2");
+    let mut started = Started::waiting(&sandbox, "trap '' TERM INT");
+    let start = Instant::now();
+    started.send(Signal::SIGTERM);
+    while start.elapsed() < Duration::from_millis(1500) {
+        std::thread::sleep(Duration::from_millis(300));
+        started.send(Signal::SIGINT);
+    }
+    assert_eq!(started.wait(), Some(143));
+    assert!(
+        start.elapsed() < Duration::from_millis(3200),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
 #[test]
 fn children_that_ranks_leave_behind_go_with_them() {
     let mut sandbox = Sandbox::new();

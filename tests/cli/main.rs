@@ -30,6 +30,7 @@ mod fit;
 mod fix;
 mod front_ends;
 mod generate;
+mod last_look;
 mod launched_once;
 mod layers;
 mod licences;

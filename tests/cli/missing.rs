@@ -30,7 +30,6 @@ fn a_script_that_does_not_exist_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.file("finetune.py", "");
     sandbox.file("package/__main__.py", "");
-    sandbox.file("empty/other.py", "");
     let says = [
         "error[script-missing]: `finetun.py` does not exist",
         "did you mean `",
@@ -47,11 +46,6 @@ fn a_script_that_does_not_exist_is_refused() {
         &["deepspeed", "--num_gpus=2", "finetun.py"],
         &says,
     );
-    refused(
-        &sandbox,
-        &["python", "./empty"],
-        &["a folder without `__main__.py`"],
-    );
     for script in ["finetune.py", "./package"] {
         accepted(&sandbox, &["python", script]);
     }
@@ -67,6 +61,7 @@ fn a_script_that_does_not_exist_is_refused() {
 fn a_module_that_does_not_exist_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.file("mine/train.py", "");
+    sandbox.file("train.py", "import deepspeed\n");
     refused(
         &sandbox,
         &["python", "-m", "no.such.module"],
@@ -312,15 +307,12 @@ fn configs_are_checked_without_a_command() {
 fn a_word_that_is_no_command_is_answered_with_what_was_meant() {
     let sandbox = Sandbox::new();
     sandbox.file("ds.json", "{}");
-    sandbox.file("train.sh", "");
     for (line, meant) in [
         ("ds.json", "zlaunch check ds.json"),
         (
             "ds.json -- swift sft",
             "zlaunch --deepspeed ds.json -- swift sft",
         ),
-        ("run.yaml", "zlaunch -- swift sft run.yaml"),
-        ("train.sh", "zlaunch -- bash train.sh"),
         (
             "zero2 -- swift sft",
             "zlaunch --deepspeed zero2 -- swift sft",
@@ -361,15 +353,14 @@ fn a_word_that_is_no_command_is_answered_with_what_was_meant() {
 #[test]
 fn a_model_that_cannot_be_read_is_said() {
     let sandbox = Sandbox::new();
-    sandbox.file("broken/config.json", "{\"model_type\": ");
     sandbox.file("bare/readme", "");
     sandbox.file("adapter/adapter_config.json", "{}");
     sandbox.file("odd/config.json", "{\"model_type\": \"qwen2\", \"x\": NaN}");
     let swift = |model: &str| ["swift", "sft", "--model", model].map(str::to_string);
     refused(
         &sandbox,
-        &swift("broken").each_ref().map(String::as_str),
-        &["error[model-unreadable]", "broken/config.json"],
+        &swift("bare/readme").each_ref().map(String::as_str),
+        &["error[model-unreadable]", "is a file, not a folder"],
     );
     for (model, warned) in [("bare", true), ("adapter", false), ("odd", false)] {
         let command = swift(model);
@@ -383,7 +374,7 @@ fn a_model_that_cannot_be_read_is_said() {
             "{check:?}"
         );
     }
-    let script = ["python", "train.py", "--model_name_or_path", "broken"];
+    let script = ["python", "train.py", "--model_name_or_path", "bare/readme"];
     let check = sandbox.launch(&[&["check"], ZERO2].concat(), &script);
     assert!(
         check.stdout.contains("warning[model-unreadable]"),

@@ -91,7 +91,6 @@ const VALUES: &[&str] = &[
     "--launcher slurm",
     "--trainer transformers",
     "--nnodes 1:2",
-    "--nproc-per-node 8gpus",
     "--nproc-per-node two",
     "--gpu-memory 80",
     "--gpu-memory 80gigs",
@@ -322,9 +321,7 @@ fn what_is_suggested_is_right_when_it_is_pasted(share: &Share) {
             };
             pasted += 1;
             if !better.contains(" -n") && !better.contains(" check ")
-                || !better.contains("--nproc-per-node 2")
-                    && !line.contains("--nproc-per-node two")
-                    && !line.contains("8gpus")
+                || !better.contains("--nproc-per-node 2") && !line.contains("--nproc-per-node two")
             {
                 wrong.push(format!("{line}\n  drops options: {better}"));
                 continue;

@@ -691,6 +691,90 @@ fn an_option_that_the_launcher_does_not_have_is_refused() {
         "`torchrun` has no option `--max_restartz`",
         "`--max_restarts=3`",
     ]);
+    // With one dash it is another option, whatever the source has.
+    run("-newest").refused(&["`torchrun` has no option `-newest`"]);
+}
+
+/// What the launcher's own parser would say about a line that zlaunch passes on.
+#[test]
+fn a_value_that_the_launcher_refuses_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.put(
+        "env/lib/python3.11/site-packages/accelerate/commands/launch.py",
+        "parser.add_argument(\"--mixed_precision\", default=\"\", choices=[\"no\", \"fp4\"])\n",
+    );
+    for (line, says) in [
+        (
+            "torchrun --nproc_per_node 2 --max_restarts two x.py",
+            "`torchrun` refuses `--max_restarts two`: it expects an integer",
+        ),
+        (
+            "deepspeed --num_gpus 2 --master_port=1x x.py",
+            "`deepspeed` refuses `--master_port 1x`: it expects an integer",
+        ),
+        (
+            "accelerate launch --num_processes 2 --mixed_precision 0 x.py",
+            "`accelerate launch` refuses `--mixed_precision 0`: it expects one of no, fp16",
+        ),
+        (
+            "torchrun --nproc_per_node 2 --master_port 299501 x.py",
+            "`299501` is no port: these go to 65535",
+        ),
+        (
+            "accelerate launch --num_processes 2 --zero_stage= x.py",
+            "`accelerate launch` refuses `--zero_stage`: it expects an integer",
+        ),
+        (
+            "torchrun --nproc_per_node 2 --master_port x.py",
+            "`--master_port` takes `x.py` for its value, so there is no script",
+        ),
+        (
+            "accelerate luanch --num_processes 2 x.py",
+            "`accelerate` has no sub-command `luanch`",
+        ),
+    ] {
+        let run = sandbox.run(format!("-n -- {line}").split(' '));
+        run.refused(&[says]);
+    }
+    for line in [
+        "torchrun --nproc_per_node 2 --max_restarts 2 x.py",
+        "accelerate launch --num_processes 2 --mixed_precision fp4 x.py",
+        "accelerate launch --num_processes 2 --mixed_precision $MODE x.py",
+    ] {
+        sandbox.run(format!("-n -- {line}").split(' ')).succeeded();
+    }
+}
+
+/// The settings of its own file, as the installed version names them.
+#[test]
+fn a_setting_that_accelerate_does_not_have_is_refused() {
+    let sandbox = Sandbox::new();
+    let check = |setting: &str| {
+        sandbox.file(
+            "run.yaml",
+            format!("distributed_type: DEEPSPEED\n{setting}\n"),
+        );
+        sandbox.run("check -- accelerate launch --config_file run.yaml x.py".split(' '))
+    };
+    let says = "accelerate has no setting `num_proceses`";
+    assert!(!check("num_proceses: 2").stdout.contains(says));
+    sandbox.put(
+        "env/lib/python3.11/site-packages/accelerate/commands/config/config_args.py",
+        "class ClusterConfig:\n    distributed_type: str\n    num_processes: int = -1\n    num_machines: int = 1\n",
+    );
+    let refused = check("num_proceses: 2");
+    assert_eq!(refused.status, Some(1), "{refused:?}");
+    assert!(refused.stdout.contains(says), "{refused:?}");
+    assert!(refused.stdout.contains("`num_processes:`"), "{refused:?}");
+    let refused = check("num_machines: two");
+    assert!(
+        refused
+            .stdout
+            .contains("accelerate needs a number for `num_machines`"),
+        "{refused:?}"
+    );
+    let fine = check("num_processes: 2");
+    assert_eq!(fine.status, Some(0), "{fine:?}");
 }
 
 /// With a rendezvous or a hostfile, something else numbers the machines of `accelerate launch`.

@@ -157,7 +157,6 @@ fn datasets_that_cannot_be_loaded() {
     }
     let sandbox = sandbox(&[TRL[1], SWIFT[0], SWIFT[1]]);
     sandbox.file("some.jsonl", "{\"messages\": []}\n");
-    sandbox.file("empty.jsonl", "");
     let trl = |name: &str| {
         said(
             &sandbox,
@@ -187,11 +186,6 @@ fn datasets_that_cannot_be_loaded() {
             "zero2",
         )
     };
-    one(
-        &swift("empty.jsonl"),
-        "error[dataset-unreadable]",
-        "is empty",
-    );
     for fine in [
         "some.jsonl",
         "some.jsonl#5",
@@ -237,7 +231,10 @@ fn models_that_cannot_be_loaded() {
 /// Where the packages of the examples are installed, with the texts that the conditions of the row look for.
 pub(crate) fn sandbox_of(refusal: &Refusal) -> Sandbox {
     let sandbox = sandbox(&[LLAMAFACTORY[1], TRL[0], TRL[1], SWIFT[1]]);
-    sandbox.file("data/trl.yaml", "max_steps: 5\n");
+    sandbox.file(
+        "data/trl.yaml",
+        "model_name_or_path: a/b\ndataset_name: c/d\n",
+    );
     for (file, text) in files(refusal) {
         plant(&sandbox.site().join(file), &text);
     }
@@ -248,12 +245,8 @@ pub(crate) fn sandbox_of(refusal: &Refusal) -> Sandbox {
 fn files(refusal: &Refusal) -> Vec<(&'static str, String)> {
     let file = |condition: &Condition| match *condition {
         Condition::FileSays { files, text } => Some((files[0], text.to_string())),
+        Condition::NotNamedIn { files, .. } => Some((files[0], "it = 'known'\n".to_string())),
         Condition::ScriptSays(text) => Some(("trl/scripts/sft.py", text.to_string())),
-        Condition::Unlisted { files, .. } => {
-            let (_, _, help) = refused(refusal).next().unwrap();
-            let listed = help.split(' ').next_back().unwrap();
-            Some((files[0], format!("{listed} = '{listed}'\n")))
-        }
         _ => None,
     };
     refusal.when.iter().filter_map(file).collect()
@@ -478,6 +471,24 @@ fn models_of_the_hub_offline() {
                 .count(),
             said,
             "{found:?}"
+        );
+    }
+}
+
+/// TRL takes the run file only from these two words.
+#[test]
+fn a_run_file_of_trl_is_two_words() {
+    let sandbox = sandbox(TRL);
+    sandbox.file("run.yaml", "model_name_or_path: a/b\ndataset_name: c/d\n");
+    let found = |line: &str| self::said(&sandbox, line, "zero2");
+    assert_eq!(found("trl sft --config run.yaml"), [""; 0]);
+    for line in ["trl sft --config=run.yaml", "trl sft --conf run.yaml"] {
+        let found = found(line);
+        assert!(
+            found
+                .iter()
+                .any(|it| it.starts_with("error[argument]") && it.contains("has no option `--con")),
+            "{line}: {found:?}"
         );
     }
 }

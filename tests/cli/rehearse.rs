@@ -196,7 +196,7 @@ fn what_the_pretence_cannot_do_is_no_refusal() {
         ),
         (
             "network",
-            0,
+            3,
             "incomplete, the rest needs the network",
             "note[rehearsal]: rehearsed up to the trainer; the rest needs the network: RuntimeError: no\n  help: --online\n",
         ),

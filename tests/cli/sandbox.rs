@@ -120,7 +120,7 @@ impl Sandbox {
             Err(refused) => Err(cli::all_problems(refused, &host)),
             Ok(None) => panic!("neither a launch nor its check: {:?}", host.words),
             Ok(Some(launch)) if host.words[1] == "check" => {
-                let (status, json) = in_json(&launch, &host, &secrets);
+                let (status, json) = in_json(&launch, &host, &secrets, &TOOLS);
                 return Run::inside(status, json, &[], &secrets);
             }
             Ok(Some(launch)) => {

@@ -181,11 +181,9 @@ fn variables_of_a_template_are_not_shown() {
     let sandbox = Sandbox::new();
     let text = r#"{"$zlaunch": {"extends": "zero2", "env": {"WANDB_NOTES": "api_key=SEKRET-1", "NCCL_DEBUG": "b"}}}"#;
     sandbox.put("home/.config/zlaunch/templates/tt.json", text);
-    for verb in ["templates", "explain"] {
-        let run = sandbox.run([verb, "tt"]);
-        silent(&run, &["SEKRET"]);
-        assert!(format!("{run:?}").contains("api_key=***"), "{run:?}");
-    }
+    let run = sandbox.run(["templates", "tt"]);
+    silent(&run, &["SEKRET"]);
+    assert!(format!("{run:?}").contains("api_key=***"), "{run:?}");
 }
 
 #[test]

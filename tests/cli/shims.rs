@@ -633,7 +633,6 @@ fn completions_know_every_option() {
             for (words, expected) in [
                 ("zlaunch --set fp16.enab", "fp16.enabled=\t"),
                 ("zlaunch check --set fp16.enab", "fp16.enabled=\t"),
-                ("zlaunch explain two-prec", "two-precisions\n"),
                 ("zlaunch --allow old-sp", "old-spelling\n"),
             ] {
                 let script = format!("source script.fish; complete -C '{words}'");

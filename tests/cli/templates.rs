@@ -152,7 +152,7 @@ fn wrong_headers_are_named() {
         (r#"{"env": {"X": [1]}}"#, ["$zlaunch.env.X", "a string"]),
         (
             r#"{"env": {"LD_PRELOAD": "/x.so"}}"#,
-            ["LD_PRELOAD", "--env LD_PRELOAD=/x.so"],
+            ["LD_PRELOAD", "remove it from the template"],
         ),
         (r#"{"env": {"PATH": "/x"}}"#, ["`PATH`", "tuning variable"]),
         (

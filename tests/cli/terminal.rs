@@ -77,13 +77,7 @@ fn lines_are_as_wide_as_the_terminal() {
 fn colours_are_for_terminals() {
     let mut sandbox = Sandbox::new();
     sandbox.file("bad.json", r#"{"zero_optimization": {"stage": 7}}"#);
-    let pages: &[&[&str]] = &[
-        &["doctor"],
-        &["check", "bad.json"],
-        &["explain", "stage 3"],
-        &["diff", "zero2", "zero3"],
-        &["-h"],
-    ];
+    let pages: &[&[&str]] = &[&["doctor"], &["check", "bad.json"], &["-h"]];
     for words in pages {
         assert!(
             on_terminal(&sandbox, 100, words).0.contains("\x1b["),
@@ -435,17 +429,17 @@ fn the_help_is_in_chinese_too() {
 }
 
 #[test]
-fn fit_names_the_columns_that_a_narrow_terminal_leaves_out() {
+fn fit_leaves_columns_out_on_a_narrow_terminal_and_says_so() {
     let sandbox = Sandbox::new();
     let words = ["fit", "--params", "8B", "--gpu", "H100x8"];
     let [narrow, wide] = [80, 160].map(|columns| on_terminal(&sandbox, columns, &words).1);
-    let said = "the whole run; a wider terminal also shows params,\ngrads, optim,";
+    let said = "fullest moment; a wider terminal also shows its parts\n";
     assert!(
         narrow.contains(said) && !narrow.contains("  grads  "),
         "{narrow}"
     );
     assert!(
-        wide.contains("the whole run\n") && wide.contains("  grads  "),
+        wide.contains("not there then\n") && wide.contains("  grads  "),
         "{wide}"
     );
 }

@@ -63,8 +63,9 @@ impl Step {
             ("SLURM_NODEID", &index.to_string()),
             ("SLURM_LOCALID", "0"),
             ("SLURMD_NODENAME", &format!("gpu{index:02}")),
-            // Linux connects that to this machine, and zlaunch refuses its loopback.
+            // Linux connects that to this machine, and zlaunch refuses its loopback. It warns of this one.
             ("MASTER_ADDR", "0.0.0.0"),
+            ("ZLAUNCH_ALLOW", "contradicts-scheduler"),
             ("MASTER_PORT", &self.port),
         ]);
         command
@@ -483,6 +484,36 @@ fn a_machine_that_cannot_reach_the_first_answers_through_srun() {
         assert!(run.stdout.contains(line), "{line}\n{run:?}");
     }
     assert_eq!(run.status, Some(1));
+}
+
+/// `doctor` is one step of the job, and the launch the next.
+#[test]
+fn through_srun_the_port_of_the_launch_is_tried() {
+    let mut sandbox = Sandbox::new();
+    srun(&mut sandbox, "");
+    // The port follows from the job. Tests may run side by side.
+    let job = std::process::id().to_string();
+    sandbox.vars(&[("SLURM_JOB_ID", &job)]);
+    let meeting = ["--master-addr", "0.0.0.0"];
+    let asked = ["doctor", "--format", "json"];
+    let run = sandbox.run(asked.iter().chain(&meeting).chain(TRAIN));
+    let mut lines = run.stdout.lines();
+    let tried = lines.find(|line| line.contains("\"launch.port\""));
+    let tried = tried.unwrap_or_else(|| panic!("{run:?}"));
+    let tried: String = tried.chars().filter(char::is_ascii_digit).take(5).collect();
+    sandbox.vars(&[
+        ("SLURM_STEP_ID", "1"),
+        ("SLURM_STEP_NUM_NODES", "2"),
+        ("SLURM_STEP_NODELIST", "gpu[07-08]"),
+        ("SLURM_STEP_TASKS_PER_NODE", "1(x2)"),
+        ("SLURM_LOCALID", "0"),
+        ("SLURMD_NODENAME", "gpu07"),
+    ]);
+    let plan = sandbox.run(["-n"].iter().chain(&meeting).chain(TRAIN));
+    assert!(
+        plan.stdout.contains(&format!("--master_port {tried}")),
+        "{tried}\n{plan:?}"
+    );
 }
 
 #[test]

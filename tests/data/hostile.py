@@ -1,13 +1,14 @@
 """A training script that tries to change files, to reach others and to stay behind: hostile.py FOLDER TCP UDP PID MARK [WORD…]
 
 FOLDER has files of the user's. Somebody listens on the ports TCP and UDP of 127.0.0.1 and on FOLDER/socket. PID is a process of the user's. MARK is the last argument of every process that it
-leaves behind. `stay`: it does not end by itself. `no-modes`, `no-sockets`, `no-signals`: it does not try these. tests/real/hostile.py runs it, and looks at what came of it.
+leaves behind. `stay`: it does not end by itself. `no-modes`, `no-sockets`, `no-limits`, `no-signals`: it does not try these. tests/real/hostile.py runs it, and looks at what came of it.
 """
 import ctypes
 import io
 import mmap
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -110,6 +111,15 @@ if "no-modes" not in words:
     ])
 if "no-sockets" not in words:
     try_all([send_udp, send_unix])
+if "no-limits" not in words:
+    try_all([
+        lambda: resource.prlimit(pid, resource.RLIMIT_CPU, (0, 0)),
+        lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (7, 7)),
+        lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+        lambda: os.setpriority(os.PRIO_USER, os.getuid(), 19),
+        lambda: os.sched_setaffinity(pid, {0}),
+        lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+    ])
 if "no-signals" not in words:
     try_all([lambda: os.kill(pid, signal.SIGKILL), lambda: os.kill(os.getppid(), signal.SIGKILL), lambda: subprocess.run(["sh", "-c", f"kill -9 {os.getppid()} {pid}"])])
 program = [sys.executable, "-c", "import signal, time; [signal.signal(it, signal.SIG_IGN) for it in (1, 2, 15)]; time.sleep(1000)", mark]

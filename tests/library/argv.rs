@@ -8,10 +8,7 @@ use zlaunch::testing::recorded::Table;
 const ALL: &str = "per_device_train_batch_size\nper_device_eval_batch_size\nlearning_rate\nbf16\nbf16_full_eval\ndeepspeed\ndeepspeed_autotp_size";
 
 fn args(line: &str) -> Args {
-    Args::read(
-        line.split(' ').map(OsString::from).collect(),
-        OptionList::Known(&[Table(ALL)]),
-    )
+    Args::read(line.split(' ').map(OsString::from).collect(), &[Table(ALL)])
 }
 
 fn micro(line: &str) -> Option<i64> {
@@ -91,10 +88,7 @@ fn an_open_list_leaves_an_abbreviation_unclear() {
         "--per_device_train 4",
         "--per_device_train_batch_size 4 --per_device_train 8",
     ] {
-        let args = Args::read(
-            line.split(' ').map(OsString::from).collect(),
-            OptionList::Open,
-        );
+        let args = Args::read(line.split(' ').map(OsString::from).collect(), &[]);
         assert_eq!(
             args.int("per_device_train_batch_size").unwrap(),
             None,

@@ -63,11 +63,19 @@ fn every_rule_has_one_check_and_says_what_it_is() {
         );
         for row in check.rows {
             assert!(!row.at.is_empty() && !row.when.is_empty(), "{rule}");
-            let rest = ["key", "value", "device", "deepspeed", "torch"]
-                .iter()
-                .fold(row.says.to_string(), |says, name| {
-                    says.replace(&format!("{{{name}}}"), "")
-                });
+            let rest = [
+                "key",
+                "value",
+                "name",
+                "device",
+                "ranks",
+                "deepspeed",
+                "gpu",
+            ]
+            .iter()
+            .fold(row.says.to_string(), |says, name| {
+                says.replace(&format!("{{{name}}}"), "")
+            });
             assert!(!rest.contains(['{', '}']), "{rule}: {}", row.says);
         }
         // What nobody notices is no reason to refuse.
@@ -154,7 +162,7 @@ fn a_partition_is_as_many_ranks_as_divide_all_of_them() {
         (4, ""),
         (8, ""),
         (3, "does not divide 8 ranks"),
-        (16, "reduces it to that"),
+        (16, ""),
     ] {
         let config = json!({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": size}});
         let found = said(&[Rule::PartitionSize], &config, &sandbox);
@@ -485,8 +493,8 @@ mod machine {
 
     use crate::invariants::fake::Sandbox;
 
-    fn offload() -> Wants {
-        Wants::of(&json!({"zero_optimization": {
+    fn offload() -> Vec<(String, PathBuf)> {
+        nvme_folders(&json!({"zero_optimization": {
             "stage": 3,
             "offload_optimizer": {"device": "cpu"},
             "offload_param": {"device": "nvme", "nvme_path": "/none/such"},
@@ -495,15 +503,13 @@ mod machine {
 
     #[test]
     fn a_config_asks_only_for_what_acts_in_its_stage() {
-        let wants = offload();
-        assert!(wants.offloads_optimizer && wants.offloads_parameters);
-        assert_eq!(wants.nvme.len(), 1);
-        let below = Wants::of(
+        assert_eq!(offload().len(), 1);
+        let below = nvme_folders(
             &json!({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}),
         );
-        assert_eq!(below, Wants::default());
+        assert_eq!(below, []);
         let auto = json!({"zero_optimization": {"stage": "auto"}});
-        assert_eq!(Wants::of(&auto), Wants::default());
+        assert_eq!(nvme_folders(&auto), []);
     }
 
     #[test]
@@ -516,25 +522,11 @@ mod machine {
         let found = stale_locks(&[lock(60), lock(7200)], None);
         assert_eq!((found.len(), found[0].rule), (1, Rule::StaleLock));
         assert!(
-            found[0].what.contains("2 hours") && found[0].what.contains("torch before 2.14"),
+            found[0].what.starts_with("this lock is 120 minutes old: ")
+                && found[0].what.contains("torch before 2.14"),
             "{}",
             found[0].what
         );
-        for (age, shown) in [
-            (7140, "119 minutes"),
-            (7200, "2 hours"),
-            (48 * 3600 - 60, "47 hours"),
-            (9 * 86400, "9 days"),
-        ] {
-            let found = stale_locks(&[lock(age)], None);
-            assert!(
-                found[0]
-                    .what
-                    .starts_with(&format!("this lock is {shown} old: ")),
-                "{age}: {}",
-                found[0].what
-            );
-        }
         let sandbox = Sandbox::new();
         for (version, waits) in [("2.13.0", true), ("2.14.0", false), ("2.15.0", false)] {
             sandbox.installed("torch", version);
@@ -555,13 +547,12 @@ mod machine {
                 hard,
             })
         };
-        let none = Wants::default();
-        assert!(small_memlock(limit(Some(65536)), &none, true).is_some());
-        assert!(small_memlock(limit(Some(65536)), &offload(), false).is_some());
-        assert!(small_memlock(limit(Some(65536)), &none, false).is_none());
+        assert!(small_memlock(limit(Some(65536)), false, true).is_some());
+        assert!(small_memlock(limit(Some(65536)), true, false).is_some());
+        assert!(small_memlock(limit(Some(65536)), false, false).is_none());
         assert!(
-            small_memlock(limit(None), &none, true).is_none()
-                && small_memlock(None, &none, true).is_none()
+            small_memlock(limit(None), false, true).is_none()
+                && small_memlock(None, false, true).is_none()
         );
     }
 

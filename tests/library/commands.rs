@@ -4,7 +4,7 @@ mod inputs {
     use std::ffi::OsString;
 
     use crate::invariants::fake::Sandbox;
-    use zlaunch::testing::argv::{Args, OptionList};
+    use zlaunch::testing::argv::Args;
     use zlaunch::testing::command_tables::{Input, Reads};
     use zlaunch::testing::input_paths::missing;
 
@@ -24,10 +24,7 @@ mod inputs {
         sandbox.put("home/m/config.json", "{}");
         let host = sandbox.host();
         let missing = |input: &Input, line: &str| {
-            let args = Args::read(
-                line.split(' ').map(OsString::from).collect(),
-                OptionList::Open,
-            );
+            let args = Args::read(line.split(' ').map(OsString::from).collect(), &[]);
             let found = missing(std::slice::from_ref(input), &args, &host);
             found
                 .iter()
@@ -91,7 +88,7 @@ mod inputs {
 mod script_source {
     use crate::invariants::fake::Sandbox;
     use std::ffi::OsStr;
-    use zlaunch::testing::script::source::*;
+    use zlaunch::testing::script::*;
 
     #[test]
     fn modules_of_the_scripts_own_folder_are_read() {
@@ -145,8 +142,7 @@ mod signs {
     use std::ffi::OsStr;
 
     use crate::invariants::fake::Sandbox;
-    use zlaunch::testing::script::source::ScriptSource;
-    use zlaunch::testing::script::{calls, is_text, keyword, shown};
+    use zlaunch::testing::script::{ScriptSource, calls, is_text, keyword, shown};
 
     #[test]
     fn imports_of_all_kinds() {
@@ -210,7 +206,7 @@ mod signs {
 }
 
 mod kind {
-    use zlaunch::testing::script::kind::*;
+    use zlaunch::testing::script::*;
 
     #[test]
     fn scripts_are_told_apart_by_what_they_call() {
@@ -290,7 +286,7 @@ mod target {
             }
         );
         assert_eq!(
-            (parts.args, parts.python),
+            (parts.args, parts.owner),
             (words("--a 1"), Some("python3.11".into()))
         );
         let target = |line| ParsedCommand::parse(&words(line)).target;

@@ -3,10 +3,10 @@
 mod resolve {
     use serde_json::Value;
     use zlaunch::testing::source::{Source, Sourced};
-    use zlaunch::testing::tables::ALIASES;
-    use zlaunch::testing::template::resolve::*;
+    use zlaunch::testing::tables::{ALIASES, OTHER_CONFIGS};
     use zlaunch::testing::template::search::{BUILT_IN, Search, built_in_text};
-    use zlaunch::testing::{Host, json};
+    use zlaunch::testing::template::*;
+    use zlaunch::testing::{Host, json, schema};
 
     fn named(name: &str) -> Template {
         let spec = Sourced::new(name.to_string(), Source::Flag("--deepspeed".to_string()));
@@ -17,6 +17,16 @@ mod resolve {
     fn built_in_templates_are_strict_json() {
         for (name, text) in BUILT_IN {
             assert_eq!(json::parse(text), Ok(json::parse_built_in(text)), "{name}");
+        }
+    }
+
+    #[test]
+    fn deepspeed_has_no_key_of_another_program() {
+        for other in OTHER_CONFIGS {
+            for key in other.keys {
+                let found = schema::find(key, schema::newest());
+                assert!(found.is_none(), "{key} of {}", other.name);
+            }
         }
     }
 
@@ -163,9 +173,11 @@ mod auto {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
         let fill = |key, value| Fill {
             key,
-            value,
-            from: String::new(),
-            argument: None,
+            filled: FilledValue {
+                value,
+                from: String::new(),
+                arguments: Vec::new(),
+            },
         };
         assert_eq!(
             apply(&config, &[fill("b.c", json!(2))]),

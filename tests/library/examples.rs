@@ -8,14 +8,16 @@ use zlaunch::testing::cards::{self, CARDS, Card, Cards};
 use zlaunch::testing::fit::architecture::{self, Dtype, Weights};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::Cluster;
-use zlaunch::testing::fit::optimizer::Optimizer;
+use zlaunch::testing::fit::settings::TrainingReader;
 use zlaunch::testing::fit::settings::{Evaluation, Rollout, TrainingArgs, TrainingSettings};
+use zlaunch::testing::fit::strategy::Optimizer;
 use zlaunch::testing::fit::strategy::Strategy;
 use zlaunch::testing::fit::tables::algorithms::ALGORITHMS;
 use zlaunch::testing::fit::tables::architectures::ARCHITECTURES;
-use zlaunch::testing::fit::tables::model_keys::{KEYS, KeyRow};
+use zlaunch::testing::fit::tables::dtypes::{BF16, FP32};
+use zlaunch::testing::fit::tables::model_keys::{KEYS, Key};
 use zlaunch::testing::fit::tables::optimizers::OPTIMIZERS;
-use zlaunch::testing::fit::training_args::TrainingReader;
+use zlaunch::testing::fit::tables::templates::WITHOUT_DEEPSPEED;
 use zlaunch::testing::fit::workload::Workload;
 
 fn is_known(model: &Weights) -> bool {
@@ -34,7 +36,7 @@ fn allocated(
     strategy: &str,
 ) -> u64 {
     let strategy = match strategy {
-        "none" => Strategy::default(),
+        "none" => WITHOUT_DEEPSPEED,
         name => Strategy::of(&template(name).config, weights.shape.hidden),
     };
     let args = TrainingArgs {
@@ -70,7 +72,7 @@ fn architectures() {
             let model = architecture::read(&config, None).unwrap();
             assert!(is_known(&model), "{model_type}");
             let bytes = |dtype| allocated(&model, 512, dtype, Optimizer::named("adamw"), "none");
-            let seen = [model.params, bytes(Dtype::Bf16), bytes(Dtype::Fp32)];
+            let seen = [model.params, bytes(BF16), bytes(FP32)];
             if seen != [example.params, example.bf16, example.fp32] {
                 wrong.push(format!("{config}: {seen:?}"));
             }
@@ -83,17 +85,17 @@ fn architectures() {
 #[rustfmt::skip]
 const LIMITS: &[(u64, &[&str])] = &[
     (2048, &[
-        "num_hidden_layers", "n_layer", "num_layers", "num_attention_heads", "n_head", "num_key_value_heads",
+        "num_hidden_layers", "n_layer", "num_layers", "depth", "num_attention_heads", "n_head", "num_key_value_heads",
         "multi_query_group_num", "num_kv_heads", "num_experts", "num_local_experts", "n_routed_experts", "n_shared_experts",
         "num_experts_per_tok", "num_ln_in_parallel_attn", "mamba_n_heads", "num_heads", "mamba_n_groups", "n_groups",
         "mamba_d_conv", "conv_kernel", "mamba_expand", "expand", "linear_num_key_heads", "linear_num_value_heads",
         "linear_conv_kernel_dim",
     ]),
     (262_144, &[
-        "hidden_size", "n_embd", "d_model", "intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "head_dim",
+        "embed_dim", "hidden_size", "n_embd", "d_model", "intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "head_dim",
         "kv_channels", "moe_intermediate_size", "shared_expert_intermediate_size", "shared_intermediate_size",
         "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim", "kv_lora_rank", "q_lora_rank", "intermediate_size_mlp",
-        "word_embed_proj_dim", "time_step_rank", "mamba_d_state", "state_size", "linear_key_head_dim",
+        "word_embed_proj_dim", "mamba_d_state", "state_size", "linear_key_head_dim",
         "linear_value_head_dim",
     ]),
     (1 << 28, &["vocab_size", "padded_vocab_size", "max_position_embeddings", "n_positions"]),
@@ -102,7 +104,7 @@ const LIMITS: &[(u64, &[&str])] = &[
 
 #[test]
 fn keys_of_a_config() {
-    let is_counted = |row: &KeyRow, name: &str, number: u64| {
+    let is_counted = |row: &Key, name: &str, number: u64| {
         let mut config = json!({"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1});
         config
             .as_object_mut()
@@ -183,7 +185,7 @@ fn algorithms() {
         });
         let seen = [
             megabytes(&settings, &zero2),
-            megabytes(&settings, &Strategy::default()),
+            megabytes(&settings, &WITHOUT_DEEPSPEED),
             megabytes(&evaluated, &zero2),
         ];
         let example = &row.example;
@@ -208,9 +210,9 @@ fn optimizers() {
             assert!(optimizer.is_measured(), "{:?}", row.names);
             let example = &row.example;
             for (strategy, dtype, expected) in [
-                ("zero2", Dtype::Fp32, example.zero2_in_fp32),
-                ("zero0", Dtype::Bf16, example.zero0_in_bf16),
-                ("none", Dtype::Bf16, example.none_in_bf16),
+                ("zero2", FP32, example.zero2_in_fp32),
+                ("zero0", BF16, example.zero0_in_bf16),
+                ("none", BF16, example.none_in_bf16),
             ] {
                 let seen = allocated(&model, 16, dtype, optimizer, strategy) / 1_000_000;
                 assert_eq!(seen, expected, "{} {strategy} {dtype:?}", optimizer.name);
@@ -300,7 +302,7 @@ fn gigabytes_are_those_of_the_maker() {
 
 #[test]
 fn parameters_are_counted_as_in_transformers() {
-    let lines = include_str!("../data/parameter-counts.jsonl").lines();
+    let lines = include_str!("../../src/recorded/parameter-counts.jsonl").lines();
     let mut seen = 0;
     for line in lines {
         let line: Value = serde_json::from_str(line).unwrap();

@@ -362,7 +362,7 @@ fn a_cause_comes_before_what_follows_from_it() {
     assert_eq!(names, ["out of GPU memory", "NCCL timed out"]);
 }
 
-/// The line that ended the run, where no row knows it: the last exception, not what a launcher says of it, and after what
+/// The line that ended the run, where no row knows it: what a rank raised last, not what a launcher says of it, and before what
 /// followed on the other ranks.
 #[test]
 fn an_unknown_error_is_shown_where_no_cause_is_known() {
@@ -401,8 +401,15 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
     let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)";
     assert_eq!(
         names(&found(&eight_ranks(|rank| rank5(rank, timeout)))),
-        ["NCCL timed out", "an error without an explanation"]
+        ["an error without an explanation", "NCCL timed out"]
     );
+    // The first rank that failed is the reason for the others, and what fails while Python tidies up is nothing.
+    let tidied = "Exception ignored in: <function Adam.__del__ at 0x7f>\nTraceback (most recent call last):\n  File \"adam.py\", line 7, in __del__\nAttributeError: 'Adam' object has no attribute 'id'\n";
+    let log = found(&format!(
+        "{tidied}[rank2]: {ours}\n[rank4]: ValueError: another one\n"
+    ));
+    assert_eq!(log.found[0].lines, [ours]);
+    assert!(found(tidied).found[0].role == Role::Consequence);
     let memory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
     assert_eq!(
         names(&found(&eight_ranks(|rank| rank5(rank, memory))))[0],
@@ -423,6 +430,35 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
     ] {
         assert_eq!(!found(line).found.is_empty(), is_error, "{line}");
     }
+}
+
+/// Lines that a terminal wrapped are one line again, and are counted as before; others are left alone.
+#[test]
+fn wrapped_lines_are_joined() {
+    let said = "AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size 16 != 2 * 2 * 8";
+    let words = said
+        .split(' ')
+        .fold(vec![String::new()], |mut lines, word| {
+            let last = lines.last_mut().unwrap();
+            if last.len() + 1 + word.len() > 60 {
+                lines.push(word.to_string());
+            } else {
+                *last = format!("{last} {word}").trim_start().to_string();
+            }
+            lines
+        });
+    assert!(words.len() > 2);
+    let log = found(&format!(
+        "start\n{}\nend\nKeyError: 'x'\n",
+        words.join("\n")
+    ));
+    assert_eq!(log.found[0].lines, [said]);
+    assert_eq!(log.found[0].place, "job.log:2");
+    assert_eq!(log.found[1].place, format!("job.log:{}", words.len() + 3));
+    let list = found(
+        "ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments values:\n- ds gradient_clipping=0.5 vs hf max_grad_norm=1.0\n",
+    );
+    assert_eq!(list.found[0].lines.len(), 2);
 }
 
 /// What NCCL says in the line below is shown, and leads to its own row where there is one.

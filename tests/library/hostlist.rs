@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 
-use zlaunch::testing::hostlist::*;
+use zlaunch::testing::expand_hosts;
 
 /// Recorded from Slurm: the list, then its hosts, `=COUNT FIRST LAST`, or `!` where Slurm refuses it.
 const RECORDED: &str = include_str!("../data/hostlists.txt");
@@ -14,7 +14,7 @@ const RECORDED: &str = include_str!("../data/hostlists.txt");
 fn as_slurm_reads_them() {
     for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
         let (list, hosts) = line.split_once('\t').unwrap();
-        let read = expand(list);
+        let read = expand_hosts(list);
         if hosts == "!" {
             assert!(read.is_none(), "{list}");
             continue;
@@ -33,12 +33,12 @@ fn as_slurm_reads_them() {
 /// Slurm would make a name of each number in both brackets.
 #[test]
 fn a_list_of_more_hosts_than_a_cluster_has_is_refused() {
-    assert_eq!(expand("a[1-256]b[1-256]").unwrap().len(), 65_536);
+    assert_eq!(expand_hosts("a[1-256]b[1-256]").unwrap().len(), 65_536);
     for list in [
         "a[1-257]b[1-256]",
         "a[1-60000]b[1-60000]c[1-60000]d[1-60000]",
     ] {
-        assert!(expand(list).is_none(), "{list}");
+        assert!(expand_hosts(list).is_none(), "{list}");
     }
 }
 
@@ -77,11 +77,11 @@ proptest! {
         let hosts = groups.iter().flat_map(|(prefix, width, numbers, suffix)| {
             numbers.iter().map(move |number| format!("{prefix}{number:0width$}{suffix}"))
         });
-        prop_assert_eq!(expand(&list).unwrap(), hosts.collect::<Vec<_>>(), "{}", list);
+        prop_assert_eq!(expand_hosts(&list).unwrap(), hosts.collect::<Vec<_>>(), "{}", list);
     }
 
     #[test]
     fn no_text_panics(text in "[a-b0-9\\[\\],+ -]{0,16}|\\PC{0,8}") {
-        prop_assert!(expand(&text).is_none_or(|hosts| !hosts.is_empty()));
+        prop_assert!(expand_hosts(&text).is_none_or(|hosts| !hosts.is_empty()));
     }
 }

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use serde_json::Value;
 use zlaunch::testing::json::*;
-use zlaunch::testing::patch::restore_order;
 
 fn value(text: &str) -> Value {
     parse(text).unwrap()
@@ -121,19 +120,4 @@ fn keys_have_a_position() {
     }
     assert_eq!(positions(text).unwrap().get("x.a.b"), Some(&(2, 28)));
     assert_eq!(positions(text).unwrap().get("y"), None);
-}
-
-#[test]
-fn order_survives_removal() {
-    let before = json!({"a": 1, "b": {"x": 1, "y": 2, "z": 3}, "c": 3, "d": 4});
-    let mut after = before.clone();
-    let object = after.as_object_mut().unwrap();
-    object.swap_remove("a");
-    object.insert("e".to_string(), json!(5));
-    object["b"].as_object_mut().unwrap().swap_remove("x");
-    restore_order(&before, &mut after);
-    assert_eq!(
-        after.to_string(),
-        r#"{"b":{"y":2,"z":3},"c":3,"d":4,"e":5}"#
-    );
 }

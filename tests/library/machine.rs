@@ -121,10 +121,15 @@ fn a_path_is_on_its_deepest_mount() {
 
 #[test]
 fn a_listener_is_seen_by_its_port_and_state() {
-    let table = "  sl  local_address rem_address   st tx_queue rx_queue\n\
-                 0: 0100007F:734C 00000000:0000 0A 00000000:00000000\n\
-                 1: 0100007F:0016 0100007F:9999 01 00000000:00000000\n";
-    assert!(is_listening(table, 29516) && !is_listening(table, 22) && !is_listening(table, 29517));
+    let sandbox = Sandbox::bare();
+    sandbox.put(
+        "proc/net/tcp6",
+        "  sl  local_address rem_address   st tx_queue rx_queue\n\
+         0: 0100007F:734C 00000000:0000 0A 00000000:00000000\n\
+         1: 0100007F:0016 0100007F:9999 01 00000000:00000000\n",
+    );
+    let machine = Machine::below(sandbox.root());
+    assert!(machine.listens(29516) && !machine.listens(22) && !machine.listens(29517));
 }
 
 #[test]

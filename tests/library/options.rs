@@ -106,7 +106,7 @@ fn what_is_given_instead_are_options() {
             Place::Launch => &["zlaunch"],
             Place::Only(places) => places,
         };
-        let (Instead::Option(name) | Instead::OptionWith(name, _)) = row.instead else {
+        let Instead::Option(name, _) = row.instead else {
             continue;
         };
         for place in places {

@@ -117,6 +117,10 @@ fn sources_are_split_into_words() {
         .filter_map(|token| Some((token.line, token.indent?)))
         .collect();
     assert_eq!(starts, [(1, 0), (4, 0), (5, 4)]);
+    // A string goes on behind a backslash, so that what is in it closes nothing.
+    let continued = tokens("raise E('one ) \\\n two')\nx");
+    assert_eq!(continued.len(), 6);
+    assert_eq!(continued[5].indent, Some(0));
     // Whatever it is, it ends.
     for odd in ["'", "\"\"\"", "x = 'a\nb", "é = \"ü", "1", ".", "\\"] {
         tokens(odd);

@@ -72,36 +72,36 @@ fn operations_are_read_or_told() {
     }
     for (operations, what) in [
         ("{}", "it is not a list"),
-        ("[3]", "operation 1: it is not an object"),
+        ("[3]", "operation 1: invalid type: integer `3`"),
         (
-            r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate", "path": ""}]"#,
-            "operation 2: `frobnicate` is not one of add, remove,",
+            r#"[{"op": "remove", "path": "/a"}, {"op": "frobnicate", "path": ""}]"#,
+            "operation 2: unknown variant `frobnicate`, expected one of `add`, `remove`,",
         ),
         (
             r#"[{"op": "add", "path": "/a"}]"#,
-            "operation 1: `value` is missing",
+            "operation 1: missing field `value`",
         ),
-        (r#"[{"op": "remove"}]"#, "operation 1: `path` is missing"),
-        (r#"[{"path": "/a"}]"#, "operation 1: `op` is missing"),
+        (r#"[{"op": "remove"}]"#, "operation 1: missing field `path`"),
+        (r#"[{"path": "/a"}]"#, "operation 1: missing field `op`"),
         (
             r#"[{"op": "remove", "path": "a"}]"#,
-            "operation 1: its `path` or `from` is not a JSON pointer",
+            "operation 1: json pointer failed to parse",
         ),
         (
             r#"[{"op": "test", "path": "/a/b", "value": 2}]"#,
-            "its `test` fails",
+            "value did not match",
         ),
         (
             r#"[{"op": "replace", "path": "/x", "value": 2}]"#,
-            "its `path` does not exist",
+            "path is invalid",
         ),
         (
             r#"[{"op": "copy", "from": "/x", "path": "/y"}]"#,
-            "its `from` does not exist",
+            "\"from\" path is invalid",
         ),
         (
             r#"[{"op": "move", "from": "/a", "path": "/a/b"}]"#,
-            "it moves a value into itself",
+            "cannot move the value inside itself",
         ),
         (
             r#"[{"op": "move", "path": "/a", "from": 1}]"#,

@@ -129,16 +129,13 @@ fn every_option_is_one_and_what_bars_is_known() {
     assert!(PROGRAMS.len() > 40);
     for PrefixProgram {
         names,
-        traits,
+        keeps_variables_with,
         with_value,
         switches,
         barring,
+        ..
     } in PROGRAMS
     {
-        let needed = traits.iter().filter_map(|it| match it {
-            Trait::KeepsVariablesWith(option) => Some(option),
-            _ => None,
-        });
         let all = [*with_value, *switches].concat();
         assert!(
             all.iter().all(|option| option.starts_with('-')),
@@ -147,7 +144,7 @@ fn every_option_is_one_and_what_bars_is_known() {
         assert!(
             barring
                 .iter()
-                .chain(needed)
+                .chain(keeps_variables_with)
                 .all(|option| all.contains(option)),
             "{names:?}"
         );

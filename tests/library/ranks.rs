@@ -85,15 +85,15 @@ mod device_list {
 
 mod hostfile {
     use zlaunch::testing::source::{Source, Sourced};
-    use zlaunch::testing::topology::hostfile::*;
+    use zlaunch::testing::topology::devices::*;
 
-    fn pool(text: &str) -> ResourcePool {
-        parse(text, "hostfile").unwrap_or_else(|problems| panic!("{problems:?}"))
+    fn pool(text: &str) -> Vec<PoolMachine> {
+        parse_hostfile(text, "hostfile").unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
     #[test]
     fn lines_are_parsed_as_the_runner_does() {
-        let slots = pool("# all\n\nh0 slots=2\nh1\tslots=3 max\n").0;
+        let slots = pool("# all\n\nh0 slots=2\nh1\tslots=3 max\n");
         assert_eq!(
             slots
                 .iter()
@@ -108,7 +108,7 @@ mod hostfile {
             ("# none\n", 1),
         ] {
             assert_eq!(
-                parse(text, "hostfile").map_err(|problems| problems.len()),
+                parse_hostfile(text, "hostfile").map_err(|problems| problems.len()),
                 Err(count),
                 "{text}"
             );
@@ -117,23 +117,21 @@ mod hostfile {
 
     #[test]
     fn filters_include_or_exclude() {
-        let filtered = |filter: &str, keep| {
+        let left = |filter: &str, keep| {
             let filter = Sourced::new(filter.to_string(), Source::Default);
-            let left = pool("h0 slots=4\nh1 slots=4")
-                .filtered(&filter, keep)
+            let left = filtered(pool("h0 slots=4\nh1 slots=4"), &filter, keep)
                 .map_err(|problems| problems.len())?;
             Ok(left
-                .0
                 .iter()
                 .map(|machine| format!("{}:{}", machine.name, machine.slots.join(",")))
                 .collect::<Vec<_>>()
                 .join("@"))
         };
-        assert_eq!(filtered("h1:0,2", true).as_deref(), Ok("h1:0,2"));
-        assert_eq!(filtered("h0@h1:1", true).as_deref(), Ok("h0:0,1,2,3@h1:1"));
-        assert_eq!(filtered("h0@h1:1", false).as_deref(), Ok("h1:0,2,3"));
+        assert_eq!(left("h1:0,2", true).as_deref(), Ok("h1:0,2"));
+        assert_eq!(left("h0@h1:1", true).as_deref(), Ok("h0:0,1,2,3@h1:1"));
+        assert_eq!(left("h0@h1:1", false).as_deref(), Ok("h1:0,2,3"));
         assert_eq!(
-            (filtered("h2:0@h1:9", true), filtered("h0@h1", false)),
+            (left("h2:0@h1:9", true), left("h0@h1", false)),
             (Err(2), Err(1))
         );
     }
@@ -142,7 +140,8 @@ mod hostfile {
 mod rendezvous {
     use std::net::IpAddr;
 
-    use zlaunch::testing::topology::rendezvous::*;
+    use zlaunch::testing::topology::is_loopback;
+    use zlaunch::testing::topology::slurm::{maps_to_loopback, resolve};
 
     #[test]
     fn names_are_resolved() {

@@ -8,7 +8,7 @@ use clap::builder::Str;
 use clap::{Arg, ArgAction, Command};
 
 use zlaunch::testing::cli::shown_options;
-use zlaunch::testing::prefix::{PROGRAMS, PrefixProgram, Trait};
+use zlaunch::testing::prefix::{PROGRAMS, PrefixProgram};
 use zlaunch::testing::{
     BUILT_IN, all_variables, arguments, auto, check, cli, json, options, trainer,
 };
@@ -183,16 +183,13 @@ fn recorded_trainers() -> Vec<(String, String)> {
 
 /// What holds for a program in front of the command.
 fn prefix_rule(program: &PrefixProgram) -> String {
-    for it in program.traits {
-        match it {
-            Trait::Container => {
-                return "refused, with the command to paste: zlaunch must run inside".to_string();
-            }
-            Trait::KeepsVariablesWith(option) => return format!("only with `{option}`"),
-            _ => {}
-        }
+    if program.container {
+        return "refused, with the command to paste: zlaunch must run inside".to_string();
     }
-    if program.traits.contains(&Trait::OwnPython) {
+    if let Some(option) = program.keeps_variables_with {
+        return format!("only with `{option}`");
+    }
+    if program.own_python {
         return "brings its own Python: its packages are checked at launch, inside it".to_string();
     }
     match program.barring {

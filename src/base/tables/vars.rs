@@ -57,7 +57,7 @@ pub(crate) const VARS: &[DocumentedVars] = &[
     DocumentedVars {
         names: &["ZLAUNCH_LANG"],
         does: Reads,
-        about: "the language of the help, `explain` and `schema`: en or zh",
+        about: "the language of the help, `explain`, `schema` and `templates`: en or zh",
     },
     DocumentedVars {
         names: &["LC_ALL"],

@@ -1,16 +1,31 @@
 //! The rules about the config, by subject, in the order of the output.
 
-use super::names::{OFFLOAD, PRECISION_MODELS, STAGE};
-use super::types::Condition::*;
-use super::types::KeyState::*;
-use super::types::Remedy::*;
-use super::types::{At, Condition, Remedy, Row};
-use crate::check::findings::Check;
-use crate::check::{batch, combinations, keys, operators, optimizer, precision, values};
-use crate::config::schema::SEQUENCE_JUDGED;
-use crate::config::zero::Device::{self, Cpu, Nvme};
-use crate::report::fix::Owner::{Trainer, Zlaunch};
-use crate::report::{Rule, Severity, When};
+use super::{
+    names::{
+        ACCUMULATION, BATCH_SIZE, MICRO_BATCH, OFFLOAD, OPTIMIZER_CLIPPING, PRECISION_MODELS,
+        STAGE, TORCH_SCHEDULERS,
+    },
+    types::{
+        At,
+        Condition::{self, *},
+        KeyState::*,
+        Remedy::{self, *},
+        Row,
+    },
+};
+use crate::{
+    check::{batch, keys, optimizer, rows::Check},
+    command::trainer::tables::front_ends::SWIFT,
+    config::{
+        schema::{SEQUENCE_DIVIDES, SEQUENCE_JUDGED},
+        zero::Device::{self, Cpu, Nvme},
+    },
+    host::cards::{WITHOUT_BF16, WITHOUT_FP16},
+    report::{
+        Rule, Severity, When,
+        fix::Owner::{Trainer, Zlaunch},
+    },
+};
 
 const HOST: &[Device] = &[Cpu, Nvme];
 
@@ -23,7 +38,6 @@ pub(crate) const CONFIG: &[&[Check]] = &[
     COMBINATIONS,
     OPTIMIZER,
     EFFECTS,
-    OPERATORS,
 ];
 
 const KEYS: &[Check] = &[
@@ -41,7 +55,7 @@ const KEYS: &[Check] = &[
         severity: Severity::Warning,
         noticed: When::Silent,
         rows: &[],
-        code: Some(keys::ignored_keys),
+        code: Some(keys::unknown_keys),
     },
     Check {
         rule: Rule::RemovedKey,
@@ -50,14 +64,6 @@ const KEYS: &[Check] = &[
         noticed: When::Parse,
         rows: &[],
         code: Some(keys::removed_keys),
-    },
-    Check {
-        rule: Rule::BetweenVersions,
-        about: "the installed DeepSpeed was not recorded, and the versions before and after it disagree about a key: the older one is followed",
-        severity: Severity::Note,
-        noticed: When::Silent,
-        rows: &[],
-        code: Some(keys::between_versions),
     },
     Check {
         rule: Rule::TwoNames,
@@ -79,7 +85,6 @@ const KEYS: &[Check] = &[
 
 const CLOCK: &str = "wall_clock_breakdown";
 const FLOPS: &str = "flops_profiler.enabled";
-const CLIPPING: &str = "optimizer.params.max_grad_norm";
 
 const VALUES: &[Check] = &[
     Check {
@@ -113,14 +118,14 @@ const VALUES: &[Check] = &[
                 fixes: &[Unset("optimizer.params")],
             },
             Row {
-                at: &[At::Key(CLIPPING)],
+                at: &[At::Key(OPTIMIZER_CLIPPING)],
                 when: &[
                     Not(&Key("optimizer.type", MissingOrNull)),
-                    Not(&Key(CLIPPING, Missing)),
-                    Not(&Key(CLIPPING, Number)),
+                    Not(&Key(OPTIMIZER_CLIPPING, Missing)),
+                    Not(&Key(OPTIMIZER_CLIPPING, Number)),
                 ],
                 says: "`{key}` is {value}, but DeepSpeed compares it with 0",
-                fixes: &[Unset(CLIPPING)],
+                fixes: &[Unset(OPTIMIZER_CLIPPING)],
             },
             Row {
                 at: &[At::Key("bfloat16")],
@@ -152,7 +157,7 @@ const VALUES: &[Check] = &[
                 fixes: &[Unset("allgather_size")],
             },
         ],
-        code: Some(values::wrong_types),
+        code: Some(keys::wrong_values),
     },
     Check {
         rule: Rule::WrongValue,
@@ -160,7 +165,7 @@ const VALUES: &[Check] = &[
         severity: Severity::Error,
         noticed: When::Parse,
         rows: &[],
-        code: Some(values::wrong_values),
+        code: Some(keys::wrong_values),
     },
     Check {
         rule: Rule::OddValue,
@@ -168,11 +173,12 @@ const VALUES: &[Check] = &[
         severity: Severity::Warning,
         noticed: When::Silent,
         rows: &[],
-        code: Some(values::odd_values),
+        code: Some(keys::odd_values),
     },
 ];
 
 const TENSOR_RANKS: &str = "tensor_parallel.autotp_size";
+const INNER_TENSOR_RANKS: &str = "tensor_parallel.tp.tp_size";
 const SEQUENCE_RANKS: &str = "sequence_parallel_size";
 
 pub(crate) const BATCH: &[Check] = &[
@@ -199,6 +205,22 @@ pub(crate) const BATCH: &[Check] = &[
     },
     Check {
         rule: Rule::BatchProduct,
+        about: "",
+        severity: Severity::Warning,
+        noticed: When::Parse,
+        rows: &[Row {
+            at: &[At::Key(BATCH_SIZE)],
+            when: &[Sets(MICRO_BATCH), Key(BATCH_SIZE, Number)],
+            says: "`{key}` must be the ranks × the values in the trainer's own config",
+            fixes: &[With {
+                remark: "it is inferred",
+                remedy: &Unset(BATCH_SIZE),
+            }],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::BatchProduct,
         about: "train_batch_size is not micro batch × accumulation steps × data-parallel ranks",
         severity: Severity::Error,
         noticed: When::Parse,
@@ -210,8 +232,16 @@ pub(crate) const BATCH: &[Check] = &[
         about: "sequence_parallel_size does not divide the ranks: DeepSpeed continues with a fraction of a rank",
         severity: Severity::Warning,
         noticed: When::Silent,
-        rows: &[],
-        code: Some(batch::sequence),
+        rows: &[Row {
+            at: &[At::Key(SEQUENCE_RANKS)],
+            when: &[
+                Not(&Before("deepspeed", SEQUENCE_DIVIDES)),
+                DoesNotDivideRanks(SEQUENCE_RANKS),
+            ],
+            says: "`{key}` does not divide the ranks: DeepSpeed continues with a fraction of a rank",
+            fixes: &[Say("set sequence_parallel_size to a divisor of the ranks")],
+        }],
+        code: None,
     },
     Check {
         rule: Rule::BatchTensor,
@@ -222,7 +252,7 @@ pub(crate) const BATCH: &[Check] = &[
             at: &[At::Key(TENSOR_RANKS)],
             when: &[Key(TENSOR_RANKS, Above(1.0))],
             says: "`train_batch_size` counts every rank, although groups of {value} read the same samples",
-            fixes: &[Say("a step has train_batch_size ÷ {value} samples")],
+            fixes: &[Say("a step has train_batch_size ÷ autotp_size samples")],
         }],
         code: None,
     },
@@ -249,6 +279,11 @@ pub(crate) const BATCH: &[Check] = &[
 const SCALE_POWER: &str = "fp16.initial_scale_power";
 const SCALE_WINDOW: &str = "fp16.loss_scale_window";
 const LEAST_SCALE: &str = "fp16.min_loss_scale";
+const FP16_MASTERS: &str = "fp16.fp16_master_weights_and_grads";
+const BF16_MASTERS: &str = "bf16.bf16_master_weights_and_grads";
+const BF16_STATES: &str = "bf16.bf16_optimizer_states";
+/// Since then stages 1 and 3 can keep 16-bit master weights, too.
+const ANY_STAGE: [u32; 3] = [0, 18, 3];
 const ACCUMULATED: &str = "data_types.grad_accum_dtype";
 const DYNAMIC_SCALE: Condition = Any(&[
     Key("fp16.loss_scale", Missing),
@@ -338,16 +373,108 @@ const PRECISION: &[Check] = &[
         about: "master weights or optimizer states in 16 bits at stage 0, or at any stage but 2 before 0.18.3",
         severity: Severity::Error,
         noticed: When::Parse,
-        rows: &[],
-        code: Some(precision::master_weights),
+        rows: &[
+            Row {
+                at: &[At::Key(FP16_MASTERS), At::Key(STAGE)],
+                when: &[
+                    PrecisionSetting(FP16_MASTERS),
+                    Not(&Before("deepspeed", ANY_STAGE)),
+                    Stage(&[0]),
+                ],
+                says: "`{key}` is on, and ZeRO is off: it needs stage 1, 2 or 3",
+                fixes: &[Set(FP16_MASTERS, "false")],
+            },
+            Row {
+                at: &[At::Key(FP16_MASTERS), At::Key(STAGE)],
+                when: &[
+                    PrecisionSetting(FP16_MASTERS),
+                    Before("deepspeed", ANY_STAGE),
+                    Stage(&[0, 1, 3]),
+                ],
+                says: "`{key}` is on: before DeepSpeed 0.18.3 it needs stage 2",
+                fixes: &[Set(FP16_MASTERS, "false")],
+            },
+            Row {
+                at: &[At::Key(BF16_MASTERS), At::Key(STAGE)],
+                when: &[
+                    PrecisionSetting(BF16_MASTERS),
+                    Not(&Before("deepspeed", ANY_STAGE)),
+                    Stage(&[0]),
+                ],
+                says: "`{key}` is on, and ZeRO is off: it needs stage 1, 2 or 3",
+                fixes: &[Set(BF16_MASTERS, "false")],
+            },
+            Row {
+                at: &[At::Key(BF16_MASTERS), At::Key(STAGE)],
+                when: &[
+                    PrecisionSetting(BF16_MASTERS),
+                    Before("deepspeed", ANY_STAGE),
+                    Stage(&[0, 1, 3]),
+                ],
+                says: "`{key}` is on: before DeepSpeed 0.18.3 it needs stage 2",
+                fixes: &[Set(BF16_MASTERS, "false")],
+            },
+            Row {
+                at: &[At::Key(BF16_STATES), At::Key(STAGE)],
+                when: &[
+                    PrecisionSetting(BF16_STATES),
+                    Not(&Before("deepspeed", ANY_STAGE)),
+                    Stage(&[0]),
+                ],
+                says: "`{key}` is on, and ZeRO is off: it needs stage 1, 2 or 3",
+                fixes: &[Set(BF16_STATES, "false")],
+            },
+            Row {
+                at: &[At::Key(BF16_STATES), At::Key(STAGE)],
+                when: &[
+                    PrecisionSetting(BF16_STATES),
+                    Before("deepspeed", ANY_STAGE),
+                    Stage(&[0, 1, 3]),
+                ],
+                says: "`{key}` is on: before DeepSpeed 0.18.3 it needs stage 2",
+                fixes: &[Set(BF16_STATES, "false")],
+            },
+            Row {
+                at: &[At::Key(BF16_STATES)],
+                when: &[
+                    PrecisionSetting(BF16_STATES),
+                    Not(&PrecisionSetting(BF16_MASTERS)),
+                ],
+                says: "`{key}` needs `bf16.bf16_master_weights_and_grads`",
+                fixes: &[Set(BF16_MASTERS, "true")],
+            },
+        ],
+        code: None,
     },
     Check {
         rule: Rule::MasterWeightsOffload,
         about: "master weights in 16 bits without the optimizer in host memory",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
-        code: Some(precision::master_weights_on_the_gpu),
+        rows: &[
+            Row {
+                at: &[At::Key(FP16_MASTERS)],
+                when: &[
+                    PrecisionSetting(FP16_MASTERS),
+                    Stage(&[1, 2, 3]),
+                    Not(&OptimizerOn(HOST)),
+                ],
+                says: "`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)",
+                fixes: &[Set(OFFLOAD, "cpu")],
+            },
+            Row {
+                at: &[At::Key(BF16_MASTERS)],
+                when: &[
+                    PrecisionSetting(BF16_MASTERS),
+                    Stage(&[1, 2, 3]),
+                    Not(&OptimizerOn(HOST)),
+                    Not(&PrecisionSetting(BF16_STATES)),
+                ],
+                says: "`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)",
+                fixes: &[Set(OFFLOAD, "cpu")],
+            },
+        ],
+        code: None,
     },
     Check {
         rule: Rule::AccumulationDtype,
@@ -374,8 +501,24 @@ const PRECISION: &[Check] = &[
         about: "bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not support",
         severity: Severity::Warning,
         noticed: When::Start,
-        rows: &[],
-        code: Some(precision::of_gpus),
+        rows: &[
+            Row {
+                at: &[At::Key("bf16.enabled")],
+                when: &[
+                    Key("bf16.enabled", On),
+                    Any(&[GpuIs(WITHOUT_BF16), GpuIs(WITHOUT_FP16)]),
+                ],
+                says: "`{key}` is true, but this machine's {gpu} only emulates bf16",
+                fixes: &[Set("bf16.enabled", "false")],
+            },
+            Row {
+                at: &[At::Key("fp16.enabled")],
+                when: &[Key("fp16.enabled", On), GpuIs(WITHOUT_FP16)],
+                says: "`{key}` is true, but this machine's {gpu} is too old for DeepSpeed's fp16",
+                fixes: &[Set("fp16.enabled", "false")],
+            },
+        ],
+        code: None,
     },
 ];
 
@@ -440,8 +583,37 @@ const OFFLOADS: &[Check] = &[
         about: "the folder on NVMe is emptied when a job starts: two jobs must not share an nvme_path",
         severity: Severity::Note,
         noticed: When::Silent,
-        rows: &[],
-        code: Some(combinations::shared_folders),
+        rows: &[
+            Row {
+                at: &[At::Key(OPTIMIZER_PATH)],
+                when: &[
+                    Stage(&[3]),
+                    OptimizerOn(&[Nvme]),
+                    Key(OPTIMIZER_PATH, HasValue),
+                    Not(&Key(OPTIMIZER_PATH, EndsInNumber)),
+                ],
+                says: "DeepSpeed empties its folder in {value} at start: two jobs must not share it",
+                fixes: &[With {
+                    remark: "a separate one for every job",
+                    remedy: &Set(OPTIMIZER_PATH, EXAMPLE_PATH),
+                }],
+            },
+            Row {
+                at: &[At::Key(PARAMETERS_PATH)],
+                when: &[
+                    Stage(&[3]),
+                    ParametersOn(&[Nvme]),
+                    Key(PARAMETERS_PATH, HasValue),
+                    Not(&Key(PARAMETERS_PATH, EndsInNumber)),
+                ],
+                says: "DeepSpeed empties its folder in {value} at start: two jobs must not share it",
+                fixes: &[With {
+                    remark: "a separate one for every job",
+                    remedy: &Set(PARAMETERS_PATH, EXAMPLE_PATH),
+                }],
+            },
+        ],
+        code: None,
     },
     Check {
         rule: Rule::NvmeDefaults,
@@ -470,14 +642,6 @@ const OFFLOADS: &[Check] = &[
         code: None,
     },
     Check {
-        rule: Rule::NvmeBuffers,
-        about: "offload_param.buffer_size is smaller than the shard of a square weight of the model",
-        severity: Severity::Warning,
-        noticed: When::Step,
-        rows: &[],
-        code: Some(combinations::small_buffers),
-    },
-    Check {
         rule: Rule::PartialOffload,
         about: "offload_optimizer.ratio below 1 only works at stage 3",
         severity: Severity::Error,
@@ -500,6 +664,8 @@ const OFFLOADS: &[Check] = &[
 const SUM: &str = "gradient_allreduce_op";
 const GRADIENT_NORM: &str = "zero_optimization.compute_grad_norm";
 const GATHER_BUCKET: &str = "zero_optimization.allgather_bucket_size";
+const REDUCE_BUCKET: &str = "zero_optimization.reduce_bucket_size";
+const PREFETCH_BUCKET: &str = "zero_optimization.stage3_prefetch_bucket_size";
 const REDUCE_SCATTER: &str = "zero_optimization.reduce_scatter";
 const PREDIVIDED: &str = "gradient_predivide_factor";
 const PRESCALED: &str = "prescale_gradients";
@@ -634,19 +800,50 @@ const COMBINATIONS: &[Check] = &[
     },
     Check {
         rule: Rule::PartitionSize,
-        about: "zero_hpz_partition_size does not divide the number of ranks; a larger one is silently reduced",
+        about: "zero_hpz_partition_size does not divide the number of ranks",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
-        code: Some(combinations::partition_size),
+        rows: &[Row {
+            at: &[At::Key(PARTITION_SIZE)],
+            when: &[
+                Stage(&[3]),
+                Key(PARTITION_SIZE, Above(1.0)),
+                DoesNotDivideRanks(PARTITION_SIZE),
+                // DeepSpeed reduces a larger one.
+                Not(&AboveRanks(PARTITION_SIZE)),
+            ],
+            says: "`{key}` is {value}, which does not divide {ranks} ranks",
+            fixes: &[Set(PARTITION_SIZE, "1")],
+        }],
+        code: None,
     },
     Check {
         rule: Rule::TensorParallelSize,
         about: "tensor_parallel.tp.tp_size is neither 1 nor autotp_size, or there are fewer ranks than autotp_size",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
-        code: Some(combinations::tensor_parallel_size),
+        rows: &[
+            Row {
+                at: &[At::Key(TENSOR_RANKS)],
+                when: &[
+                    AboveRanks(TENSOR_RANKS),
+                    Not(&Before("deepspeed", [0, 16, 4])),
+                ],
+                says: "`{key}` is {value}, and there are {ranks} ranks",
+                fixes: &[Unset(TENSOR_RANKS)],
+            },
+            Row {
+                at: &[At::Key(INNER_TENSOR_RANKS), At::Key(TENSOR_RANKS)],
+                when: &[
+                    Key(TENSOR_RANKS, Above(1.0)),
+                    Not(&Key(INNER_TENSOR_RANKS, Equals(1.0))),
+                    SizesDiffer(INNER_TENSOR_RANKS, TENSOR_RANKS),
+                ],
+                says: "`{key}` is {value}, but `tensor_parallel.autotp_size` is another size: they must agree",
+                fixes: &[Unset(INNER_TENSOR_RANKS)],
+            },
+        ],
+        code: None,
     },
     Check {
         rule: Rule::HfArguments,
@@ -785,8 +982,30 @@ const COMBINATIONS: &[Check] = &[
     },
 ];
 
+const ALLOWS_UNTESTED: &str = "zero_allow_untested_optimizer";
+const UNTESTED: &str = "`{name}` is not tested with ZeRO: DeepSpeed refuses it";
+/// Of every torch. DeepSpeed takes its own by any spelling, such as `Adam`.
+const ONLY_IN_TORCH: &[&str] = &[
+    "ASGD",
+    "Adadelta",
+    "Adamax",
+    "LBFGS",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "SparseAdam",
+];
+const MS_SWIFT: &str = match SWIFT.distribution {
+    Some(name) => name,
+    None => "",
+};
+const FAILS_UNDER_SWIFT: &str = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' object has no attribute 'param_groups'";
 const FORCED: &str = "zero_force_ds_cpu_optimizer";
 const ADAM_MODE: &str = "optimizer.params.adam_w_mode";
+const WARMUP_STEPS: &str = "scheduler.params.warmup_num_steps";
+const SCHEDULERS_WITH_WARMUP: &[&str] = &["WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 const WARMUP: &str = "scheduler.params.warmup_type";
 
 const OPTIMIZER: &[Check] = &[
@@ -795,7 +1014,34 @@ const OPTIMIZER: &[Check] = &[
         about: "an optimizer that neither DeepSpeed nor torch.optim has",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
+        // Those that another version of DeepSpeed has.
+        rows: &[
+            Row {
+                at: &[At::Key("optimizer.type")],
+                when: &[
+                    Key(
+                        "optimizer.type",
+                        Word(&["onebitadam", "onebitlamb", "zerooneadam"]),
+                    ),
+                    Not(&Before("deepspeed", [0, 19, 7])),
+                ],
+                says: "{deepspeed} has no optimizer `{name}`",
+                fixes: &[Set("optimizer.type", "AdamW")],
+            },
+            Row {
+                at: &[At::Key("optimizer.type")],
+                when: &[
+                    Key("optimizer.type", Word(&["muon"])),
+                    Before("deepspeed", [0, 17, 6]),
+                    Any(&[
+                        Not(&Key("optimizer.type", OneOf(&["Muon"]))),
+                        Before("torch", [2, 9, 0]),
+                    ]),
+                ],
+                says: "{deepspeed} has no optimizer `{name}`",
+                fixes: &[Set("optimizer.type", "AdamW")],
+            },
+        ],
         code: Some(optimizer::unknown_optimizer),
     },
     Check {
@@ -811,8 +1057,46 @@ const OPTIMIZER: &[Check] = &[
         about: "an optimizer that DeepSpeed calls untested with ZeRO, without zero_allow_untested_optimizer",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
-        code: Some(optimizer::untested_optimizer),
+        rows: &[
+            Row {
+                at: &[At::Key("optimizer.type")],
+                when: &[
+                    Stage(&[1, 2, 3]),
+                    Not(&Key(ALLOWS_UNTESTED, Truthy)),
+                    Any(&[
+                        Key("optimizer.type", Word(&["lamb", "musgd"])),
+                        Key("optimizer.type", OneOf(ONLY_IN_TORCH)),
+                    ]),
+                ],
+                says: UNTESTED,
+                fixes: &[Set(ALLOWS_UNTESTED, "true")],
+            },
+            Row {
+                at: &[At::Key("optimizer.type")],
+                when: &[
+                    Stage(&[1, 2, 3]),
+                    Not(&Key(ALLOWS_UNTESTED, Truthy)),
+                    Key("optimizer.type", OneOf(&["Adafactor"])),
+                    Not(&Before("torch", [2, 5, 0])),
+                ],
+                says: UNTESTED,
+                fixes: &[Set(ALLOWS_UNTESTED, "true")],
+            },
+            Row {
+                at: &[At::Key("optimizer.type")],
+                when: &[
+                    Stage(&[1, 2, 3]),
+                    Not(&Key(ALLOWS_UNTESTED, Truthy)),
+                    Key("optimizer.type", OneOf(&["Muon"])),
+                    Not(&Before("torch", [2, 9, 0])),
+                    // Since then DeepSpeed has it.
+                    Before("deepspeed", [0, 17, 6]),
+                ],
+                says: UNTESTED,
+                fixes: &[Set(ALLOWS_UNTESTED, "true")],
+            },
+        ],
+        code: None,
     },
     Check {
         rule: Rule::OptimizerReplaced,
@@ -849,8 +1133,9 @@ const OPTIMIZER: &[Check] = &[
                 ],
                 says: "the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam",
                 fixes: &[
-                    GiveInstead {
-                        argument: "optim",
+                    Give {
+                        owner: Trainer,
+                        option: "--optim",
                         value: "adamw_torch",
                     },
                     Set(OFFLOAD, "none"),
@@ -864,8 +1149,37 @@ const OPTIMIZER: &[Check] = &[
         about: "an optimizer section under ms-swift 4.2 to 4.6, whose trainer fails once model and data are loaded (a warning where the version is not known, or newer)",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
-        code: Some(optimizer::section_for_swift),
+        // It fails even if the section is empty or null.
+        rows: &[Row {
+            at: &[At::Key("optimizer")],
+            when: &[
+                TrainerIs(SWIFT.name),
+                Not(&Key("optimizer", Missing)),
+                Not(&Before(MS_SWIFT, [4, 2, 0])),
+                Before(MS_SWIFT, [4, 7, 0]),
+            ],
+            says: FAILS_UNDER_SWIFT,
+            fixes: &[Unset("optimizer")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::SwiftOptimizer,
+        about: "",
+        severity: Severity::Warning,
+        noticed: When::Start,
+        // A later release may fail too.
+        rows: &[Row {
+            at: &[At::Key("optimizer")],
+            when: &[
+                TrainerIs(SWIFT.name),
+                Not(&Key("optimizer", Missing)),
+                Not(&Before(MS_SWIFT, [4, 7, 0])),
+            ],
+            says: FAILS_UNDER_SWIFT,
+            fixes: &[Unset("optimizer")],
+        }],
+        code: None,
     },
     Check {
         rule: Rule::TrainerOptimizer,
@@ -943,7 +1257,15 @@ const OPTIMIZER: &[Check] = &[
         about: "a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (case matters)",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
+        rows: &[Row {
+            at: &[At::Key("scheduler.type")],
+            when: &[
+                Key("scheduler.type", OneOf(TORCH_SCHEDULERS)),
+                Stage(&[1, 2, 3]),
+            ],
+            says: "torch's `{name}` needs an optimizer of torch, and ZeRO's is none",
+            fixes: &[Unset("scheduler")],
+        }],
         code: Some(optimizer::unknown_scheduler),
     },
     Check {
@@ -951,7 +1273,21 @@ const OPTIMIZER: &[Check] = &[
         about: "a scheduler parameter that is unknown, missing, or must be a whole number above 0",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
+        rows: &[Row {
+            at: &[At::Key(WARMUP_STEPS)],
+            when: &[
+                Not(&Before("deepspeed", [0, 19, 3])),
+                Key("scheduler.type", Word(SCHEDULERS_WITH_WARMUP)),
+                Key(WARMUP_STEPS, HasValue),
+                Any(&[
+                    Not(&Key(WARMUP_STEPS, Number)),
+                    Not(&Key(WARMUP_STEPS, Whole)),
+                    Key(WARMUP_STEPS, Below(1.0)),
+                ]),
+            ],
+            says: "`{key}` is {value}, but the scheduler expects a whole number above 0",
+            fixes: &[Set(WARMUP_STEPS, "100")],
+        }],
         code: Some(optimizer::scheduler_parameters),
     },
     Check {
@@ -1006,16 +1342,27 @@ const OPTIMIZER: &[Check] = &[
 ];
 
 const ROUND_ROBIN: &str = "zero_optimization.round_robin_gradients";
-const MICRO_BATCH: &str = "train_micro_batch_size_per_gpu";
-const ACCUMULATION: &str = "gradient_accumulation_steps";
 const CONTIGUOUS: &str = "zero_optimization.contiguous_gradients";
 const GATHERED_PARTITIONS: &str = "zero_optimization.allgather_partitions";
+const ZENFLOW: &str = "zero_optimization.zenflow";
 const PARTITION_SIZE: &str = "zero_optimization.zero_hpz_partition_size";
 const QUANTIZED_WEIGHTS: &str = "zero_optimization.zero_quantized_weights";
 const FAST_START: &str = "zero_optimization.offload_optimizer.fast_init";
 const BUFFER_SIZE: &str = "zero_optimization.offload_param.buffer_size";
 const PINNED_OPTIMIZER: &str = "zero_optimization.offload_optimizer.pin_memory";
 const PINNED_PARAMETERS: &str = "zero_optimization.offload_param.pin_memory";
+
+const GATHERED: &str = "zero_optimization.stage3_gather_16bit_weights_on_model_save";
+const GATHERED_BEFORE: &str = "zero_optimization.stage3_gather_fp16_weights_on_model_save";
+const SAVED_AS_SHARDS: &str = "a full model is saved as ZeRO's shards (zero_to_fp32.py turns them into weights): `stage3_gather_16bit_weights_on_model_save` is off";
+const TRAINS_ALL_WEIGHTS: Condition = Any(&[
+    Is("tuner_type", "full"),
+    Is("tuner_type", "freeze"),
+    Is("train_type", "full"),
+    Is("train_type", "freeze"),
+    Is("finetuning_type", "full"),
+    Is("finetuning_type", "freeze"),
+]);
 
 const NOBODY_CLIPS: Condition = Not(&Any(&[
     Not(&Key("gradient_clipping", Missing)),
@@ -1025,6 +1372,66 @@ const NOBODY_CLIPS: Condition = Not(&Any(&[
 ]));
 
 const EFFECTS: &[Check] = &[
+    Check {
+        rule: Rule::KnownFailure,
+        about: "a combination that is reported to fail",
+        severity: Severity::Warning,
+        noticed: When::Step,
+        rows: &[
+            // deepspeedai/DeepSpeed#6926.
+            Row {
+                at: &[At::Key(PARTITION_SIZE), At::Key(PARAMETERS)],
+                when: &[
+                    Stage(&[3]),
+                    Key(PARTITION_SIZE, Above(1.0)),
+                    Any(&[ParametersOn(HOST), OptimizerOn(HOST)]),
+                ],
+                says: "`{key}` keeps a second copy of the weights on the GPUs, and is reported to fail together with offload",
+                fixes: &[Set(PARTITION_SIZE, "1")],
+            },
+            // deepspeedai/DeepSpeed#7686.
+            Row {
+                at: &[At::Key(ZENFLOW), At::Key(OFFLOAD)],
+                when: &[
+                    Stage(&[3]),
+                    Key(ZENFLOW, SectionInUse),
+                    OptimizerOn(&[Nvme]),
+                ],
+                says: "ZenFlow is reported to fail at stage 3 with an optimizer on an NVMe (nvme): the tensors are not in memory",
+                fixes: &[Unset(ZENFLOW)],
+            },
+            // huggingface/transformers#28468.
+            Row {
+                at: &[At::Argument("modules_to_save")],
+                when: &[UsesTransformers, Stage(&[3]), Given("modules_to_save")],
+                says: "modules_to_save copies modules that ZeRO-3 has split, which is reported to fail in the first step",
+                fixes: &[
+                    Give {
+                        owner: Zlaunch,
+                        option: "--deepspeed",
+                        value: "zero2",
+                    },
+                    Say("name these modules in target_modules instead"),
+                ],
+            },
+            // deepspeedai/DeepSpeed#7718.
+            Row {
+                at: &[At::Key(STAGE), At::Key(ACCUMULATION)],
+                when: &[
+                    Stage(&[2]),
+                    Key(ACCUMULATION, Above(1.0)),
+                    Not(&Before("deepspeed", [0, 17, 6])),
+                    Before("deepspeed", [0, 18, 3]),
+                ],
+                says: "DeepSpeed 0.17.6 to 0.18.2 computes wrong gradients at stage 2 with accumulation",
+                fixes: &[
+                    Say("pip install --upgrade 'deepspeed>=0.18.3'"),
+                    Set(STAGE, "1"),
+                ],
+            },
+        ],
+        code: None,
+    },
     Check {
         rule: Rule::NoEffect,
         about: "a key that does nothing here: offload_param below stage 3, activation_checkpointing under transformers, round_robin_gradients at stage 3, …",
@@ -1131,7 +1538,7 @@ const EFFECTS: &[Check] = &[
     },
     Check {
         rule: Rule::IdleKey,
-        about: "a key that does nothing until another one is set: aio and buffers without nvme, stage3_* below stage 3",
+        about: "a key that does nothing until another one is set: aio and buffers without nvme",
         severity: Severity::Note,
         noticed: When::Silent,
         rows: &[
@@ -1162,7 +1569,7 @@ const EFFECTS: &[Check] = &[
                 fixes: &[Unset("aio")],
             },
         ],
-        code: Some(combinations::keys_of_stage_3),
+        code: None,
     },
     Check {
         rule: Rule::ClippingIgnored,
@@ -1248,16 +1655,68 @@ const EFFECTS: &[Check] = &[
         about: "stage 3 without stage3_gather_16bit_weights_on_model_save: transformers saves ZeRO's shards instead of a model",
         severity: Severity::Warning,
         noticed: When::Step,
-        rows: &[],
-        code: Some(combinations::gathered_weights),
+        rows: &[Row {
+            at: &[At::Key(GATHERED)],
+            when: &[
+                UsesTransformers,
+                Stage(&[3]),
+                Not(&Key(GATHERED, On)),
+                Not(&Key(GATHERED, Auto)),
+                Any(&[Key(GATHERED, Off), Not(&Key(GATHERED_BEFORE, On))]),
+                TRAINS_ALL_WEIGHTS,
+            ],
+            says: SAVED_AS_SHARDS,
+            fixes: &[Set(GATHERED, "true")],
+        }],
+        code: None,
+    },
+    Check {
+        rule: Rule::GatheredWeights,
+        about: "",
+        severity: Severity::Note,
+        noticed: When::Step,
+        // Adapters are always gathered.
+        rows: &[Row {
+            at: &[At::Key(GATHERED)],
+            when: &[
+                UsesTransformers,
+                Stage(&[3]),
+                Not(&Key(GATHERED, On)),
+                Not(&Key(GATHERED, Auto)),
+                Any(&[Key(GATHERED, Off), Not(&Key(GATHERED_BEFORE, On))]),
+                Not(&TRAINS_ALL_WEIGHTS),
+            ],
+            says: SAVED_AS_SHARDS,
+            fixes: &[Set(GATHERED, "true")],
+        }],
+        code: None,
     },
     Check {
         rule: Rule::LargeBucket,
         about: "buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take",
         severity: Severity::Note,
         noticed: When::Silent,
-        rows: &[],
-        code: Some(combinations::large_buckets),
+        rows: &[
+            Row {
+                at: &[At::Key(REDUCE_BUCKET)],
+                when: &[Key(REDUCE_BUCKET, Above(5e8))],
+                says: "`{key}` is {value} elements of 2 bytes on every GPU, twice that with overlap_comm",
+                fixes: &[Set(REDUCE_BUCKET, "200000000")],
+            },
+            Row {
+                at: &[At::Key(GATHER_BUCKET)],
+                when: &[Key(GATHER_BUCKET, Above(5e8))],
+                says: "`{key}` is {value} elements of 2 bytes on every GPU, twice that with overlap_comm",
+                fixes: &[Set(GATHER_BUCKET, "200000000")],
+            },
+            Row {
+                at: &[At::Key(PREFETCH_BUCKET)],
+                when: &[Key(PREFETCH_BUCKET, Above(5e8))],
+                says: "`{key}` is {value} elements of 2 bytes on every GPU, twice that with overlap_comm",
+                fixes: &[Set(PREFETCH_BUCKET, "200000000")],
+            },
+        ],
+        code: None,
     },
     Check {
         rule: Rule::PinnedMemory,
@@ -1292,12 +1751,3 @@ const EFFECTS: &[Check] = &[
         code: None,
     },
 ];
-
-const OPERATORS: &[Check] = &[Check {
-    rule: Rule::FirstCompile,
-    about: "a DeepSpeed operator that is not built yet: the launch compiles it first, once, which takes a minute or more",
-    severity: Severity::Note,
-    noticed: When::Start,
-    rows: &[],
-    code: Some(operators::first_compile),
-}];

@@ -1,14 +1,17 @@
 //! The rules about the launch: the environment, the machine, and the arguments of the trainer.
 
-use super::types::Condition::*;
-use super::types::KeyState::Above;
-use super::types::Remedy::*;
-use super::types::{At, Condition, Remedy, Row};
-use crate::base::vars;
-use crate::check::findings::Check;
-use crate::check::{files, rejections, variables};
-use crate::report::fix::Owner::Zlaunch;
-use crate::report::{Rule, Severity, When};
+use super::types::{
+    At,
+    Condition::{self, *},
+    KeyState::Above,
+    Remedy::{self, *},
+    Row,
+};
+use crate::{
+    base::vars,
+    check::{files, rejections, rows::Check, variables},
+    report::{Rule, Severity, When, fix::Owner::Zlaunch},
+};
 
 const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
 /// An MPI tells its ranks where the others are.
@@ -57,6 +60,19 @@ pub(crate) const VARIABLES: &[Check] = &[
                 when: &[VariableSet("DS_USE_CUDA_TILING")],
                 says: "nothing reads `{key}`",
                 fixes: &[UnsetVariable("DS_USE_CUDA_TILING")],
+            },
+            Row {
+                at: &[At::Variable(vars::PYTORCH_ALLOC_CONF)],
+                when: &[
+                    Before("torch", [2, 9, 0]),
+                    VariableSet(vars::PYTORCH_ALLOC_CONF),
+                    Not(&VariableSet(vars::PYTORCH_CUDA_ALLOC_CONF)),
+                ],
+                says: "this torch does not read `{key}`: it was added in 2.9",
+                fixes: &[RenameVariable(
+                    vars::PYTORCH_ALLOC_CONF,
+                    vars::PYTORCH_CUDA_ALLOC_CONF,
+                )],
             },
         ],
         code: Some(variables::dead_variables),
@@ -202,14 +218,6 @@ pub(crate) const VARIABLES: &[Check] = &[
         code: None,
     },
     Check {
-        rule: Rule::EnvFileUnread,
-        about: ".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines",
-        severity: Severity::Warning,
-        noticed: When::Silent,
-        rows: &[],
-        code: Some(variables::unread_env_file),
-    },
-    Check {
         rule: Rule::IncompleteRanks,
         about: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
         severity: Severity::Error,
@@ -247,7 +255,7 @@ pub(crate) const VARIABLES: &[Check] = &[
             at: &[At::Word("SIGHUP")],
             // Since then, zlaunch tells torchrun not to handle SIGHUP.
             when: &[HangupIgnored, ByTorchrun, Before("torch", [2, 10, 0])],
-            says: "SIGHUP is ignored here (nohup), but torchrun of torch {torch} handles it anyway and exits",
+            says: "SIGHUP is ignored here (nohup), but torchrun before torch 2.10 handles it anyway and exits",
             fixes: &[
                 Give {
                     owner: Zlaunch,
@@ -265,15 +273,7 @@ pub(crate) const VARIABLES: &[Check] = &[
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[],
-        code: Some(variables::device_range),
-    },
-    Check {
-        rule: Rule::ExtensionsFolder,
-        about: "a TORCH_EXTENSIONS_DIR that cannot be created or written: the first compilation fails",
-        severity: Severity::Warning,
-        noticed: When::Start,
-        rows: &[],
-        code: Some(variables::extensions_folder),
+        code: Some(variables::visible_devices),
     },
 ];
 
@@ -297,7 +297,7 @@ pub(crate) const HERE: &[Check] = &[
     },
     Check {
         rule: Rule::ScriptMissing,
-        about: "the script of the command does not exist (a warning where the ranks exist already), or is a folder without `__main__.py`",
+        about: "the script of the command does not exist (a warning where the ranks exist already)",
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[],
@@ -321,7 +321,7 @@ pub(crate) const HERE: &[Check] = &[
     },
     Check {
         rule: Rule::ModelUnreadable,
-        about: "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with none at all (a warning); or it is not on this machine, and HF_HUB_OFFLINE keeps it from being downloaded",
+        about: "the model is a file (a warning for a script), or a folder without a config.json (a warning); or it is not on this machine, and HF_HUB_OFFLINE keeps it from being downloaded",
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[],
@@ -337,11 +337,19 @@ pub(crate) const HERE: &[Check] = &[
     },
     Check {
         rule: Rule::DatasetUnreadable,
-        about: "LLaMA-Factory's dataset_info.json has no such dataset; TRL gets a file, where it wants a folder; a data file has nothing in it, or is not there (a warning)",
+        about: "LLaMA-Factory's dataset_info.json has no such dataset; TRL gets a file, where it wants a folder; a data file is not there (a warning)",
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[],
         code: Some(files::unreadable_datasets),
+    },
+    Check {
+        rule: Rule::CheckpointRanks,
+        about: "another number of ranks, or none, wrote the checkpoint to resume from",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[],
+        code: Some(files::checkpoint_ranks),
     },
 ];
 

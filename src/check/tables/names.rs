@@ -1,4 +1,6 @@
-//! Names that the rules compare with: optimizers, schedulers, GPUs, variables, file systems, kinds of files.
+//! Names and limits that the rules compare with: keys, optimizers, schedulers, variables, file systems, kinds of files, packages.
+
+use std::time::Duration;
 
 use crate::report::Rule;
 
@@ -207,25 +209,6 @@ pub(crate) const TORCH_SCHEDULERS: &[&str] = &[
     "OneCycleLR",
 ];
 
-/// GPUs before Ampere have no bf16.
-pub const WITHOUT_BF16: &[&str] = &[
-    "V100",
-    "T4",
-    "RTX 2060",
-    "RTX 2070",
-    "RTX 2080",
-    "TITAN RTX",
-    "TITAN V",
-    "GTX 1650",
-    "GTX 1660",
-    "Quadro RTX",
-];
-/// DeepSpeed supports no fp16 on GPUs before Volta.
-pub const WITHOUT_FP16: &[&str] = &[
-    "P100", "P40", "P4", "GTX 1060", "GTX 1070", "GTX 1080", "TITAN X", "TITAN Xp", "M40", "M60",
-    "K80",
-];
-
 pub struct VariableFamily {
     /// What all of its names begin with.
     pub prefix: &'static str,
@@ -391,4 +374,45 @@ pub(crate) const ALWAYS_NUMBERS: &[&str] = &[
     "gradient_accumulation_steps",
     "per_device_train_batch_size",
     "seed",
+];
+
+pub(crate) const BATCH_SIZE: &str = "train_batch_size";
+pub(crate) const MICRO_BATCH: &str = "train_micro_batch_size_per_gpu";
+pub(crate) const ACCUMULATION: &str = "gradient_accumulation_steps";
+pub(crate) const BATCH_SIZES: [&str; 3] = [BATCH_SIZE, MICRO_BATCH, ACCUMULATION];
+
+/// What a script has that splits the model over ranks.
+pub(crate) const MODEL_SPLITS: [&str; 3] = ["mpu", "PipelineModule", "mesh_device"];
+
+/// The first release whose classes are not in the tables.
+pub(crate) const NEXT_TORCH: [u32; 3] = [2, 16, 0];
+
+pub(crate) const OPTIMIZER_CLIPPING: &str = "optimizer.params.max_grad_norm";
+
+/// Since then torch reads PYTORCH_ALLOC_CONF, if PYTORCH_CUDA_ALLOC_CONF is not set.
+pub(crate) const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
+
+/// A folder with this file is an adapter; the model is elsewhere.
+pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
+/// LLaMA-Factory's list of datasets.
+pub(crate) const DATASET_INFO: &str = "dataset_info.json";
+
+pub(crate) const NAME_MODEL_FOLDER: &str = "name the folder that has the model's config.json";
+
+/// No compilation takes this long: the compiler was killed and left its lock.
+pub(crate) const OLDEST_LOCK: Duration = Duration::from_secs(15 * 60);
+
+/// Less than this and NCCL or a data loader fails.
+pub(crate) const LEAST_SHARED_MEMORY: u64 = 1 << 30;
+pub(crate) const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
+pub(crate) const LEAST_FILES: u64 = 1024;
+
+/// Only transformers' Trainer needs the last one.
+pub(crate) const NEEDED_PACKAGES: [&str; 3] = ["torch", "deepspeed", "transformers"];
+
+/// With one of them, DeepSpeed compiles its quantizer.
+pub(crate) const QUANTIZED_KEYS: &[&str] = &[
+    "zero_optimization.zero_quantized_weights",
+    "zero_optimization.zero_quantized_gradients",
+    "zero_optimization.zero_quantized_nontrainable_weights",
 ];

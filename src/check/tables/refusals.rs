@@ -1,20 +1,25 @@
 //! What trainers refuse once their arguments are read: only what concerns DeepSpeed, batches, ranks, precision, devices and files.
 //! Read in the sources of LLaMA-Factory 0.9.1 to 0.9.5, ms-swift 3.2 to 4.6, TRL 0.13 to 1.16 and transformers 4.40 to 5.22.
 
-use super::types::Condition::*;
-use super::types::Example::*;
-use super::types::KeyState::{Missing, On};
-use super::types::Refuser::{self, Only, Transformers};
-use super::types::Remedy::*;
-use super::types::{DefaultArgument, ExampleLaunch, Refusal};
-use crate::command::trainer::tables::front_ends;
-use crate::report::fix::Owner::*;
+use super::types::{
+    Condition::{self, *},
+    Example::*,
+    ExampleLaunch,
+    KeyState::{Missing, On},
+    Refusal,
+    Remedy::*,
+};
+use crate::{
+    command::{job::Trainer, trainer::tables::front_ends},
+    report::fix::Owner::*,
+};
 
-const TRANSFORMERS: &[Refuser] = &[Transformers];
-const HF_AND_TRL: &[Refuser] = &[Only(&front_ends::HF), Only(&front_ends::TRL)];
-const LLAMAFACTORY: &[Refuser] = &[Only(&front_ends::LLAMAFACTORY)];
-const SWIFT: &[Refuser] = &[Only(&front_ends::SWIFT)];
-const TRL: &[Refuser] = &[Only(&front_ends::TRL)];
+/// Every trainer that uses transformers inherits its refusals.
+const TRANSFORMERS: &[&Trainer] = &[];
+const HF_AND_TRL: &[&Trainer] = &[&front_ends::HF, &front_ends::TRL];
+const LLAMAFACTORY: &[&Trainer] = &[&front_ends::LLAMAFACTORY];
+const SWIFT: &[&Trainer] = &[&front_ends::SWIFT];
+const TRL: &[&Trainer] = &[&front_ends::TRL];
 
 // Where transformers says what it refuses.
 const CALLBACKS: &[&str] = &["transformers/integrations/integration_utils.py"];
@@ -30,14 +35,24 @@ const TRAINER: &[&str] = &[
     "transformers/integrations/liger.py",
 ];
 
-const EVAL_STRATEGY: DefaultArgument = DefaultArgument {
-    name: "eval_strategy",
-    default: "no",
-};
-const SAVE_STRATEGY: DefaultArgument = DefaultArgument {
-    name: "save_strategy",
-    default: "steps",
-};
+// Where a trainer lists names that its parser takes for any text.
+const SWIFT_MODEL_TYPES: &[&str] = &["swift/model/constant.py", "swift/llm/model/constant.py"];
+const SWIFT_TEMPLATES: &[&str] = &[
+    "swift/template/constant.py",
+    "swift/llm/template/constant.py",
+];
+const SWIFT_TUNERS: &[&str] = &[
+    "swift/arguments/base_args/base_args.py",
+    "swift/tuner_plugin/mapping.py",
+    "swift/llm/argument/base_args/base_args.py",
+    "swift/plugin/tuner.py",
+];
+const LLAMAFACTORY_STAGES: &[&str] = &["llamafactory/hparams/finetuning_args.py"];
+const LLAMAFACTORY_TEMPLATES: &[&str] = &["llamafactory/data/template.py"];
+
+const EVALUATES_AT_OTHER_TIMES: &str =
+    "it must evaluate when it saves, and --eval_strategy differs from --save_strategy";
+const EVALUATION_IS_KNOWN: Condition = Any(&[Given("eval_strategy"), LeftOut("eval_strategy")]);
 
 // The launches of the examples.
 const LLAMAFACTORY_TRAIN: ExampleLaunch = ExampleLaunch {
@@ -120,6 +135,7 @@ const TRL_SFT_WITH_OPTIMIZER: ExampleLaunch = ExampleLaunch {
 pub const REFUSALS: &[Refusal] = &[
     Refusal {
         by: TRANSFORMERS,
+        argument: "fp16",
         when: &[
             True("fp16"),
             True("bf16"),
@@ -144,21 +160,21 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: HF_AND_TRL,
+        argument: "load_best_model_at_end",
         when: &[
             True("load_best_model_at_end"),
-            Not(&Is("save_strategy", "best")),
-            Differ(EVAL_STRATEGY, SAVE_STRATEGY),
+            Is("save_strategy", "epoch"),
+            Not(&Is("eval_strategy", "epoch")),
+            EVALUATION_IS_KNOWN,
         ],
-        why: "it must evaluate when it saves, and --eval_strategy differs from --save_strategy",
+        why: EVALUATES_AT_OTHER_TIMES,
         fixes: &[
-            GiveSame {
-                option: "--eval_strategy",
-                argument: SAVE_STRATEGY,
-            },
-            Drop {
+            Give {
                 owner: Trainer,
-                word: "--load_best_model_at_end",
+                option: "--eval_strategy",
+                value: "epoch",
             },
+            DropArgument("load_best_model_at_end"),
         ],
         examples: &[
             Refused {
@@ -167,13 +183,11 @@ pub const REFUSALS: &[Refusal] = &[
                 argument: "--load_best_model_at_end",
                 help: "--eval_strategy epoch, or drop --load_best_model_at_end",
             },
-            Refused {
-                launch: TRL_SFT,
-                with: "--load_best_model_at_end true",
-                argument: "--load_best_model_at_end true",
-                help: "--eval_strategy steps, or drop --load_best_model_at_end",
-            },
             Accepted(TRL_SFT, "--load_best_model_at_end --save_strategy best"),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy epoch --eval_strategy $EVAL",
+            ),
             Accepted(
                 TRL_SFT,
                 "--load_best_model_at_end --save_strategy epoch --eval_strategy epoch",
@@ -181,7 +195,77 @@ pub const REFUSALS: &[Refusal] = &[
         ],
     },
     Refusal {
+        by: HF_AND_TRL,
+        argument: "load_best_model_at_end",
+        when: &[
+            True("load_best_model_at_end"),
+            Any(&[Is("save_strategy", "steps"), LeftOut("save_strategy")]),
+            Not(&Is("eval_strategy", "steps")),
+            EVALUATION_IS_KNOWN,
+        ],
+        why: EVALUATES_AT_OTHER_TIMES,
+        fixes: &[
+            Give {
+                owner: Trainer,
+                option: "--eval_strategy",
+                value: "steps",
+            },
+            DropArgument("load_best_model_at_end"),
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--load_best_model_at_end true",
+                argument: "--load_best_model_at_end true",
+                help: "--eval_strategy steps, or drop --load_best_model_at_end",
+            },
+            Accepted(TRL_SFT, "--load_best_model_at_end --eval_strategy steps"),
+            Accepted(TRL_SFT, "--load_best_model_at_end --eval_strategy $EVAL"),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy best --eval_strategy epoch",
+            ),
+        ],
+    },
+    Refusal {
+        by: HF_AND_TRL,
+        argument: "load_best_model_at_end",
+        when: &[
+            True("load_best_model_at_end"),
+            Is("save_strategy", "no"),
+            Given("eval_strategy"),
+            Not(&Is("eval_strategy", "no")),
+        ],
+        why: EVALUATES_AT_OTHER_TIMES,
+        fixes: &[
+            Give {
+                owner: Trainer,
+                option: "--eval_strategy",
+                value: "no",
+            },
+            DropArgument("load_best_model_at_end"),
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--load_best_model_at_end --save_strategy no --eval_strategy steps",
+                argument: "--load_best_model_at_end",
+                help: "--eval_strategy no, or drop --load_best_model_at_end",
+            },
+            Accepted(TRL_SFT, "--load_best_model_at_end --save_strategy no"),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy no --eval_strategy $EVAL",
+            ),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy steps --eval_strategy steps",
+            ),
+        ],
+    },
+    Refusal {
         by: LLAMAFACTORY,
+        argument: "model_name_or_path",
         when: &[
             LeftOut("model_name_or_path"),
             FileSays {
@@ -207,6 +291,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "dataset",
         when: &[
             LeftOut("dataset"),
             True("do_train"),
@@ -237,15 +322,10 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "use_galore",
         when: &[True("use_galore"), DeepSpeed],
         why: "it cannot be combined with DeepSpeed",
-        fixes: &[
-            Drop {
-                owner: Trainer,
-                word: "use_galore",
-            },
-            Say("train without DeepSpeed"),
-        ],
+        fixes: &[DropArgument("use_galore"), Say("train without DeepSpeed")],
         examples: &[
             Refused {
                 launch: LLAMAFACTORY_TRAIN,
@@ -258,15 +338,10 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "use_apollo",
         when: &[True("use_apollo"), DeepSpeed],
         why: "it cannot be combined with DeepSpeed",
-        fixes: &[
-            Drop {
-                owner: Trainer,
-                word: "use_apollo",
-            },
-            Say("train without DeepSpeed"),
-        ],
+        fixes: &[DropArgument("use_apollo"), Say("train without DeepSpeed")],
         examples: &[
             Refused {
                 launch: LLAMAFACTORY_TRAIN,
@@ -279,6 +354,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "use_badam",
         when: &[True("use_badam"), Is("badam_mode", "ratio")],
         why: "`badam_mode: ratio` is for one process only",
         fixes: &[Give {
@@ -301,6 +377,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "use_badam",
         when: &[True("use_badam"), Not(&Stage(&[3]))],
         why: "it needs ZeRO-3",
         fixes: &[Give {
@@ -320,6 +397,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "pissa_init",
         when: &[True("pissa_init"), Stage(&[3])],
         why: "ZeRO-3 shards the weights that it starts from",
         fixes: &[
@@ -342,6 +420,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "predict_with_generate",
         when: &[True("predict_with_generate"), Stage(&[3])],
         why: "it cannot be combined with ZeRO-3",
         fixes: &[Give {
@@ -361,13 +440,11 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "pure_bf16",
         when: &[True("pure_bf16"), Stage(&[3])],
         why: "it cannot be combined with ZeRO-3",
         fixes: &[Both(
-            &Drop {
-                owner: Trainer,
-                word: "pure_bf16",
-            },
+            &DropArgument("pure_bf16"),
             &Give {
                 owner: Trainer,
                 option: "bf16",
@@ -386,6 +463,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "use_unsloth",
         when: &[True("use_unsloth"), Stage(&[3])],
         why: "it cannot be combined with ZeRO-3",
         fixes: &[
@@ -394,10 +472,7 @@ pub const REFUSALS: &[Refusal] = &[
                 option: "--deepspeed",
                 value: "zero2",
             },
-            Drop {
-                owner: Trainer,
-                word: "use_unsloth",
-            },
+            DropArgument("use_unsloth"),
         ],
         examples: &[
             Refused {
@@ -411,6 +486,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "model",
         when: &[
             LeftOut("model"),
             LeftOut("adapters"),
@@ -447,6 +523,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "dataset",
         when: &[
             LeftOut("dataset"),
             LeftOut("cached_dataset"),
@@ -485,6 +562,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "deepspeed_autotp_size",
         when: &[MoreThanRanks("deepspeed_autotp_size")],
         why: "there are fewer ranks",
         fixes: &[Give {
@@ -504,9 +582,9 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRL,
+        argument: "model_name_or_path",
         when: &[
             LeftOut("model_name_or_path"),
-            LeftOut("config"),
             ScriptSays("model_args.model_name_or_path"),
         ],
         why: "it names the model",
@@ -528,10 +606,10 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRL,
+        argument: "dataset_name",
         when: &[
             LeftOut("dataset_name"),
             LeftOut("datasets"),
-            LeftOut("config"),
             ScriptSays("script_args.dataset_name"),
         ],
         why: "it names the data",
@@ -554,6 +632,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "report_to",
         when: &[
             Is("report_to", "wandb"),
             NotInstalled(&["wandb"]),
@@ -583,6 +662,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "report_to",
         when: &[
             Is("report_to", "swanlab"),
             NotInstalled(&["swanlab"]),
@@ -612,6 +692,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "report_to",
         when: &[
             Is("report_to", "tensorboard"),
             NotInstalled(&["tensorboard", "tensorboardX"]),
@@ -641,6 +722,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "report_to",
         when: &[
             Is("report_to", "mlflow"),
             NotInstalled(&["mlflow"]),
@@ -670,6 +752,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "report_to",
         when: &[
             Is("report_to", "trackio"),
             NotInstalled(&["trackio"]),
@@ -699,6 +782,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "report_to",
         when: &[
             Is("report_to", "clearml"),
             NotInstalled(&["clearml"]),
@@ -728,6 +812,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "use_liger_kernel",
         when: &[
             True("use_liger_kernel"),
             NotInstalled(&["liger_kernel"]),
@@ -757,6 +842,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "optim",
         when: &[
             StartsWith("optim", "galore_"),
             NotInstalled(&["galore_torch"]),
@@ -788,6 +874,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "optim",
         when: &[
             StartsWith("optim", "apollo_"),
             NotInstalled(&["apollo_torch"]),
@@ -819,6 +906,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "optim",
         when: &[
             Is("optim", "lomo"),
             NotInstalled(&["lomo_optim"]),
@@ -850,6 +938,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "optim",
         when: &[
             Is("optim", "adalomo"),
             NotInstalled(&["lomo_optim"]),
@@ -881,6 +970,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "optim",
         when: &[
             StartsWith("optim", "schedule_free_"),
             NotInstalled(&["schedulefree"]),
@@ -912,6 +1002,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "optim",
         when: &[
             StartsWith("optim", "paged_"),
             NotInstalled(&["bitsandbytes"]),
@@ -943,6 +1034,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "optim",
         when: &[
             Is("optim", "adamw_8bit"),
             NotInstalled(&["bitsandbytes"]),
@@ -974,6 +1066,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "optim",
         when: &[
             Is("optim", "adamw_bnb_8bit"),
             NotInstalled(&["bitsandbytes"]),
@@ -1005,6 +1098,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "attn_implementation",
         when: &[
             Is("attn_implementation", "flash_attention_2"),
             NotInstalled(FLASH_ATTENTION),
@@ -1034,6 +1128,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRANSFORMERS,
+        argument: "attn_implementation",
         when: &[
             StartsWith("attn_implementation", "flash-"),
             FileSays {
@@ -1059,6 +1154,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "attn_impl",
         when: &[
             StartsWith("attn_impl", "flash-"),
             FileSays {
@@ -1084,6 +1180,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "attn_impl",
         when: &[
             Is("attn_impl", "flash_attn"),
             NotInstalled(FLASH_ATTENTION),
@@ -1113,6 +1210,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "attn_impl",
         when: &[
             Is("attn_impl", "flash_attention_2"),
             NotInstalled(FLASH_ATTENTION),
@@ -1142,6 +1240,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "quant_method",
         when: &[
             Is("quant_method", "bnb"),
             NotInstalled(&["bitsandbytes"]),
@@ -1164,6 +1263,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRL,
+        argument: "load_in_4bit",
         when: &[
             True("load_in_4bit"),
             NotInstalled(&["bitsandbytes"]),
@@ -1193,6 +1293,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRL,
+        argument: "load_in_8bit",
         when: &[
             True("load_in_8bit"),
             NotInstalled(&["bitsandbytes"]),
@@ -1222,6 +1323,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: TRL,
+        argument: "use_vllm",
         when: &[
             True("use_vllm"),
             NotInstalled(&["vllm"]),
@@ -1254,6 +1356,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "quantization_bit",
         when: &[
             Given("quantization_bit"),
             NotInstalled(&["bitsandbytes"]),
@@ -1281,6 +1384,7 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: LLAMAFACTORY,
+        argument: "enable_liger_kernel",
         when: &[
             True("enable_liger_kernel"),
             NotInstalled(&["liger_kernel"]),
@@ -1303,12 +1407,10 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "device_map",
         when: &[Given("device_map"), Stage(&[3])],
         why: "ZeRO-3 places the parameters itself",
-        fixes: &[Drop {
-            owner: Trainer,
-            word: "--device_map",
-        }],
+        fixes: &[DropArgument("device_map")],
         examples: &[
             Refused {
                 launch: SWIFT_SFT_ZERO3,
@@ -1321,63 +1423,157 @@ pub const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         by: SWIFT,
+        argument: "model_type",
         when: &[
-            Unlisted {
+            NotNamedIn {
                 argument: "model_type",
-                files: &["swift/model/constant.py", "swift/llm/model/constant.py"],
+                files: SWIFT_MODEL_TYPES,
             },
-            LeftOut("external_plugins"),
             LeftOut("custom_register_path"),
+            LeftOut("external_plugins"),
         ],
-        why: "this version has no model of that type",
-        fixes: &[Say(
-            "swift/model/constant.py of the installed version lists them",
-        )],
+        why: "this version has no such type of model",
+        fixes: &[GiveNearest {
+            argument: "model_type",
+            files: SWIFT_MODEL_TYPES,
+        }],
         examples: &[
             Refused {
                 launch: SWIFT_SFT,
-                with: "--model_type qwn2",
-                argument: "--model_type qwn2",
-                help: "--model_type qwen2",
+                with: "--model_type knwon",
+                argument: "--model_type knwon",
+                help: "--model_type known",
             },
-            Accepted(SWIFT_SFT, "--model_type qwen2"),
-            Accepted(SWIFT_SFT, "--model_type qwn2 --external_plugins mine.py"),
+            Accepted(SWIFT_SFT, "--model_type known"),
             Accepted(
                 SWIFT_SFT,
-                "--model_type qwn2 --custom_register_path mine.py",
+                "--model_type knwon --external_plugins data/train.py",
             ),
         ],
     },
     Refusal {
         by: SWIFT,
+        argument: "template",
         when: &[
-            Unlisted {
+            NotNamedIn {
                 argument: "template",
-                files: &[
-                    "swift/template/constant.py",
-                    "swift/llm/template/constant.py",
-                ],
+                files: SWIFT_TEMPLATES,
             },
-            LeftOut("external_plugins"),
             LeftOut("custom_register_path"),
+            LeftOut("external_plugins"),
         ],
-        why: "this version has no template of that name",
-        fixes: &[Say(
-            "swift/template/constant.py of the installed version lists them",
-        )],
+        why: "this version has no such template",
+        fixes: &[GiveNearest {
+            argument: "template",
+            files: SWIFT_TEMPLATES,
+        }],
         examples: &[
             Refused {
                 launch: SWIFT_SFT,
-                with: "--template chatmll",
-                argument: "--template chatmll",
-                help: "--template chatml",
+                with: "--template knwon",
+                argument: "--template knwon",
+                help: "--template known",
             },
-            Accepted(SWIFT_SFT, "--template chatml"),
-            Accepted(SWIFT_SFT, "--template chatmll --external_plugins mine.py"),
+            Accepted(SWIFT_SFT, "--template known"),
             Accepted(
                 SWIFT_SFT,
-                "--template chatmll --custom_register_path mine.py",
+                "--template knwon --external_plugins data/train.py",
             ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "tuner_type",
+        when: &[
+            NotNamedIn {
+                argument: "tuner_type",
+                files: SWIFT_TUNERS,
+            },
+            LeftOut("external_plugins"),
+        ],
+        why: "this version has no such tuner",
+        fixes: &[GiveNearest {
+            argument: "tuner_type",
+            files: SWIFT_TUNERS,
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--tuner_type knwon",
+                argument: "--tuner_type knwon",
+                help: "--tuner_type known",
+            },
+            Accepted(SWIFT_SFT, "--tuner_type known"),
+            Accepted(
+                SWIFT_SFT,
+                "--tuner_type knwon --external_plugins data/train.py",
+            ),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        argument: "template",
+        when: &[NotNamedIn {
+            argument: "template",
+            files: LLAMAFACTORY_TEMPLATES,
+        }],
+        why: "this version has no such template",
+        fixes: &[GiveNearest {
+            argument: "template",
+            files: LLAMAFACTORY_TEMPLATES,
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "template: knwon",
+                argument: "template: knwon",
+                help: "template: known",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "template: known"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        argument: "finetuning_type",
+        when: &[NotNamedIn {
+            argument: "finetuning_type",
+            files: LLAMAFACTORY_STAGES,
+        }],
+        why: "this version has no such method",
+        fixes: &[GiveNearest {
+            argument: "finetuning_type",
+            files: LLAMAFACTORY_STAGES,
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "finetuning_type: knwon",
+                argument: "finetuning_type: knwon",
+                help: "finetuning_type: known",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "finetuning_type: known"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        argument: "stage",
+        when: &[NotNamedIn {
+            argument: "stage",
+            files: LLAMAFACTORY_STAGES,
+        }],
+        why: "this version has no such stage",
+        fixes: &[GiveNearest {
+            argument: "stage",
+            files: LLAMAFACTORY_STAGES,
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "stage: knwon",
+                argument: "stage: knwon",
+                help: "stage: known",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "stage: known"),
         ],
     },
 ];

@@ -1,8 +1,6 @@
 //! What the rules are made of. A row is read forwards by `check`: if its conditions hold, it says what is wrong and what to change.
 
-use crate::command::job::Trainer;
-use crate::config::zero::Device;
-use crate::report::fix::Owner;
+use crate::{command::job::Trainer, config::zero::Device, report::fix::Owner};
 
 /// A problem that conditions can find.
 pub struct Row {
@@ -10,7 +8,8 @@ pub struct Row {
     pub at: &'static [At],
     /// All of them must hold.
     pub when: &'static [Condition],
-    /// `{key}` is the first place, `{value}` what stands there, `{device}` where the optimizer is; `{deepspeed}` and `{torch}` are versions.
+    /// `{key}` is the first place, `{value}` what stands there, `{name}` the same as a name without quotes, `{device}` where the optimizer is, `{ranks}` how many there are,
+    /// `{gpu}` a GPU of this machine; `{deepspeed}` is a version.
     pub says: &'static str,
     /// In order of preference.
     pub(crate) fixes: &'static [Remedy],
@@ -18,8 +17,11 @@ pub struct Row {
 
 /// What a trainer refuses once its arguments are read, though its parser took them.
 pub struct Refusal {
-    pub(crate) by: &'static [Refuser],
-    /// All of them must hold. The first names the argument that is refused, or missing.
+    /// The trainers that refuse it. None: transformers does, and every trainer that uses it.
+    pub(crate) by: &'static [&'static Trainer],
+    /// The argument that is refused, or missing.
+    pub(crate) argument: &'static str,
+    /// All of them must hold. The first is about the argument.
     pub when: &'static [Condition],
     pub why: &'static str,
     /// In order of preference.
@@ -29,12 +31,6 @@ pub struct Refusal {
         expect(dead_code, reason = "the tests run the examples")
     )]
     pub examples: &'static [Example],
-}
-
-pub(crate) enum Refuser {
-    /// Every trainer that uses transformers inherits its refusals.
-    Transformers,
-    Only(&'static Trainer),
 }
 
 #[cfg_attr(
@@ -100,13 +96,6 @@ pub enum Condition {
     Is(&'static str, &'static str),
     StartsWith(&'static str, &'static str),
     Contains(&'static str, &'static str),
-    /// They have different values.
-    Differ(DefaultArgument, DefaultArgument),
-    /// The first of these files that is installed does not assign its value to a name. The fix is the nearest that it does.
-    Unlisted {
-        argument: &'static str,
-        files: &'static [&'static str],
-    },
     /// There are fewer ranks than it says.
     MoreThanRanks(&'static str),
 
@@ -118,12 +107,22 @@ pub enum Condition {
         files: &'static [&'static str],
         text: &'static str,
     },
+    /// The value of the argument stands in quotes in none of these files, of which at least one is there.
+    NotNamedIn {
+        argument: &'static str,
+        files: &'static [&'static str],
+    },
     /// The script of the command has the text.
     ScriptSays(&'static str),
     /// The package is known to be older than this. For DeepSpeed, the recorded version that judges counts.
     Before(&'static str, [u32; 3]),
 
+    /// One of this machine's GPUs is one of these models.
+    GpuIs(&'static [&'static str]),
+
     // The trainer.
+    /// It has this name.
+    TrainerIs(&'static str),
     UsesTransformers,
     UsesAccelerate,
     /// The script calls DeepSpeed itself, and nothing fills in its config.
@@ -144,6 +143,14 @@ pub enum Condition {
     Key(&'static str, KeyState),
     /// `fp16` or `bf16` is on, as the installed version reads its section.
     PrecisionOn(&'static str),
+    /// A key of `fp16` or `bf16` is on, as the installed version reads its section.
+    PrecisionSetting(&'static str),
+    /// Two keys hold different whole numbers.
+    SizesDiffer(&'static str, &'static str),
+    /// The key holds a number above that of the ranks.
+    AboveRanks(&'static str),
+    /// The key holds a number that does not divide that of the ranks.
+    DoesNotDivideRanks(&'static str),
 
     // The launch.
     /// The variable is set, by the user or by the template.
@@ -161,13 +168,6 @@ pub enum Condition {
     HangupIgnored,
     /// This process is a rank that something else started.
     RankExists,
-}
-
-/// An argument, and its value where it is left out.
-#[derive(Clone, Copy)]
-pub struct DefaultArgument {
-    pub name: &'static str,
-    pub default: &'static str,
 }
 
 /// What a key of the config holds.
@@ -190,7 +190,11 @@ pub enum KeyState {
     Falsy,
     /// One of these words, in upper or lower case.
     Word(&'static [&'static str]),
+    /// One of these words as it is.
+    OneOf(&'static [&'static str]),
     BeginsWith(&'static str),
+    /// Text whose last part is a number, such as that of a process or a job: `/local/nvme/me-12345`.
+    EndsInNumber,
     /// A number, or a bool, which is one in Python.
     Number,
     Whole,
@@ -209,24 +213,17 @@ pub(crate) enum Remedy {
         option: &'static str,
         value: &'static str,
     },
-    /// The option with the value that another argument has.
-    GiveSame {
-        option: &'static str,
-        argument: DefaultArgument,
-    },
-    /// The argument as it is spelled, with another value.
-    GiveInstead {
+    /// The argument as it is spelled, with the nearest value that stands in quotes in these files.
+    GiveNearest {
         argument: &'static str,
-        value: &'static str,
-    },
-    Drop {
-        owner: Owner,
-        word: &'static str,
+        files: &'static [&'static str],
     },
     /// The argument as it is spelled.
     DropArgument(&'static str),
     SetVariable(&'static str, &'static str),
     UnsetVariable(&'static str),
+    /// The second variable with the value of the first, which is removed.
+    RenameVariable(&'static str, &'static str),
     Run(&'static str),
     Say(&'static str),
     /// They belong together.

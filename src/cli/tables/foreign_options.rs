@@ -16,62 +16,60 @@ pub enum Place {
 
 #[derive(Clone, Copy)]
 pub enum Instead {
-    /// This option, with the same value.
-    Option(&'static str),
     /// This option, with a value that begins so and ends with the given one.
-    OptionWith(&'static str, &'static str),
+    Option(&'static str, &'static str),
     /// Nothing, for this reason.
     Needless(&'static str),
 }
 
-use Instead::{Needless, Option, OptionWith};
+use Instead::{Needless, Option};
 use Place::{Launch, Only};
 
 pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     ForeignOption {
         place: Launch,
         names: &["num_processes", "nproc", "np", "ngpus", "n_gpus"],
-        instead: Option("--nproc-per-node"),
+        instead: Option("--nproc-per-node", ""),
     },
     ForeignOption {
         place: Launch,
         names: &["num_machines", "nodes", "node"],
-        instead: Option("--nnodes"),
+        instead: Option("--nnodes", ""),
     },
     ForeignOption {
         place: Launch,
         names: &["machine_rank"],
-        instead: Option("--node-rank"),
+        instead: Option("--node-rank", ""),
     },
     ForeignOption {
         place: Launch,
         names: &["main_process_ip"],
-        instead: Option("--master-addr"),
+        instead: Option("--master-addr", ""),
     },
     ForeignOption {
         place: Launch,
         names: &["main_process_port"],
-        instead: Option("--master-port"),
+        instead: Option("--master-port", ""),
     },
     ForeignOption {
         place: Launch,
         names: &["deepspeed_config", "deepspeed_config_file", "ds_config"],
-        instead: Option("--deepspeed"),
+        instead: Option("--deepspeed", ""),
     },
     ForeignOption {
         place: Launch,
         names: &["zero_stage", "stage"],
-        instead: OptionWith("--deepspeed", "zero"),
+        instead: Option("--deepspeed", "zero"),
     },
     ForeignOption {
         place: Launch,
         names: &["gpu_ids"],
-        instead: OptionWith("--env", "CUDA_VISIBLE_DEVICES="),
+        instead: Option("--env", "CUDA_VISIBLE_DEVICES="),
     },
     ForeignOption {
         place: Launch,
         names: &["offload_optimizer_device"],
-        instead: OptionWith("--set", "zero_optimization.offload_optimizer.device="),
+        instead: Option("--set", "zero_optimization.offload_optimizer.device="),
     },
     ForeignOption {
         place: Launch,
@@ -96,17 +94,17 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     ForeignOption {
         place: Only(&["fit"]),
         names: &["model_name_or_path", "base_model"],
-        instead: Option("--model"),
+        instead: Option("--model", ""),
     },
     ForeignOption {
         place: Only(&["fit"]),
         names: &["tuner_type", "finetuning_type"],
-        instead: Option("--tuner"),
+        instead: Option("--tuner", ""),
     },
     ForeignOption {
         place: Only(&["fit"]),
         names: &["max_length", "max_seq_length", "cutoff_len"],
-        instead: Option("--seq-len"),
+        instead: Option("--seq-len", ""),
     },
     ForeignOption {
         place: Only(&["fit", "generate"]),
@@ -115,11 +113,11 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
             "micro_batch_size",
             "batch_size",
         ],
-        instead: Option("--micro-batch"),
+        instead: Option("--micro-batch", ""),
     },
     ForeignOption {
         place: Only(&["fit", "generate"]),
         names: &["gradient_accumulation_steps"],
-        instead: Option("--grad-accum"),
+        instead: Option("--grad-accum", ""),
     },
 ];

@@ -1,25 +1,24 @@
-//! What other tools call a sub-command, and the line that does it here.
+//! What other tools call a sub-command; `src/report/tables/other_names.rs` has more of them.
 
+/// `zlaunch NAME` means `zlaunch SUBCOMMAND OPTION`.
 pub(crate) struct OtherCommand {
-    pub(crate) names: &'static [&'static str],
-    pub(crate) line: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) subcommand: &'static str,
+    pub(crate) option: &'static str,
 }
 
 pub(crate) const OTHER_COMMANDS: &[OtherCommand] = &[
     OtherCommand {
-        names: &["init", "new"],
-        line: "zlaunch generate",
+        name: "fix",
+        subcommand: "check",
+        option: "--fix",
     },
     OtherCommand {
-        names: &["list", "ls"],
-        line: "zlaunch templates",
-    },
-    OtherCommand {
-        names: &["info", "status"],
-        line: "zlaunch doctor",
-    },
-    OtherCommand {
-        names: &["version"],
-        line: "zlaunch --version",
+        name: "version",
+        subcommand: "",
+        option: "--version",
     },
 ];
+
+/// Words of other launchers' command lines that zlaunch has no need of.
+pub(crate) const NEEDLESS: &[&str] = &["launch", "run", "exec", "start", "train"];

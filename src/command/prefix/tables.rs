@@ -2,4 +2,4 @@
 
 mod programs;
 
-pub use programs::{PROGRAMS, PrefixProgram, Trait};
+pub use programs::{PROGRAMS, PrefixProgram};

@@ -3,13 +3,19 @@
 
 use std::ops::Range;
 
-use super::kind::{HANDBOOK, is_hf_parser};
-use super::source::ScriptSource;
-use super::tokens::{Token, calls, in_parentheses, tokens};
-use crate::command::argument_class::{ArgumentClass, TRAINING_ARGUMENTS};
-use crate::command::parser::Parser;
-use crate::command::python::is_standard;
-use crate::command::tables::{ARGUMENT_PACKAGES, LIBRARIES, OPAQUE, PARSING_FUNCTIONS};
+use super::{
+    ScriptSource, is_hf_parser,
+    tokens::{Token, calls, in_parentheses, tokens},
+};
+use crate::command::{
+    argument_class::{ArgumentClass, SEQ2SEQ_ARGUMENTS, TRAINING_ARGUMENTS},
+    parser::Parser,
+    python::is_standard,
+    tables::{
+        ADDS_OPTIONS, ARGUMENT_PACKAGES, ASSIGNMENTS, HANDBOOK, LIBRARIES, OPAQUE,
+        PARSING_FUNCTIONS,
+    },
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
@@ -22,8 +28,6 @@ enum Reader {
     /// No parser; some code could not be read.
     Elsewhere,
 }
-
-const ASSIGNMENTS: &[&str] = &["=", "+=", "-=", "*=", "/=", "//=", "**=", "%=", "|=", ":="];
 
 pub(crate) struct ArgumentFlow<'a> {
     /// Of the script's own modules, then of the script.
@@ -53,6 +57,8 @@ struct NamedClass<'a> {
 
 impl<'a> ArgumentFlow<'a> {
     pub(crate) fn read(source: &'a ScriptSource) -> Self {
+        let modules = source.modules().iter().rev();
+        let modules = modules.map(|module| (module.name.as_str(), module.text.as_str()));
         let mut flow = ArgumentFlow {
             tokens: Vec::new(),
             files: Vec::new(),
@@ -61,10 +67,11 @@ impl<'a> ArgumentFlow<'a> {
             made: Vec::new(),
             opaque: None,
         };
-        for module in source.modules().iter().rev() {
-            flow.add_file(&module.name, &module.text);
+        for (name, text) in modules.chain([(source.name(), source.text.as_str())]) {
+            flow.tokens.extend(tokens(text));
+            let tokens = flow.tokens.len();
+            flow.files.push(FileEnd { name, tokens });
         }
-        flow.add_file(source.name(), &source.text);
         flow.reader = flow.find_reader(source);
         flow.find_classes();
         flow.made = calls(&flow.tokens, |_| true)
@@ -72,14 +79,6 @@ impl<'a> ArgumentFlow<'a> {
             .collect();
         flow.opaque = (0..flow.tokens.len()).find(|at| flow.is_opaque(*at));
         flow
-    }
-
-    fn add_file(&mut self, name: &'a str, text: &'a str) {
-        self.tokens.extend(tokens(text));
-        self.files.push(FileEnd {
-            name,
-            tokens: self.tokens.len(),
-        });
     }
 
     fn find_reader(&self, source: &ScriptSource) -> Reader {
@@ -124,25 +123,22 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn find_classes(&mut self) {
+        // Of the statement `from PACKAGE import …`.
+        let mut package = "";
         for at in 1..self.tokens.len() {
-            let name = self.tokens[at].text;
-            if self.defines_class(at) {
-                let base = self.behind(at).find_map(|base| self.class_at(base));
-                self.classes.retain(|known| known.name != name);
-                self.classes
-                    .extend(base.map(|class| NamedClass { name, class }));
-            } else if self.is(at - 1, "from") && self.tokens[at - 1].indent.is_some() {
-                let rest = self.tokens[at + 1..].iter();
-                let names = rest.take_while(|token| token.indent.is_none());
-                let classes = names.filter_map(|token| {
-                    let class = recorded_class(name, token.text)?;
-                    Some(NamedClass {
-                        name: token.text,
-                        class,
-                    })
-                });
-                self.classes.extend(classes);
+            let Token { text, indent, .. } = self.tokens[at];
+            if self.is(at - 1, "from") && self.tokens[at - 1].indent.is_some() {
+                package = text;
+            } else if indent.is_some() {
+                package = "";
             }
+            let mut class = recorded_class(package, text);
+            if self.defines_class(at) {
+                class = self.behind(at).find_map(|base| self.class_at(base));
+                self.classes.retain(|known| known.name != text);
+            }
+            let known = class.map(|class| NamedClass { name: text, class });
+            self.classes.extend(known);
         }
     }
 
@@ -195,61 +191,55 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// `args.NAME = …`
-    pub(crate) fn set_at(&self, argument: &str) -> Option<usize> {
+    fn set_at(&self, argument: &str) -> Option<usize> {
         (1..self.tokens.len())
             .find(|at| self.is(*at, argument) && self.is(at - 1, ".") && self.is_assigned(*at))
     }
 
     /// The first place where the script may set the argument: it has the name, and does not only read the attribute.
     fn touched_at(&self, argument: &str) -> Option<usize> {
-        let names = |token: &Token| token.text.trim_matches(['"', '\'', '-']) == argument;
-        let mut named = (0..self.tokens.len()).filter(|at| names(&self.tokens[*at]));
+        let mut named = (0..self.tokens.len()).filter(|at| self.tokens[*at].name() == argument);
         named.find(|at| *at == 0 || !self.is(at - 1, ".") || self.is_assigned(*at))
+    }
+
+    fn may_set(&self, at: Option<usize>, what: &str) -> Option<String> {
+        Some(format!("{} may set {what}", self.place(at?)))
     }
 
     /// The reason why the trainer may get something else than the command gives for an argument.
     pub(crate) fn doubt(&self, argument: &str) -> Option<String> {
         let script = self.name();
         match self.reader {
-            Reader::Other(package) => {
-                return Some(format!("{script} reads its arguments with {package}"));
+            Reader::Other(package) => Some(format!("{script} reads its arguments with {package}")),
+            Reader::Elsewhere => Some(format!(
+                "zlaunch cannot see how {script} reads its arguments"
+            )),
+            _ if !self.made.is_empty() => {
+                let place = self.place(self.made[0].start);
+                Some(format!("{place} sets its arguments in code"))
             }
-            Reader::Elsewhere => {
-                return Some(format!(
-                    "zlaunch cannot see how {script} reads its arguments"
-                ));
-            }
-            Reader::Hf | Reader::Nothing => {}
+            Reader::Nothing => None,
+            Reader::Hf => self
+                .may_set(self.opaque, "any argument")
+                .or_else(|| self.may_set(self.touched_at(argument), argument))
+                .or_else(|| {
+                    let is_shown = self.parsed().next().is_some();
+                    (!is_shown)
+                        .then(|| format!("{script} does not show what becomes of --{argument}"))
+                }),
         }
-        if let Some(made) = self.made.first() {
-            let place = self.place(made.start);
-            return Some(format!("{place} sets its arguments in code"));
-        }
-        if self.reader == Reader::Nothing {
-            return None;
-        }
-        if let Some(at) = self.opaque {
-            return Some(format!("{} may set any argument", self.place(at)));
-        }
-        self.may_set(argument).or_else(|| {
-            let is_shown = self.parsed().next().is_some();
-            (!is_shown).then(|| format!("{script} does not show what becomes of --{argument}"))
-        })
     }
 
     /// The reason why the model's hidden size may be another one than that of `--model_name_or_path`.
     pub(crate) fn doubt_about_model(&self, argument: &str) -> Option<String> {
-        self.doubt(argument).or_else(|| self.may_set("hidden_size"))
+        let size = "hidden_size";
+        self.doubt(argument)
+            .or_else(|| self.may_set(self.touched_at(size), size))
     }
 
-    fn may_set(&self, name: &str) -> Option<String> {
-        let at = self.touched_at(name)?;
-        Some(format!("{} may set {name}", self.place(at)))
-    }
-
+    /// The place that sets the argument.
     pub(crate) fn overrides(&self, argument: &str) -> Option<String> {
-        let at = self.set_at(argument)?;
-        Some(format!("{} may set {argument}", self.place(at)))
+        self.may_set(self.set_at(argument), argument)
     }
 
     /// The class whose default counts for an argument: the only one in a script that leaves the argument alone.
@@ -301,11 +291,10 @@ impl<'a> ArgumentFlow<'a> {
 
     /// `None`: the script does not show all of its options.
     pub(crate) fn has_option(&self, option: &str) -> Option<bool> {
-        let names = |token: &&Token| {
-            let name = token.text.trim_matches(['"', '\'', '-']);
-            name.replace('-', "_") == option
-        };
-        let mut named = self.tokens.iter().filter(names);
+        let mut named = self
+            .tokens
+            .iter()
+            .filter(|token| token.name().replace('-', "_") == option);
         match self.reader {
             Reader::Nothing => Some(false),
             Reader::Other("argparse") => {
@@ -368,10 +357,6 @@ impl<'a> ArgumentFlow<'a> {
 
     /// The options of transformers' parser, where the script shows them.
     pub(crate) fn parser(&self) -> Option<Parser> {
-        const SEQ2SEQ: ArgumentClass = ArgumentClass {
-            name: "Seq2SeqTrainingArguments",
-            ..TRAINING_ARGUMENTS
-        };
         let mut parsers = calls(&self.tokens, is_hf_parser);
         let call = parsers.next()?;
         let parses = self.has(&["parse_args_into_dataclasses", "parse_args_and_config"]);
@@ -379,34 +364,15 @@ impl<'a> ArgumentFlow<'a> {
         if parsers.next().is_some() || !parses || self.opaque.is_some() || self.has(&[HANDBOOK]) {
             return None;
         }
-        let mut classes: Vec<ArgumentClass> =
-            call.clone().filter_map(|at| self.class_at(at)).collect();
+        let classes: Vec<ArgumentClass> = call.clone().filter_map(|at| self.class_at(at)).collect();
         if classes.is_empty() {
             return None;
         }
-        if self.has(&[SEQ2SEQ.name]) {
-            for class in classes
-                .iter_mut()
-                .filter(|class| **class == TRAINING_ARGUMENTS)
-            {
-                *class = SEQ2SEQ;
-            }
-        }
-        let is_shown = call.clone().all(|at| {
-            self.tokens[at].is_one_of(&["(", ")", "[", "]", ",", "."])
-                // The last word of `transformers.TrainingArguments` counts.
-                || self.tokens[at].is_name() && self.is(at + 1, ".")
-                || self.class_at(at).is_some()
-                || self.is_own_class(at)
-        });
+        // The last word of `transformers.TrainingArguments` counts.
+        let mut given = call.filter(|at| self.tokens[*at].is_name() && !self.is(at + 1, "."));
+        let are_known = given.all(|at| self.class_at(at).is_some() || self.is_own_class(at));
         let mut parser = Parser::new(&classes);
-        parser.closed = is_shown
-            && !self.has(&[
-                "return_remaining_strings",
-                "parse_known_args",
-                "add_argument",
-                "TrlParser",
-            ]);
+        parser.closed = are_known && !self.has(ADDS_OPTIONS);
         let fields = self
             .tokens
             .windows(2)
@@ -415,16 +381,14 @@ impl<'a> ArgumentFlow<'a> {
         for own in fields.map(|pair| pair[0].text) {
             parser.own.extend([own.to_string(), format!("no_{own}")]);
         }
-        parser.own.push("help".to_string());
         Some(parser)
     }
 }
 
 fn recorded_class(package: &str, name: &str) -> Option<ArgumentClass> {
     match (package, name) {
-        ("transformers", "TrainingArguments" | "Seq2SeqTrainingArguments") => {
-            Some(TRAINING_ARGUMENTS)
-        }
+        ("transformers", "TrainingArguments") => Some(TRAINING_ARGUMENTS),
+        ("transformers", "Seq2SeqTrainingArguments") => Some(SEQ2SEQ_ARGUMENTS),
         ("trl", name) => ArgumentClass::find("trl", name),
         _ => None,
     }

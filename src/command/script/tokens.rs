@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::command::tables::SIGNS;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
     /// A name, a number, a sign, or a string with its quotes.
@@ -28,6 +30,11 @@ impl<'a> Token<'a> {
         self.text.starts_with(starts_name)
     }
 
+    /// A name, also as an option in a string: `--NAME`.
+    pub(super) fn name(&self) -> &'a str {
+        self.text.trim_matches(['"', '\'', '-'])
+    }
+
     /// The content of a string.
     pub(super) fn string(&self) -> Option<&'a str> {
         let quotes = ['"', '\''];
@@ -44,11 +51,6 @@ fn starts_name(c: char) -> bool {
 fn ends_name(c: char) -> bool {
     !c.is_alphanumeric() && c != '_'
 }
-
-const SIGNS: &[&str] = &[
-    "//=", "**=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "|=", ":=",
-    "->",
-];
 
 pub fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
@@ -99,7 +101,7 @@ fn length(rest: &str, first: char) -> usize {
     }
 }
 
-/// A string that is not closed ends with its line, or with the file if it has three quotes.
+/// A string that is not closed ends with its line, which a backslash continues, or with the file if it has three quotes.
 fn string_length(rest: &str) -> usize {
     let quote = &rest[..1];
     let opening = if rest.starts_with(&quote.repeat(3)) {
@@ -112,7 +114,7 @@ fn string_length(rest: &str) -> usize {
         if !escaped && rest[at..].starts_with(opening) {
             return at + opening.len();
         }
-        if c == '\n' && opening == quote {
+        if c == '\n' && !escaped && opening == quote {
             return at;
         }
         escaped = c == '\\' && !escaped;

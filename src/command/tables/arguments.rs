@@ -1,4 +1,6 @@
-//! Lists of arguments, by their names with underscores.
+//! Lists of arguments, by their names with underscores, and of variables.
+
+use crate::base::vars;
 
 /// Names that scripts have for the option that takes the config, the usual one first.
 pub(crate) const CONFIG_OPTIONS: &[&str] = &[
@@ -55,4 +57,13 @@ pub(crate) const SWITCHES: &[&str] = &[
     "fp16_full_eval",
     "bf16_full_eval",
     "auto_find_batch_size",
+];
+
+/// Variables that ms-swift reads before the `ENV` block of a run file.
+pub(crate) const SWIFT_READS_FIRST: &[&str] = &[
+    vars::NPROC_PER_NODE,
+    vars::NNODES,
+    vars::NODE_RANK,
+    vars::MASTER_ADDR,
+    vars::MASTER_PORT,
 ];

@@ -1,5 +1,7 @@
 //! Names in the text of a script from which zlaunch concludes what the script does.
 
+use crate::base::vars;
+
 /// Packages that cannot train with DeepSpeed, or only by what `CONFIG_USES` names.
 pub(crate) const WITHOUT_DEEPSPEED: &[&str] = &[
     "torch",
@@ -147,4 +149,68 @@ pub(crate) const PARSING_FUNCTIONS: &[&str] = &[
     "parse_args_and_config",
     "parse_json_file",
     "parse_yaml_file",
+];
+
+/// Parsers that fill classes of arguments from the command line.
+pub(crate) const CLASS_PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK];
+pub(crate) const HANDBOOK: &str = "H4ArgumentParser";
+
+/// A script with one of these hands a file to transformers' parser.
+pub(crate) const FILE_PARSERS: &[&str] = &["parse_json_file", "parse_yaml_file", "parse_dict"];
+
+/// A script with one of these reads a file itself.
+pub(crate) const OTHER_PARSERS: &[&str] = &[
+    "ArgumentParser",
+    "add_argument",
+    "TrlParser",
+    "import fire",
+    "hydra",
+    "import click",
+    "import tyro",
+    "typer",
+];
+
+/// With one of these, transformers' parser takes more options than its classes have.
+pub(crate) const ADDS_OPTIONS: &[&str] = &[
+    "return_remaining_strings",
+    "parse_known_args",
+    "add_argument",
+    "TrlParser",
+];
+
+/// Signs that set the name on their left.
+pub(crate) const ASSIGNMENTS: &[&str] =
+    &["=", "+=", "-=", "*=", "/=", "//=", "**=", "%=", "|=", ":="];
+
+/// The packages that Lightning and Fabric come in.
+pub(crate) const LIGHTNING_PACKAGES: &[&str] = &[
+    "lightning",
+    "pytorch_lightning",
+    "lightning_fabric",
+    "lightning_pytorch",
+];
+
+/// Classes and functions that make a trainer of Lightning or Fabric.
+pub(crate) const LIGHTNING_TRAINERS: &[&str] =
+    &["Trainer", "Fabric", "LightningCLI", "from_argparse_args"];
+
+/// Those of them that take the trainer's options from the command line; the last one before Lightning 2.
+pub(crate) const READ_OPTIONS: &[&str] = &["LightningCLI", "from_argparse_args"];
+
+/// Variables that say how many ranks there are, or that there are some.
+pub(crate) const COUNTS_OF_RANKS: &[&str] = &[
+    vars::NPROC_PER_NODE,
+    vars::PET_NPROC_PER_NODE,
+    vars::RANK,
+    vars::WORLD_SIZE,
+    "SLURM_JOB_ID",
+];
+
+/// The functions that make the config in DeepSpeed-Chat and Safe-RLHF.
+pub(crate) const CONFIG_MAKERS: &[&str] = &["get_train_ds_config", "get_deepspeed_train_config"];
+
+/// Signs of Python with two characters or more.
+pub(crate) const SIGNS: &[&str] = &[
+    "//=", "**=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "|=", ":=",
+    "->",
 ];

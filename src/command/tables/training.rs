@@ -27,6 +27,17 @@ pub(crate) struct TrainingDefaults {
     pub(crate) own_ppo_and_gkd: bool,
     /// The memory of its losses was measured, not only that of the usual one.
     pub(crate) measured_losses: bool,
+    pub(crate) towers: Towers,
+}
+
+/// What happens to the vision tower of a model, and to the projector behind it, unless an argument says otherwise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Towers {
+    Trained,
+    /// It may still keep activations.
+    Frozen,
+    /// It runs without a graph.
+    FrozenWithoutGraph,
 }
 
 #[derive(Clone, Copy)]
@@ -63,6 +74,7 @@ pub(crate) const HF: TrainingDefaults = TrainingDefaults {
     }),
     own_ppo_and_gkd: false,
     measured_losses: false,
+    towers: Towers::Trained,
 };
 
 /// Read from the sources of ms-swift 4.6.
@@ -80,6 +92,7 @@ pub(crate) const SWIFT: TrainingDefaults = TrainingDefaults {
         reference: Reference::Always,
     }),
     own_ppo_and_gkd: true,
+    towers: Towers::FrozenWithoutGraph,
     ..HF
 };
 
@@ -89,6 +102,7 @@ pub(crate) const LLAMAFACTORY: TrainingDefaults = TrainingDefaults {
     lora: true,
     checkpointing: true,
     half: true,
+    towers: Towers::Frozen,
     ..HF
 };
 

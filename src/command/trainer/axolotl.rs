@@ -1,38 +1,32 @@
 //! axolotl. `axolotl train x.yml --k v` execs accelerate on a module of its own; zlaunch runs that module under torchrun. A
 //! command with arguments for its launcher (any that it does not know itself), or with another launcher, is left alone.
 
-use std::ffi::OsString;
-use std::ops::Range;
+use std::{ffi::OsString, ops::Range};
 
 use serde_json::{Map, Value};
 
-use crate::base::recorded::Version;
-use crate::base::yaml::Dialect;
-use crate::command::argument_class::ArgumentClass;
-use crate::command::argv::Args;
-use crate::command::front_end::Variable;
-use crate::command::job::{Job, Trainer};
-use crate::command::python::Python;
-use crate::command::run_file::{self, RunFile};
-use crate::command::tables::{AXOLOTL_NAMES, AXOLOTL_VARIABLES};
-use crate::command::target::{ParsedCommand, Target};
-use crate::host::Host;
-use crate::report;
+use crate::{
+    base::{recorded::Version, yaml::Dialect},
+    command::{
+        argument_class::ArgumentClass,
+        argv::split_joined,
+        front_end::Variable,
+        job::{Job, Trainer},
+        python::Python,
+        run_file::{self, RunFile},
+        tables::{AXOLOTL_NAMES, AXOLOTL_VARIABLES},
+        target::{ParsedCommand, Target},
+    },
+    host::Host,
+    report,
+};
 
-pub(super) fn class_of_defaults(_: &Args, _: &Target) -> Option<ArgumentClass> {
-    ArgumentClass::find(COMMAND.distribution, COMMAND.name)
-}
+pub(super) const MODULE: &str = "axolotl.cli.train";
 
-const MODULE: &str = "axolotl.cli.train";
-
-const COMMAND: ArgumentClass = ArgumentClass {
+pub(super) const COMMAND: ArgumentClass = ArgumentClass {
     distribution: "axolotl",
     name: "train",
 };
-/// The types of its options, as the table writes them.
-const VALUE: &str = "str";
-const SWITCH: &str = "switch";
-
 pub(super) fn recognise(
     trainer: &'static Trainer,
     command: &ParsedCommand,
@@ -77,20 +71,17 @@ fn take_options(job: &mut Job, words: &[OsString], version: Option<&str>) -> Opt
             COMMAND.written_type(&own, version.map(Version::parse))
         }
     };
-    let is_switch = |name: &&str| kind(name) == Some(SWITCH);
+    let is_switch = |name: &&str| kind(name) == Some("switch");
     let mut rest = words.iter().peekable();
     while let Some(word) = rest.next() {
         let text = word.to_str()?.strip_prefix("--")?;
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(OsString::from(value))),
-            None => (text, None),
-        };
+        let (name, value) = split_joined(text);
         let off = name.strip_prefix("no-").filter(is_switch);
         let meant = name.replace('_', "-");
         let (key, value) = match (kind(name), value) {
-            (Some(VALUE), Some(value)) => (name, value),
-            (Some(VALUE), None) => (name, rest.next()?.clone()),
-            (Some(SWITCH), None) => (name, "True".into()),
+            (Some("str"), Some(value)) => (name, value.into()),
+            (Some("str"), None) => (name, rest.next()?.clone()),
+            (Some("switch"), None) => (name, "True".into()),
             (None, None) if off.is_some() => (off?, "False".into()),
             (None, value) if kind(&meant).is_some() => {
                 let own = COMMAND.distribution;

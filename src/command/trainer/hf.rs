@@ -3,22 +3,26 @@
 
 use std::ffi::OsStr;
 
-use crate::base::recorded::Version;
-use crate::base::source::{Source, Sourced};
-use crate::base::yaml::Dialect;
-use crate::command::argv::Args;
-use crate::command::front_end::{HalfPrecision, HandOver, NoConfig, Precision, Ranks};
-use crate::command::job::{Job, Trainer};
-use crate::command::model::Hub;
-use crate::command::python::Python;
-use crate::command::run_file::{self, RunFile};
-use crate::command::script::{
-    ScriptSource, keyword, made_arguments, reads_own_file, uses_handbook,
+use crate::{
+    base::{
+        source::{Source, Sourced},
+        yaml::Dialect,
+    },
+    command::{
+        argv::Args,
+        front_end::{NoConfig, Precision},
+        job::{Job, Trainer},
+        run_file::{self, RunFile},
+        script::{ScriptSource, keyword, made_arguments, reads_own_file},
+        tables::{
+            HANDBOOK,
+            front_end::{HalfPrecision, HandOver},
+            training::Reference,
+        },
+        target::{ParsedCommand, Target},
+    },
+    host::Host,
 };
-use crate::command::tables::CONFIG_OPTIONS;
-use crate::command::tables::training::Reference;
-use crate::command::target::{ParsedCommand, Target};
-use crate::host::Host;
 
 /// Any Python program that no other front end has recognised.
 pub(super) fn recognise(
@@ -30,73 +34,47 @@ pub(super) fn recognise(
         return None;
     }
     let mut job = Job::of(trainer, command, host);
-    let source = command.source(host);
+    let source = command.source(host).map(|source| &**source);
     if let Some(source) = source {
-        if uses_handbook(source) && run_file::first(&command.args).is_some() {
+        if source.mentions(HANDBOOK) && run_file::first(&command.args).is_some() {
             job.hand_over = HandOver::Joined;
         } else {
             job.config_option = config_option(source);
         }
-    }
-    if source.is_some_and(|source| source.text.contains("hydra.main"))
-        && job.config_option.is_none()
-    {
-        let why = "the script uses hydra, and zlaunch cannot see which key names the config";
-        job.no_config = Some(NoConfig::new(
-            why,
-            "set it in the command, in hydra's syntax: KEY.deepspeed=zero3",
-        ));
+        if source.text.contains("hydra.main") && job.config_option.is_none() {
+            job.no_config = Some(NoConfig::new(
+                "the script uses hydra, and zlaunch cannot see which key names the config",
+                "set it in the command, in hydra's syntax: KEY.deepspeed=zero3",
+            ));
+        }
     }
     if let Some(file) = run_file::first(&command.args) {
-        take_run_file(
-            &mut job,
-            file,
-            command.args.len() == 1,
-            source.map(|source| &**source),
-            host,
-        );
+        take_run_file(&mut job, file, source, host);
     }
     Some(job)
 }
 
 /// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script reads it
 /// itself. If it cannot be read, it may be data of a script that is not transformers'.
-fn take_run_file(
-    job: &mut Job,
-    file: &OsStr,
-    alone: bool,
-    source: Option<&ScriptSource>,
-    host: &Host,
-) {
+fn take_run_file(job: &mut Job, file: &OsStr, source: Option<&ScriptSource>, host: &Host) {
     // The alignment handbook's parser takes `--name=value` behind it.
-    let of_handbook = source.is_some_and(uses_handbook);
-    if !of_handbook && (!alone || source.is_some_and(reads_own_file)) {
+    let of_handbook = job.hand_over == HandOver::Joined;
+    if !of_handbook && (job.words.len() > 1 || source.is_some_and(reads_own_file)) {
         return;
     }
     match RunFile::read(file, Dialect::PyYaml, host) {
         Ok(Some(run_file)) => {
             job.read_arguments(&run_file);
-            if !of_handbook {
-                job.run_file = Some(run_file);
-            }
+            job.run_file = Some(run_file).filter(|_| !of_handbook);
         }
-        Ok(None) => {}
-        Err(problem) => {
-            if source.is_some_and(|source| source.mentions("parse_json_file")) {
-                job.problems.push(problem);
-            }
+        Err(problem) if source.is_some_and(|it| it.mentions("parse_json_file")) => {
+            job.problems.push(problem);
         }
+        _ => {}
     }
 }
 
-pub(super) fn config_argument(args: &Args) -> &'static str {
-    let mut given = CONFIG_OPTIONS
-        .iter()
-        .filter(|name| args.raw(name).is_some());
-    given.next().unwrap_or(&"deepspeed")
-}
-
-/// The option of `TrainingArguments(deepspeed=args.OPTION)`, if that is another one than `config_argument` finds.
+/// The option of `TrainingArguments(deepspeed=args.OPTION)`, if that has another name than usual.
 fn config_option(source: &ScriptSource) -> Option<String> {
     let mut made = made_arguments(&source.text).into_iter();
     let config = made.find_map(|call| keyword(call, "deepspeed"))?;
@@ -108,44 +86,26 @@ fn config_option(source: &ScriptSource) -> Option<String> {
 }
 
 impl Reference {
-    pub(crate) fn is_made(self, python: Option<&Python>) -> bool {
+    pub(crate) fn is_made(self, job: &Job) -> bool {
         match self {
             Reference::Always => true,
-            Reference::BeforeTrl(version) => python
-                .and_then(|python| python.version("trl"))
-                .is_some_and(|trl| trl.is_before(version)),
+            Reference::BeforeTrl(version) => job.has_older("trl", version),
         }
     }
 }
 
-pub(super) fn no_rank_args(_: &Args, _: Ranks) -> &'static [&'static str] {
-    &[]
-}
-
-pub(super) fn computes_nothing(_: &str, _: &Args, _: Version, _: Option<u64>) -> Option<String> {
-    None
-}
-
-pub(super) fn hub(_: &Args, _: &Host) -> Hub {
-    Hub::HuggingFace
-}
-
-pub(super) fn has_no_reference(_: &Args, _: &Target) -> bool {
-    false
-}
-
 /// The flag or its `_full_eval`. Where the *other* precision is on, this one is off: transformers refuses both.
 pub(super) fn precision(args: &Args, half: HalfPrecision) -> Precision {
-    let own = args.bool(half.name(), true)?;
-    let eval = args.bool(half.full_eval(), true)?;
-    let other = args.bool(half.other().name(), true)?;
+    let own = args.bool(half.name, true)?;
+    let eval = args.bool(half.full_eval, true)?;
+    let other = args.bool(half.other, true)?;
     for given in [&own, &eval].into_iter().flatten() {
         if given.value {
             return Ok(Some(given.clone()));
         }
     }
     // A word that may abbreviate it may still turn it on.
-    if args.unclear(half.name()).is_some() || args.unclear(half.full_eval()).is_some() {
+    if args.unclear(half.name).is_some() || args.unclear(half.full_eval).is_some() {
         return Ok(None);
     }
     Ok(own.or_else(|| {

@@ -3,56 +3,35 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::recorded::Version;
-use crate::base::vars;
-use crate::base::yaml::{Dialect, scalar};
-use crate::command::argument_class::ArgumentClass;
-use crate::command::argv::Args;
-use crate::command::front_end::Variable;
-use crate::command::job::{Job, Trainer};
-use crate::command::model::Hub;
-use crate::command::run_file;
-use crate::command::target::{ParsedCommand, Target};
-use crate::host::Host;
-use crate::report::fix::{Owner, rename_option};
-use crate::report::{Problem, Rule};
+use crate::{
+    base::{
+        recorded::Version,
+        vars,
+        yaml::{Dialect, scalar},
+    },
+    command::{
+        allocator::EXPANDABLE,
+        argv::Args,
+        front_end::Variable,
+        job::{Job, Trainer},
+        run_file,
+        target::ParsedCommand,
+    },
+    host::Host,
+    report::{
+        Problem, Rule,
+        fix::{Owner, rename_option},
+    },
+};
 
-pub(super) fn parsed_class(_: &Target, host: &Host) -> Option<ArgumentClass> {
-    // Megatron has arguments of its own, and so has the next generation.
-    let is_other = is_switched_on(vars::USE_MCA, host) || is_switched_on(vars::USE_V1, host);
-    (!is_other).then_some(ArgumentClass {
-        distribution: "llamafactory",
-        name: "train",
-    })
-}
-
-pub(super) fn ignores_unknown(_: &Args, host: &Host) -> bool {
+pub(super) fn ignores_unknown(_: &Job, host: &Host) -> bool {
     is_switched_on(vars::ALLOW_EXTRA_ARGS, host)
 }
 
-pub(super) fn hub(_: &Args, host: &Host) -> Hub {
-    match host.var(vars::USE_MODELSCOPE_HUB) {
-        Some("1" | "true" | "y") => Hub::ModelScope,
-        _ => Hub::HuggingFace,
-    }
-}
-
-pub(super) fn has_reference(args: &Args, _: &Target) -> bool {
-    let stage = args.text("stage");
-    stage.is_some_and(|stage| stage.value == "dpo" || stage.value == "kto")
-}
-
 /// The trainer of its PPO does not compare the config with the arguments.
-pub(super) fn class_of_defaults(args: &Args, _: &Target) -> Option<ArgumentClass> {
-    let is_ppo = args.text("stage").is_some_and(|stage| stage.value == "ppo");
-    if is_ppo {
-        None
-    } else {
-        ArgumentClass::find("llamafactory", "TrainingArguments")
-    }
+pub(super) fn has_recorded_defaults(args: &Args) -> bool {
+    args.text("stage").is_none_or(|stage| stage.value != "ppo")
 }
-
-const MODULE: &str = "llamafactory.launcher";
 
 pub(super) fn recognise(
     trainer: &'static Trainer,
@@ -64,7 +43,7 @@ pub(super) fn recognise(
     if is_console && is_switched_on(vars::USE_RAY, host) {
         return None;
     }
-    let mut job = Job::of_command(trainer, command, "train", &[MODULE], host)?;
+    let mut job = Job::of_command(trainer, command, host)?;
     if is_console {
         job.variables = variables(job.version(), host);
     }
@@ -169,7 +148,7 @@ fn variables(version: Option<Version>, host: &Host) -> Vec<Variable> {
         let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
         variables.push(Variable::new(
             vars::PYTORCH_CUDA_ALLOC_CONF,
-            "expandable_segments:True",
+            EXPANDABLE,
             why,
         ));
         variables.push(Variable::new("TORCH_NCCL_AVOID_RECORD_STREAMS", "1", why));

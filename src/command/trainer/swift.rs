@@ -1,44 +1,50 @@
 //! ms-swift. `swift sft …` starts torchrun on a file of its own; zlaunch runs that file directly, so that nothing is
 //! launched twice. Sub-commands that swift itself runs as one process are passed through.
 
-use std::ffi::OsStr;
-use std::ops::Range;
-use std::path::Path;
+use std::{ffi::OsStr, ops::Range, path::Path};
 
 use serde_json::Value;
 
-use crate::base::recorded::Version;
-use crate::base::source::{Source, Sourced};
-use crate::base::vars;
-use crate::base::yaml::Dialect;
-use crate::command::argument_class::ArgumentClass;
-use crate::command::argv::{Args, OptionList, hf_bool};
-use crate::command::front_end::{HalfPrecision, Precision, Variable};
-use crate::command::job::{Job, Trainer};
-use crate::command::model::Hub;
-use crate::command::run_file::{self, RunFile};
-use crate::command::target::{ParsedCommand, Target};
-use crate::host::Host;
-use crate::report::{Problem, Rule};
-
-/// The sub-commands that swift runs through torchrun.
-pub(super) const COMMANDS: &[&str] = &["sft", "pt", "rlhf", "infer"];
+use crate::{
+    base::{
+        recorded::Version,
+        source::{Source, Sourced},
+        yaml::Dialect,
+    },
+    command::{
+        argv::Args,
+        front_end::{Precision, Variable},
+        job::{Job, Trainer},
+        run_file::{self, RunFile},
+        tables::{SWIFT_READS_FIRST, front_end::HalfPrecision},
+        target::ParsedCommand,
+    },
+    host::Host,
+    report::{Problem, Rule},
+};
 
 pub(super) fn recognise(
     trainer: &'static Trainer,
     command: &ParsedCommand,
     host: &Host,
 ) -> Option<Job> {
-    let mut job = COMMANDS.iter().find_map(|name| {
-        let module = format!("swift.cli.{name}");
-        Job::of_command(trainer, command, name, &[&module], host)
-    })?;
-    adapt(&mut job, host);
+    let mut job = Job::of_command(trainer, command, host)?;
+    let version = job.version();
+    let is_before = |other| version.is_some_and(|version| version.is_before(other));
+    // Before 4.1 a JSON file may hold all arguments, and no other file any.
+    if let [file] = &job.words[..]
+        && is_before([4, 1, 0])
+        && Path::new(file)
+            .extension()
+            .is_some_and(|ending| ending == "json")
+        && let Ok(Some(run_file)) = RunFile::read(file, Dialect::PyYaml, host)
+    {
+        job.read_arguments(&run_file);
+        job.run_file = Some(run_file);
+    }
     if !trainer.is_console(&command.target) {
         return Some(job);
     }
-    let version = job.version();
-    let is_before = |other| version.is_some_and(|version| version.is_before(other));
     // swift's own launcher reads a run file, and the file behind it does not: the words in it take its place.
     if let Some(file) = run_file::first(&job.words).cloned()
         && !is_before([4, 1, 0])
@@ -54,7 +60,7 @@ pub(super) fn recognise(
         insert_run_file(&mut job, at..at + 2, &file, true, host);
     }
     // With `--use_ray`, Ray starts the ranks.
-    let args = Args::read(job.words.clone(), OptionList::Open);
+    let args = Args::read(job.words.clone(), &[]);
     (!is_on(&args, "use_ray")).then_some(job)
 }
 
@@ -63,23 +69,6 @@ fn is_on(args: &Args, name: &str) -> bool {
         .ok()
         .flatten()
         .is_some_and(|sourced| sourced.value)
-}
-
-/// Before 4.1 a JSON file may hold all arguments, and no other file any.
-fn adapt(job: &mut Job, host: &Host) {
-    let is_older = job
-        .version()
-        .is_some_and(|version| version.is_before([4, 1, 0]));
-    if let [file] = &job.words[..]
-        && is_older
-        && Path::new(file)
-            .extension()
-            .is_some_and(|ending| ending == "json")
-        && let Ok(Some(run_file)) = RunFile::read(file, Dialect::PyYaml, host)
-    {
-        job.read_arguments(&run_file);
-        job.run_file = Some(run_file);
-    }
 }
 
 /// Replaces the words at `place`, which name a run file, by the words in it, there or at the end.
@@ -113,13 +102,6 @@ fn variables(
     version: Option<Version>,
     host: &Host,
 ) -> Vec<Variable> {
-    const RANKS: &[&str] = &[
-        vars::NPROC_PER_NODE,
-        vars::NNODES,
-        vars::NODE_RANK,
-        vars::MASTER_ADDR,
-        vars::MASTER_PORT,
-    ];
     let why = format!("ENV in {}", file.to_string_lossy());
     // In 4.1 to 4.2.1 the block wins over the environment, except for what was read before the file.
     let wins = version
@@ -127,7 +109,7 @@ fn variables(
     let mut variables = run_file::variables(block, &why);
     variables.retain(|variable| {
         if wins {
-            !RANKS.contains(&variable.name.as_str())
+            !SWIFT_READS_FIRST.contains(&variable.name.as_str())
         } else {
             host.var_os(&variable.name).is_none()
         }
@@ -137,45 +119,14 @@ fn variables(
     variables
 }
 
-fn command_of(target: &Target) -> Option<&'static str> {
-    let mut commands = COMMANDS.iter().copied();
-    commands.find(|name| target.is_module(&format!("swift.cli.{name}")))
-}
-
-pub(super) fn parsed_class(target: &Target, _: &Host) -> Option<ArgumentClass> {
-    let name = command_of(target).filter(|command| *command != "infer")?;
-    Some(ArgumentClass {
-        distribution: "ms-swift",
-        name,
-    })
-}
-
-pub(super) fn ignores_unknown(args: &Args, _: &Host) -> bool {
-    is_on(args, "ignore_args_error")
-}
-
-pub(super) fn hub(args: &Args, host: &Host) -> Hub {
-    let given = args.bool("use_hf", true).ok().flatten();
-    let use_hf = match given {
-        Some(given) => given.value,
-        None => host.var(vars::USE_HF).and_then(hf_bool) == Some(true),
-    };
-    if use_hf {
-        Hub::HuggingFace
-    } else {
-        Hub::ModelScope
-    }
+pub(super) fn ignores_unknown(job: &Job, _: &Host) -> bool {
+    is_on(&job.args, "ignore_args_error")
 }
 
 /// With `--load_args`, a file beside a checkpoint has defaults too.
-pub(super) fn class_of_defaults(args: &Args, target: &Target) -> Option<ArgumentClass> {
-    let loads = args.is_given("load_args")
-        && !matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value);
-    if loads {
-        None
-    } else {
-        ArgumentClass::find("ms-swift", command_of(target)?)
-    }
+pub(super) fn has_recorded_defaults(args: &Args) -> bool {
+    !args.is_given("load_args")
+        || matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value)
 }
 
 /// The tuner decides `learning_rate`, and there are as many accumulation steps as make 16 samples.
@@ -216,22 +167,18 @@ pub(super) fn computed(
 /// `--fp16`/`--bf16` if given, else the dtype decides; float32 trains in fp16 (`_init_mixed_precision`). Without
 /// either, swift looks at its model registry and at the GPU.
 pub(super) fn precision(args: &Args, half: HalfPrecision) -> Precision {
-    if let Some(eval) = args.bool(half.full_eval(), true)?
+    if let Some(eval) = args.bool(half.full_eval, true)?
         && eval.value
     {
         return Ok(Some(eval));
     }
     // `bool | None` in swift: a bare `--bf16` is refused by its parser.
-    let given = args.bool(half.name(), false)?;
-    let dtypes: &[&str] = match half {
-        HalfPrecision::Fp16 => &["float16", "float32"],
-        HalfPrecision::Bf16 => &["bfloat16"],
-    };
+    let given = args.bool(half.name, false)?;
     Ok(given.or_else(|| {
         let dtype = args
             .text("torch_dtype")
             .filter(|dtype| dtype.value != "None")?;
-        let on = dtypes.contains(&&*dtype.value);
+        let on = half.swift_dtypes.contains(&&*dtype.value);
         let from = Source::Implied(Box::new([dtype.from.to_string(), dtype.value]));
         Some(Sourced::new(on, from))
     }))

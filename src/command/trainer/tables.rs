@@ -4,6 +4,5 @@ pub(crate) mod front_ends;
 mod order;
 mod without_config;
 
-pub(super) use front_ends::SWIFT;
 pub use order::ALL;
 pub(super) use without_config::PASSTHROUGH;

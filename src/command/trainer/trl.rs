@@ -1,36 +1,30 @@
 //! TRL. `trl sft …` runs accelerate in-process on a script of its own; zlaunch runs that script under torchrun.
 //! A command with `--accelerate_config` or options of accelerate is left alone.
 
-use crate::base::yaml::Dialect;
-use crate::command::argument_class::ArgumentClass;
-use crate::command::argv::{Args, OptionList};
-use crate::command::job::{Job, Trainer};
-use crate::command::run_file::{self, RunFile};
-use crate::command::tables::{ACCELERATE_OPTIONS, TRL_COMMANDS, TrlCommand};
-use crate::command::target::{ParsedCommand, Target};
-use crate::host::Host;
+use crate::{
+    base::yaml::Dialect,
+    command::{
+        job::{Job, Trainer},
+        run_file::{self, RunFile},
+        tables::ACCELERATE_OPTIONS,
+        target::ParsedCommand,
+    },
+    host::Host,
+};
 
-pub(super) fn config_argument(_: &Args) -> &'static str {
-    "deepspeed"
+/// Since then every command of `trl` passes unknown options on to accelerate, which refuses them. Before, only `sft` did.
+const ALL_REFUSE_SINCE: [u32; 3] = [0, 29, 0];
+
+/// The scripts themselves ignore them.
+pub(super) fn ignores_unknown(job: &Job, _: &Host) -> bool {
+    let is_sft = job
+        .sub_command()
+        .is_some_and(|command| command.name == "sft");
+    let is_new = job
+        .version()
+        .is_some_and(|version| version.0 >= ALL_REFUSE_SINCE);
+    !job.rewritten || !(is_sft || is_new)
 }
-
-pub(super) fn parsed_class(target: &Target, _: &Host) -> Option<ArgumentClass> {
-    Some(ArgumentClass {
-        distribution: "trl",
-        name: command_of(target)?.name,
-    })
-}
-
-pub(super) fn class_of_defaults(_: &Args, target: &Target) -> Option<ArgumentClass> {
-    ArgumentClass::find("trl", command_of(target)?.class)
-}
-
-pub(super) fn has_reference(_: &Args, target: &Target) -> bool {
-    command_of(target).is_some_and(|command| matches!(command.name, "dpo" | "kto"))
-}
-
-/// The packages of the scripts of its commands: since 0.13, and before.
-const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
 
 pub(super) fn recognise(
     trainer: &'static Trainer,
@@ -39,35 +33,30 @@ pub(super) fn recognise(
 ) -> Option<Job> {
     let is_for_accelerate =
         |name: &str| ACCELERATE_OPTIONS.contains(&name.replace('-', "_").as_str());
-    let mut job = TRL_COMMANDS.iter().find_map(|TrlCommand { name, .. }| {
-        let [module, older] = FOLDERS.map(|folder| format!("{folder}.{name}"));
-        Job::of_command(trainer, command, name, &[&module, &older], host)
-    })?;
+    let mut job = Job::of_command(trainer, command, host)?;
     let words = job.words.iter().filter_map(|word| word.to_str());
     let mut names = words.filter_map(|word| word.strip_prefix("--")?.split('=').next());
     if trainer.is_console(&command.target) && names.any(is_for_accelerate) {
         return None;
     }
-    if let Some(file) = Args::read(job.words.clone(), OptionList::Open).raw("config")
-        && let Some(RunFile { mut entries, .. }) =
-            job.read_run_file(file.value, Dialect::PyYaml, host)
-    {
-        if entries.keys().any(|key| is_for_accelerate(key)) {
-            return None;
+    // TRL takes these two words away, and leaves any other spelling to its parser.
+    let mut words = job.words.clone();
+    let at = words.iter().position(|word| word == "--config");
+    if let Some(at) = at.filter(|at| at + 1 < words.len()) {
+        let file = words.remove(at + 1);
+        words.remove(at);
+        if let Some(RunFile { mut entries, .. }) = job.read_run_file(&file, Dialect::PyYaml, host) {
+            if entries.keys().any(|key| is_for_accelerate(key)) {
+                return None;
+            }
+            // They win over the environment.
+            let env = entries.shift_remove("env");
+            job.variables = run_file::variables(env.as_ref(), "env in the run file");
+            let mut stated = job.words_of(&entries, true);
+            stated.extend(run_file::paths_of(&entries, "datasets"));
+            words.splice(0..0, stated);
         }
-        // They win over the environment.
-        let env = entries.shift_remove("env");
-        job.variables = run_file::variables(env.as_ref(), "env in the run file");
-        let mut words = job.words_of(&entries, true);
-        words.extend(run_file::paths_of(&entries, "datasets"));
-        words.extend_from_slice(&job.words);
         job.effective_words = Some(words);
     }
     Some(job)
-}
-
-fn command_of(target: &Target) -> Option<&'static TrlCommand> {
-    let is = |name: &str, folder: &str| target.is_module(&format!("{folder}.{name}"));
-    let mut commands = TRL_COMMANDS.iter();
-    commands.find(|command| FOLDERS.iter().any(|folder| is(command.name, folder)))
 }

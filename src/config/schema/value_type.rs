@@ -1,13 +1,20 @@
-//! The types and ranges of the recorded file, and the values that DeepSpeed accepts for each.
+//! The types and ranges of the recorded file: the values that DeepSpeed accepts for each, and the same as JSON Schema for
+//! editors and validators, where pydantic's coercions are patterns. `tests/real/editor.py` compares both with a real validator.
 
-use std::fmt;
+use std::ops::RangeBounds;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
-use super::coercion::{can_be_int, count, is_true, is_whole, real, scale, truth, whole};
-use crate::base::python_value::number;
-use crate::base::recorded::Version;
-use crate::config::tables::{Form, TYPES, UnknownKeys, ValueType};
+use crate::{
+    base::{
+        python_value::{self, number},
+        recorded::Version,
+    },
+    config::tables::{
+        DEFINITIONS, FORM_SCHEMAS, Form, NUMBER_CHOICES, NumberRange, RANGES, TYPES, ValueType,
+    },
+};
 
 /// DeepSpeed's models before this version are those of pydantic 1.
 pub(super) const PYDANTIC_2: Version = Version([0, 15, 0]);
@@ -22,30 +29,6 @@ impl ValueType {
     /// `written`: as the file writes it, without marks.
     pub fn find(written: &str) -> Option<&'static Self> {
         TYPES.iter().find(|row| row.written == written)
-    }
-
-    pub(super) fn is_section(&self) -> bool {
-        self.unknown_keys.is_some() || matches!(self.forms, [Form::Object | Form::Switched])
-    }
-
-    pub(super) fn is_model(&self) -> bool {
-        let refuses = self
-            .unknown_keys
-            .filter(|keys| *keys != UnknownKeys::Ignored);
-        refuses.is_some()
-    }
-
-    /// `a number from 0 to 1`
-    pub(super) fn wanted(&self, range: ValueRange) -> String {
-        let ValueRange::OneOf(list) = range else {
-            return format!("{}{range}", self.name);
-        };
-        let form = if self.forms == [Form::Texts] {
-            "a list of"
-        } else {
-            "one of"
-        };
-        format!("{form} {}", list.replace('|', ", "))
     }
 }
 
@@ -122,48 +105,28 @@ impl Form {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy)]
 pub enum ValueRange {
-    All,
-    AtLeast(f64),
-    Above(f64),
-    /// Includes both ends.
-    Within(f64, f64),
-    /// Excludes both ends.
-    Between(f64, f64),
+    Numbers(&'static NumberRange),
+    /// `a|b`
     OneOf(&'static str),
 }
 
 impl ValueRange {
-    /// `>=0`, `>0`, `0..1`, `(0..1)` or `a|b`.
-    pub fn parse(text: &'static str) -> Option<Self> {
-        if let Some(least) = text.strip_prefix(">=") {
-            return least.parse().ok().map(ValueRange::AtLeast);
+    pub(super) const ALL: ValueRange = ValueRange::Numbers(&RANGES[0]);
+
+    /// `written`: as the file writes it.
+    pub fn find(written: &'static str) -> Option<Self> {
+        if written.contains('|') {
+            return Some(ValueRange::OneOf(written));
         }
-        if let Some(least) = text.strip_prefix('>') {
-            return least.parse().ok().map(ValueRange::Above);
-        }
-        if text.contains('|') {
-            return Some(ValueRange::OneOf(text));
-        }
-        let inner = text.trim_start_matches('(').trim_end_matches(')');
-        let (least, most) = inner.split_once("..")?;
-        let least = least.parse().ok()?;
-        let most = most.parse().ok()?;
-        Some(if text.starts_with('(') {
-            ValueRange::Between(least, most)
-        } else {
-            ValueRange::Within(least, most)
-        })
+        let range = RANGES.iter().find(|range| range.written == written);
+        range.map(ValueRange::Numbers)
     }
 
-    pub(super) fn holds(self, number: f64) -> bool {
+    fn holds(self, number: f64) -> bool {
         match self {
-            ValueRange::All => true,
-            ValueRange::AtLeast(least) => number >= least,
-            ValueRange::Above(least) => number > least,
-            ValueRange::Within(least, most) => number >= least && number <= most,
-            ValueRange::Between(least, most) => number > least && number < most,
+            ValueRange::Numbers(range) => range.bounds.contains(&number),
             ValueRange::OneOf(list) => {
                 let mut known = list
                     .split('|')
@@ -189,15 +152,151 @@ impl ValueRange {
     }
 }
 
-/// Continues a sentence such as "a number".
-impl fmt::Display for ValueRange {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            ValueRange::All | ValueRange::OneOf(_) => Ok(()),
-            ValueRange::AtLeast(least) => write!(f, ", {least} or more"),
-            ValueRange::Above(least) => write!(f, " above {least}"),
-            ValueRange::Within(least, most) => write!(f, " from {least} to {most}"),
-            ValueRange::Between(least, most) => write!(f, " between {least} and {most}, exclusive"),
-        }
+/// Python's `bool(value)`.
+pub(crate) fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(object) => !object.is_empty(),
     }
+}
+
+/// The bool that pydantic makes of a value.
+pub(crate) fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        _ => match value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_ascii_lowercase)
+            .as_str()
+        {
+            "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
+            "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
+            _ => None,
+        },
+    }
+}
+
+/// The int that pydantic makes of a value. Whole floats are integers by the time they come here.
+pub(crate) fn whole(value: &Value) -> Option<f64> {
+    let Value::String(text) = value else {
+        return if value.is_f64() { None } else { number(value) };
+    };
+    match text.trim().split_once('.') {
+        Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|b| b == b'0') => {
+            python_value::large_int(digits)
+        }
+        _ => python_value::large_int(text.trim()),
+    }
+}
+
+/// The float that pydantic makes of a value.
+pub(crate) fn real(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => python_value::float(text),
+        other => number(other),
+    }
+}
+
+/// fp16's `loss_scale`: a finite number, and no bool.
+fn scale(value: &Value) -> Option<f64> {
+    real(value).filter(|number| number.is_finite() && !value.is_boolean())
+}
+
+/// fp16's counts: no bool, and no text that Python's `int` refuses.
+fn count(value: &Value) -> Option<f64> {
+    match value {
+        Value::Bool(_) => None,
+        Value::String(text) => python_value::large_int(text),
+        other => whole(other),
+    }
+}
+
+fn can_be_int(value: &Value) -> bool {
+    match value {
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => python_value::large_int(text).is_some(),
+        _ => false,
+    }
+}
+
+fn is_whole(value: &Value) -> bool {
+    value.is_i64() || value.is_u64()
+}
+
+/// The types that many keys have, for `$ref`.
+pub fn definitions(version: Version) -> Map<String, Value> {
+    let known = DEFINITIONS
+        .iter()
+        .filter(|definition| definition.name != "cut" || version < PYDANTIC_2);
+    known
+        .map(|definition| (definition.name.to_string(), parsed(definition.schema)))
+        .collect()
+}
+
+impl Form {
+    /// Schemas of which one must hold.
+    pub(super) fn schemas(self, range: ValueRange) -> Vec<Value> {
+        let mut rows = FORM_SCHEMAS.iter();
+        let of_form = rows.find(|row| row.form == self).map(|row| row.schemas);
+        let mut choices = NUMBER_CHOICES.iter();
+        let of_choices = match range {
+            ValueRange::OneOf(list) => choices.find(|row| row.written == list),
+            ValueRange::Numbers(_) => None,
+        };
+        let text = match of_choices {
+            Some(row) if self == Form::CutInt => Some(row.schemas_of_cut),
+            Some(row) => Some(row.schemas),
+            None => of_form,
+        };
+        let mut schemas: Vec<Value> = text.map(parsed).unwrap_or_default();
+        let Some(schema) = schemas.last_mut() else {
+            return schemas;
+        };
+        match (self, range) {
+            (Form::Word, ValueRange::OneOf(_)) => return in_any_case(range),
+            (Form::Text | Form::Printable, ValueRange::OneOf(_)) => {
+                *schema = json!({"enum": range.choices()});
+            }
+            (Form::Texts, ValueRange::OneOf(_)) => {
+                schema["items"] = json!({"enum": range.choices()});
+            }
+            (Form::Int | Form::Float, ValueRange::Numbers(range)) => {
+                limit(schema, range.limits_with_text);
+            }
+            (Form::CutInt, ValueRange::Numbers(range)) => limit(schema, range.limits_of_cut),
+            (Form::Interval, ValueRange::Numbers(range)) => limit(schema, range.limits),
+            _ => {}
+        }
+        schemas
+    }
+}
+
+/// JSON of a table.
+fn parsed<T: DeserializeOwned + Default>(text: &str) -> T {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn limit(schema: &mut Value, limits: &str) {
+    if let Value::Object(schema) = schema {
+        schema.extend(parsed::<Map<String, Value>>(limits));
+    }
+}
+
+/// The words as they are usually written, for an editor to offer, and in any other case.
+fn in_any_case(range: ValueRange) -> Vec<Value> {
+    let words = range.choices().unwrap_or_default();
+    let joined = words.join("|");
+    let letters = joined.chars().map(|c| match c {
+        'a'..='z' => format!("[{}{c}]", c.to_ascii_uppercase()),
+        _ => c.to_string(),
+    });
+    let pattern = format!("^({})$", letters.collect::<String>());
+    vec![
+        json!({"enum": words}),
+        json!({"type": "string", "pattern": pattern}),
+    ]
 }

@@ -5,7 +5,7 @@ use Formula::{
     PrefetchBucket, ReduceBucket, TotalSteps, WarmupSteps, Zero,
 };
 
-use crate::command::front_end::HalfPrecision;
+use crate::command::tables::front_end::{BF16, FP16, HalfPrecision};
 
 pub struct AutoRule {
     pub key: &'static str,
@@ -24,10 +24,10 @@ pub(crate) enum Formula {
     /// The float argument of this name.
     Float(&'static str),
     Precision(HalfPrecision),
-    /// The value that accelerate takes unless the variable is set.
+    /// The value that accelerate takes, as JSON, unless the variable is set.
     Accelerate {
         variable: &'static str,
-        default: Constant,
+        default: &'static str,
     },
     Zero,
     /// Left to the trainer, for this reason.
@@ -41,12 +41,6 @@ pub(crate) enum Formula {
     PersistenceThreshold,
     /// A section of Apex, which only old versions of transformers fill in.
     Apex,
-}
-
-pub(crate) enum Constant {
-    Number(i64),
-    Text(&'static str),
-    Bool(bool),
 }
 
 pub const RULES: &[AutoRule] = &[
@@ -139,14 +133,14 @@ pub const RULES: &[AutoRule] = &[
         doc: "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
         compared: true,
         plain: Some("false"),
-        how: Precision(HalfPrecision::Fp16),
+        how: Precision(FP16),
     },
     AutoRule {
         key: "bf16.enabled",
         doc: "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
         compared: true,
         plain: Some("true"),
-        how: Precision(HalfPrecision::Bf16),
+        how: Precision(BF16),
     },
     AutoRule {
         key: "zero_optimization.reduce_bucket_size",
@@ -176,7 +170,7 @@ pub const RULES: &[AutoRule] = &[
         plain: None,
         how: Accelerate {
             variable: "ACCELERATE_DEEPSPEED_ZERO_STAGE",
-            default: Constant::Number(2),
+            default: "2",
         },
     },
     AutoRule {
@@ -186,7 +180,7 @@ pub const RULES: &[AutoRule] = &[
         plain: None,
         how: Accelerate {
             variable: "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE",
-            default: Constant::Text("none"),
+            default: "\"none\"",
         },
     },
     AutoRule {
@@ -196,7 +190,7 @@ pub const RULES: &[AutoRule] = &[
         plain: None,
         how: Accelerate {
             variable: "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE",
-            default: Constant::Text("none"),
+            default: "\"none\"",
         },
     },
     AutoRule {
@@ -206,7 +200,7 @@ pub const RULES: &[AutoRule] = &[
         plain: None,
         how: Accelerate {
             variable: "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH",
-            default: Constant::Text("none"),
+            default: "\"none\"",
         },
     },
     AutoRule {
@@ -216,7 +210,7 @@ pub const RULES: &[AutoRule] = &[
         plain: None,
         how: Accelerate {
             variable: "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH",
-            default: Constant::Text("none"),
+            default: "\"none\"",
         },
     },
     AutoRule {
@@ -226,7 +220,7 @@ pub const RULES: &[AutoRule] = &[
         plain: None,
         how: Accelerate {
             variable: "ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL",
-            default: Constant::Bool(false),
+            default: "false",
         },
     },
     AutoRule {

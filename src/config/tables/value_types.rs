@@ -458,6 +458,21 @@ pub(crate) const FORM_SCHEMAS: &[FormSchema] = &[
     },
 ];
 
+/// The schemas of numbers of which one must hold, where the recorded file lists them.
+pub(crate) struct NumberChoices {
+    /// In the recorded file.
+    pub(crate) written: &'static str,
+    pub(crate) schemas: &'static str,
+    /// Before pydantic 2, which coerces texts.
+    pub(crate) schemas_of_cut: &'static str,
+}
+
+pub(crate) const NUMBER_CHOICES: &[NumberChoices] = &[NumberChoices {
+    written: "0|1|2|3",
+    schemas: r#"[{"enum": [0, 1, 2, 3]}, {"type": "boolean"}, {"type": "string", "pattern": "^\\s*(\\+?[0_]*(0|1|2|3)|-[0_]+)(\\.0+)?\\s*$"}]"#,
+    schemas_of_cut: r#"[{"enum": [0, 1, 2, 3]}, {"type": "boolean"}]"#,
+}];
+
 /// A schema that many keys refer to.
 pub(crate) struct Definition {
     pub(crate) name: &'static str,

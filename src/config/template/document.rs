@@ -1,15 +1,22 @@
 //! One template file: the `$zlaunch` header and the body.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::search::{Origin, is_name};
-use crate::base::{json, vars};
-use crate::config::tables::{DECISIVE_WORDS, HARMLESS, TUNING, TUNING_STARTS};
-use crate::report::fix::{say, set_variable};
-use crate::report::{Place, Problem, Rule, did_you_mean, nearest, reading};
+use crate::{
+    base::{json, vars},
+    config::{
+        schema,
+        tables::{DECISIVE_WORDS, HARMLESS, OTHER_CONFIGS, OtherConfig, TUNING, TUNING_STARTS},
+    },
+    report::{Place, Problem, Rule, did_you_mean, fix::Fixes, nearest, reading},
+};
 
 /// Names the schema of a file for editors. It never reaches DeepSpeed.
 pub(crate) const SCHEMA_LINE: &str = "$schema";
+
+pub(crate) const HEADER_KEY: &str = "$zlaunch";
 
 const HEADER: &[&str] = &["about", "about.zh", "extends", "patch", "env", "needs"];
 
@@ -19,13 +26,15 @@ pub(crate) fn header_schema() -> Value {
 }
 
 /// A key that only the user can fill in.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub struct RequiredKey {
+    #[serde(skip)]
     pub(crate) key: String,
     pub(crate) why: String,
     pub(crate) example: String,
-    /// Only needed while this key has this value.
-    pub(crate) when: Option<(String, Value)>,
+    /// Only needed while these keys have these values.
+    #[serde(default)]
+    pub(crate) when: Map<String, Value>,
 }
 
 #[derive(Default)]
@@ -45,138 +54,145 @@ impl Document {
         let Value::Object(mut body) = value else {
             return Err(vec![reading::not_an_object(origin)]);
         };
-        let header = body.shift_remove("$zlaunch");
+        let header = body.shift_remove(HEADER_KEY);
         body.shift_remove(SCHEMA_LINE);
-        let mut document = Document {
-            body: Value::Object(body),
-            ..Document::default()
+        let mut reader = HeaderReader {
+            origin,
+            document: Document::default(),
+            problems: Vec::new(),
         };
-        let mut problems = Vec::new();
-        let is_accelerates = document.body["deepspeed_config"].is_object()
-            && document.body["train_batch_size"].is_null()
-            && document.body["train_micro_batch_size_per_gpu"].is_null();
         match header {
-            None if document.body.get("zlaunch").is_some() => {
-                let what = "zlaunch's section is named `$zlaunch`";
-                let problem = Problem::error(Rule::Template, what)
-                    .at(Place::key(origin, "zlaunch"))
-                    .fix(say("write \"$zlaunch\""));
-                problems.push(problem);
-            }
-            None if is_accelerates => {
-                let what = "this is accelerate's config, not DeepSpeed's";
-                let help = "give it to accelerate launch --config_file, or name a template: --deepspeed zero2";
-                let place = Place::key(origin, "deepspeed_config");
-                problems.push(Problem::error(Rule::Template, what).at(place).fix(help));
-            }
-            None => {}
+            None => reader.refuse_other(&body),
             Some(Value::Object(header)) => {
                 for (key, value) in header {
-                    document.read_entry(&key, value, origin, &mut problems);
+                    reader.read_entry(&key, value);
                 }
             }
-            Some(_) => problems.push(bad_header(origin, "$zlaunch", "an object")),
-        }
-        if problems.is_empty() {
-            Ok(document)
-        } else {
-            Err(problems)
-        }
-    }
-
-    fn read_entry(
-        &mut self,
-        key: &str,
-        value: Value,
-        origin: &Origin,
-        problems: &mut Vec<Problem>,
-    ) {
-        let wanted = match (key, value) {
-            ("about", Value::String(text)) => return self.about = Some(text),
-            ("about.zh", Value::String(text)) => return self.about_zh = Some(text),
-            ("extends", Value::String(name)) if is_name(&name) => return self.extends = Some(name),
-            ("patch", operations @ Value::Array(_)) => return self.patch = Some(operations),
-            ("env", Value::Object(variables)) => return self.read_env(variables, origin, problems),
-            ("needs", Value::Object(needs)) => return self.read_needs(needs, origin, problems),
-            ("about" | "about.zh", _) => "a string",
-            ("extends", _) => "the name of a template",
-            ("patch", _) => "a list of operations",
-            ("env", _) => "an object of strings",
-            ("needs", _) => "an object",
-            _ => {
-                let known = format!("known entries: {}", HEADER.join(", "));
-                let problem =
-                    Problem::error(Rule::Template, format!("`$zlaunch` has no entry `{key}`"))
-                        .at(Place::key(origin, &format!("$zlaunch.{key}")))
-                        .fix(did_you_mean(nearest(key, HEADER.iter().copied()), &known));
-                return problems.push(problem);
-            }
-        };
-        problems.push(bad_header(origin, &format!("$zlaunch.{key}"), wanted));
-    }
-
-    fn read_needs(
-        &mut self,
-        needs: Map<String, Value>,
-        origin: &Origin,
-        problems: &mut Vec<Problem>,
-    ) {
-        for (key, value) in needs {
-            let text = |name: &str| value.get(name)?.as_str().map(str::to_string);
-            let when = value.get("when").and_then(Value::as_object);
-            if let (Some(why), Some(example)) = (text("why"), text("example")) {
-                self.needs.push(RequiredKey {
-                    key,
-                    why,
-                    example,
-                    when: when.and_then(|when| when.clone().into_iter().next()),
-                });
-            } else {
-                let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
-                problems.push(bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted));
+            Some(_) => {
+                reader.wanted::<()>(HEADER_KEY, "an object", None);
             }
         }
-    }
-
-    fn read_env(
-        &mut self,
-        variables: Map<String, Value>,
-        origin: &Origin,
-        problems: &mut Vec<Problem>,
-    ) {
-        for (name, value) in variables {
-            let key = format!("$zlaunch.env.{name}");
-            let value = match value {
-                Value::String(text) => text,
-                Value::Number(number) => number.to_string(),
-                _ => {
-                    problems.push(bad_header(origin, &key, "a string"));
-                    continue;
-                }
-            };
-            if !vars::is_name(&name) || value.contains('\0') {
-                problems.push(bad_header(origin, &key, "a variable that can be exported"));
-            } else if !only_tunes(&name) {
-                let what =
-                    format!("a template may not set `{name}`: it is not a known tuning variable");
-                let fix = set_variable(&name, &value)
-                    .remark("for one launch; remove it from the template");
-                problems.push(
-                    Problem::error(Rule::Template, what)
-                        .at(Place::key(origin, &key))
-                        .fix(fix),
-                );
-            } else {
-                self.env.push((name, value));
-            }
+        if !reader.problems.is_empty() {
+            return Err(reader.problems);
         }
+        Ok(Document {
+            body: Value::Object(body),
+            ..reader.document
+        })
     }
 }
 
-fn bad_header(origin: &Origin, key: &str, wanted: &str) -> Problem {
-    Problem::error(Rule::Template, format!("`{key}` must be {wanted}"))
-        .at(Place::key(origin, key))
-        .fix(r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#)
+struct HeaderReader<'a> {
+    origin: &'a Origin,
+    document: Document,
+    problems: Vec<Problem>,
+}
+
+impl HeaderReader<'_> {
+    fn refuse(&mut self, key: &str, what: impl Into<String>, help: impl Into<Fixes>) {
+        let place = Place::key(self.origin, key);
+        let problem = Problem::error(Rule::Template, what).at(place);
+        self.problems.push(problem.fix(help));
+    }
+
+    /// `None` is refused: the value is not what is wanted there.
+    fn wanted<T>(&mut self, key: &str, wanted: &str, read: Option<T>) -> Option<T> {
+        let example =
+            r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#;
+        if read.is_none() {
+            self.refuse(key, format!("`{key}` must be {wanted}"), example);
+        }
+        read
+    }
+
+    /// A misspelt header, or the config of another program.
+    fn refuse_other(&mut self, body: &Map<String, Value>) {
+        let mut keys = body.keys();
+        let is_header = |key: &str| {
+            key == "zlaunch" || key.starts_with('$') && nearest(key, [HEADER_KEY]).is_some()
+        };
+        if let Some(key) = keys.clone().find(|key| is_header(key)) {
+            let what = format!("zlaunch's section is named `{HEADER_KEY}`");
+            return self.refuse(key, what, format!("write \"{HEADER_KEY}\""));
+        }
+        let count = |other: &&OtherConfig| {
+            let of_other = keys
+                .clone()
+                .filter(|key| other.keys.contains(&key.as_str()));
+            of_other.count()
+        };
+        let is_ours = |key: &&String| schema::find(key, schema::newest()).is_some();
+        if let Some(other) = OTHER_CONFIGS.iter().max_by_key(count)
+            && count(&other) > keys.clone().filter(is_ours).count()
+            && let Some(key) = keys.find(|key| other.keys.contains(&key.as_str()))
+        {
+            let what = format!("this is {}, not a config of DeepSpeed", other.name);
+            self.refuse(key, what, other.help);
+        }
+    }
+
+    fn read_entry(&mut self, key: &str, value: Value) {
+        let place = format!("$zlaunch.{key}");
+        let text = value.as_str().map(str::to_string);
+        match key {
+            "about" => self.document.about = self.wanted(&place, "a string", text),
+            "about.zh" => self.document.about_zh = self.wanted(&place, "a string", text),
+            "extends" => {
+                let name = text.filter(|name| is_name(name));
+                self.document.extends = self.wanted(&place, "the name of a template", name);
+            }
+            "patch" => {
+                let operations = Some(value).filter(Value::is_array);
+                self.document.patch = self.wanted(&place, "a list of operations", operations);
+            }
+            "env" => {
+                let variables = self.wanted(&place, "an object of strings", value.as_object());
+                for (name, value) in variables.into_iter().flatten() {
+                    self.read_variable(name, value);
+                }
+            }
+            "needs" => {
+                let needs = self.wanted(&place, "an object", value.as_object());
+                for (key, value) in needs.into_iter().flatten() {
+                    let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
+                    let need = RequiredKey::deserialize(value).ok();
+                    let need = self.wanted(&format!("{place}.{key}"), wanted, need);
+                    let key = key.clone();
+                    let need = need.map(|need| RequiredKey { key, ..need });
+                    self.document.needs.extend(need);
+                }
+            }
+            _ => {
+                let known = format!("known entries: {}", HEADER.join(", "));
+                let help = did_you_mean(nearest(key, HEADER.iter().copied()), &known);
+                self.refuse(&place, format!("`$zlaunch` has no entry `{key}`"), help);
+            }
+        }
+    }
+
+    fn read_variable(&mut self, name: &str, value: &Value) {
+        let key = format!("$zlaunch.env.{name}");
+        let text = match value {
+            Value::Number(number) => Some(number.to_string()),
+            _ => value.as_str().map(str::to_string),
+        };
+        let Some(text) = self.wanted(&key, "a string", text) else {
+            return;
+        };
+        let exported = Some(text).filter(|text| vars::is_name(name) && !text.contains('\0'));
+        let wanted = "a variable that can be exported";
+        let Some(text) = self.wanted(&key, wanted, exported) else {
+            return;
+        };
+        if only_tunes(name) {
+            self.document.env.push((name.to_string(), text));
+        } else {
+            let what =
+                format!("a template may not set `{name}`: it is not a known tuning variable");
+            let help = format!("remove it from the template; --env {name}=… sets it for a launch");
+            self.refuse(&key, what, help);
+        }
+    }
 }
 
 /// True if a template may set the variable: it decides neither which code runs nor which ranks take part.

@@ -1,19 +1,23 @@
 //! The places of templates: the built-in ones, the folders, the search order.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    fmt, fs,
+    io::ErrorKind,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
-use crate::base::shell;
-use crate::base::source::Sourced;
-use crate::config::tables::ALIASES;
-use crate::host::trust::{Trust, open_to_others};
-use crate::host::{Host, names_in};
-use crate::report::fix::{Fixes, give, give_as, run};
-use crate::report::{Place, Problem, Rule, nearest};
+use crate::{
+    base::{shell, source::Sourced, vars},
+    config::tables::ALIASES,
+    host::{Host, Trust, names_in, open_to_others},
+    report::{
+        Place, Problem, Rule,
+        fix::{Fix, give, give_as, run},
+        nearest,
+    },
+};
 
 macro_rules! embedded {
     ($($name:literal)*) => {
@@ -26,21 +30,21 @@ embedded! {
     "hf_zero2" "hf_zero3" "zero3_lowmem" "zeropp" "zero3_nvme"
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Origin {
+    #[default]
     BuiltIn,
     File(PathBuf),
-    Inline,
-    Piped,
+    /// JSON itself, and where it was given.
+    Text(&'static str),
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::BuiltIn => f.write_str("built in"),
-            Origin::File(path) => write!(f, "{}", path.display()),
-            Origin::Piped => f.write_str("a pipe"),
-            Origin::Inline => f.write_str("the command line"),
+            Origin::File(path) => path.display().fmt(f),
+            Origin::Text(place) => f.write_str(place),
         }
     }
 }
@@ -60,27 +64,20 @@ pub struct Search {
 }
 
 fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
-    let folders = host
-        .var_os("ZLAUNCH_TEMPLATE_DIR")
-        .map(std::env::split_paths)
-        .into_iter()
-        .flatten();
-    folders
+    let variable = host.var_os("ZLAUNCH_TEMPLATE_DIR").into_iter();
+    variable
+        .flat_map(std::env::split_paths)
         .filter(|path| !path.as_os_str().is_empty())
         .map(|path| host.absolute(&path))
 }
 
 impl Search {
     pub(crate) fn new(flags: Vec<PathBuf>, host: &Host) -> Self {
-        let folders = flags
-            .into_iter()
-            .map(|path| host.absolute(&path))
-            .chain(of_site(host))
-            .chain(
-                host.config_home()
-                    .map(|home| home.join("zlaunch/templates")),
-            )
-            .chain([PathBuf::from("/etc/zlaunch/templates")]);
+        let flags = flags.into_iter().map(|path| host.absolute(&path));
+        let home = host.xdg_folder(vars::XDG_CONFIG_HOME, ".config");
+        let homes = home.map(|home| home.join("zlaunch/templates"));
+        let everyones = PathBuf::from("/etc/zlaunch/templates");
+        let folders = flags.chain(of_site(host)).chain(homes).chain([everyones]);
         Search {
             folders: folders.collect(),
         }
@@ -101,79 +98,62 @@ impl Search {
         )
     }
 
-    /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
-    pub(super) fn find(&self, name: &str, from: usize) -> Option<Link> {
-        let link = |at: usize, origin: Origin| Link {
-            name: name.to_string(),
-            origin,
-            at: Some(at),
+    /// The first template of that name from position `from` on. Position `folders.len()` is the built-in set. Refuses a file
+    /// that any user of the machine could have written.
+    pub(super) fn find(&self, name: &str, from: usize) -> Result<Option<Link>, Problem> {
+        let link = |at: usize, origin: Origin| {
+            Ok(Some(Link {
+                name: name.to_string(),
+                origin,
+                at: Some(at),
+            }))
         };
-        let paths = self.folders.iter().map(|folder| file_in(folder, name));
-        let mut there = (0..)
-            .zip(paths)
-            .skip(from)
-            .filter(|(_, path)| fs::symlink_metadata(path).is_ok());
-        if let Some((at, path)) = there.next() {
-            return Some(link(at, Origin::File(path)));
-        }
-        let built_in = self.folders.len();
-        let is_built_in = from <= built_in && !built_in_text(name).is_empty();
-        is_built_in.then(|| link(built_in, Origin::BuiltIn))
-    }
-
-    /// Like `find`, but refuses a file that any user of the machine could have written.
-    pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<Link>, Problem> {
-        let found = self.find(name, from);
-        // A folder that cannot be read may have the file.
-        let last = found.as_ref().and_then(|link| link.at);
-        let passed = self.folders.iter().take(last.unwrap_or(usize::MAX));
-        for folder in passed.skip(from) {
-            if let Err(why) = fs::symlink_metadata(file_in(folder, name))
-                && why.kind() == ErrorKind::PermissionDenied
-            {
-                let what =
-                    format!("`{name}` may be in a template folder that cannot be read: {why}");
-                let chmod = run(shell::text(&["chmod".into(), "u+rx".into(), folder.into()]));
-                return Err(Problem::error(Rule::TemplateDir, what)
-                    .at(folder)
-                    .fix(chmod.or("drop that folder")));
+        for (at, folder) in self.folders.iter().enumerate().skip(from) {
+            let path = file_in(folder, name);
+            match fs::symlink_metadata(&path) {
+                Ok(_) => match writable_by_anyone(&path) {
+                    Some(open) => return Err(could_be_anyones(name, &path, &open)),
+                    None => return link(at, Origin::File(path)),
+                },
+                // A folder that cannot be read may have the file.
+                Err(why) if why.kind() == ErrorKind::PermissionDenied => {
+                    let what =
+                        format!("`{name}` may be in a template folder that cannot be read: {why}");
+                    let fixes = chmod("u+rx", folder).or("drop that folder");
+                    return Err(Problem::error(Rule::TemplateDir, what)
+                        .at(folder)
+                        .fix(fixes));
+                }
+                Err(_) => {}
             }
         }
-        if let Some(Link {
-            origin: Origin::File(path),
-            ..
-        }) = &found
-            && let Some(open) = writable_by_anyone(path)
-        {
-            let what = format!(
-                "anyone could have written the template `{name}`: everyone can write to `{}`",
-                open.display()
-            );
-            let chmod = run(shell::text(&["chmod".into(), "o-w".into(), open.into()]));
-            let fixes = chmod.or(give("--deepspeed", path.display()).remark("the file itself"));
-            return Err(Problem::error(Rule::Template, what).at(path).fix(fixes));
+        let built_in = self.folders.len();
+        if from <= built_in && !built_in_text(name).is_empty() {
+            link(built_in, Origin::BuiltIn)
+        } else {
+            Ok(None)
         }
-        Ok(found)
     }
 
     /// Every template in search order, hidden ones included.
     pub(super) fn all(&self) -> Vec<Link> {
+        let link = |name: &str, origin: Origin| Link {
+            name: name.to_string(),
+            origin,
+            at: None,
+        };
         let mut found = Vec::new();
         for folder in &self.folders {
             let mut files: Vec<String> = names_in(folder).collect();
             files.sort();
             let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
-            found.extend(names.filter(|name| is_name(name)).map(|name| Link {
-                name: name.to_string(),
-                origin: Origin::File(file_in(folder, name)),
-                at: None,
-            }));
+            found.extend(
+                names
+                    .filter(|name| is_name(name))
+                    .map(|name| link(name, Origin::File(file_in(folder, name)))),
+            );
         }
-        found.extend(BUILT_IN.iter().map(|(name, _)| Link {
-            name: (*name).to_string(),
-            origin: Origin::BuiltIn,
-            at: None,
-        }));
+        found.extend(BUILT_IN.iter().map(|(name, _)| link(name, Origin::BuiltIn)));
         found
     }
 
@@ -206,50 +186,52 @@ impl Search {
 
     /// True if it is a template's name or another spelling of one.
     pub(crate) fn knows(&self, name: &str) -> bool {
-        is_name(name) && self.origin(alias(name).unwrap_or(name)).is_some()
+        self.origin(alias(name).unwrap_or(name)).is_some()
     }
 
     pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
-        if !is_name(name) {
-            return None;
-        }
-        let link = self.find(name, 0)?;
-        Some(link.origin)
+        let found = is_name(name).then(|| self.find(name, 0).ok()?)?;
+        Some(found?.origin)
     }
 
     /// A word that is neither a template nor a file.
     pub(super) fn unknown(&self, spec: &Sourced<String>) -> Problem {
         let name = spec.value.as_str();
         let lists = "`zlaunch templates` lists all of them";
-        let refused =
-            |what: String, fixes: Fixes| Problem::error(Rule::Template, what).at(spec).fix(fixes);
-        if name.is_empty() || name.starts_with('$') {
-            let what = format!(
+        let mut what = format!("no DeepSpeed template is named `{name}`");
+        let meaning = |meant: &str| give_as(&spec.from, meant).meaning(meant).see(lists);
+        let fixes = if name.is_empty() || name.starts_with('$') {
+            what = format!(
                 "the name of the config is `{name}`: is a shell variable not set, or in single quotes?"
             );
-            return refused(what, give("--deepspeed", "zero3").see(lists));
-        }
-        let what = format!("no DeepSpeed template is named `{name}`");
-        let meant_template = |meant: &str| give_as(&spec.from, meant).meaning(meant).see(lists);
-        let known = self.names();
-        if let Some(StageName { stage, ending }) = StageName::read(name) {
-            let meant = format!("zero{}{ending}", stage.min(3));
-            let what = if stage > 3 {
-                format!("{what}: ZeRO has the stages 0 to 3")
-            } else {
-                what
-            };
-            return refused(what, meant_template(&meant));
-        }
-        let known = known
-            .iter()
-            .map(String::as_str)
-            .chain(ALIASES.iter().map(|alias| alias.old));
-        refused(
-            what,
-            nearest(name, known).map_or_else(|| lists.into(), meant_template),
-        )
+            give("--deepspeed", "zero3").see(lists)
+        } else if let Some((stage, ending)) = stage_and_ending(name) {
+            if stage > 3 {
+                what += ": ZeRO has the stages 0 to 3";
+            }
+            meaning(&format!("zero{}{ending}", stage.min(3)))
+        } else {
+            let names = self.names();
+            let known = names.iter().map(String::as_str);
+            let near = nearest(name, known.chain(ALIASES.iter().map(|alias| alias.old)));
+            near.map_or_else(|| lists.into(), meaning)
+        };
+        Problem::error(Rule::Template, what).at(spec).fix(fixes)
     }
+}
+
+fn could_be_anyones(name: &str, path: &Path, open: &Path) -> Problem {
+    let what = format!(
+        "anyone could have written the template `{name}`: everyone can write to `{}`",
+        open.display()
+    );
+    let itself = give("--deepspeed", path.display()).remark("the file itself");
+    let fixes = chmod("o-w", open).or(itself);
+    Problem::error(Rule::Template, what).at(path).fix(fixes)
+}
+
+fn chmod(mode: &str, path: &Path) -> Fix {
+    run(shell::text(&["chmod".into(), mode.into(), path.into()]))
 }
 
 fn file_in(folder: &Path, name: &str) -> PathBuf {
@@ -270,27 +252,17 @@ pub(super) fn is_name(word: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
-/// A name such as `3`, `stage3`, `zero4` or `ZeRO-5_offload`, and the ending of the template that it means.
-struct StageName {
-    stage: u32,
-    ending: &'static str,
-}
-
-impl StageName {
-    fn read(name: &str) -> Option<Self> {
-        let plain = name.to_ascii_lowercase().replace(['-', '_', ' ', '.'], "");
-        let words = ["deepspeed", "ds", "zero", "z", "stage"].iter();
-        let rest = words.fold(plain.as_str(), |rest, word| {
-            rest.strip_prefix(word).unwrap_or(rest)
-        });
-        let stage = rest.chars().next()?.to_digit(10)?;
-        let ending = match rest[1..].trim_end_matches("config") {
-            "" => "",
-            "offload" | "offloading" | "cpu" | "cpuoffload" => "_offload",
-            _ => return None,
-        };
-        Some(StageName { stage, ending })
-    }
+/// The stage in a name such as `3`, `stage3`, `zero4` or `ZeRO-5_offload`, and the ending of the template that it means.
+fn stage_and_ending(name: &str) -> Option<(u32, &'static str)> {
+    let lower = name.to_ascii_lowercase().replace('-', "_");
+    let (word, rest) = lower.split_at(lower.find(|c: char| c.is_ascii_digit())?);
+    let is_stage =
+        ["", "ds", "deepspeed", "zero", "z", "stage"].contains(&word.trim_end_matches('_'));
+    let (digit, ending) = rest.split_at(1);
+    let ending = ["", "_offload"]
+        .into_iter()
+        .find(|known| *known == ending)?;
+    Some((digit.parse().ok().filter(|_| is_stage)?, ending))
 }
 
 pub(super) fn alias(old: &str) -> Option<&'static str> {

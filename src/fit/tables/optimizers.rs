@@ -48,7 +48,7 @@ pub(crate) struct PerParameter {
 
 const NONE: PerParameter = PerParameter { states: 0, step: 0 };
 
-pub(crate) const NOTHING: OptimizerMemory = OptimizerMemory {
+const NOTHING: OptimizerMemory = OptimizerMemory {
     flat: NONE,
     shaped: NONE,
     all_at_once: false,
@@ -63,12 +63,29 @@ const MOST: PerParameter = PerParameter {
     step: 800,
 };
 
-/// What an optimizer that nobody measured may need.
-pub(crate) const AS_MUCH_AS_ANY: OptimizerMemory = OptimizerMemory {
-    flat: MOST,
-    shaped: MOST,
-    all_at_once: true,
-    ..NOTHING
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Optimizer {
+    pub name: &'static str,
+    pub(crate) memory: OptimizerMemory,
+}
+
+pub(crate) const NOT_MEASURED: &str = "an optimizer that was not measured";
+
+/// One that is not in the table is taken to need as much as any.
+pub(crate) const MOST_OF_ANY: Optimizer = Optimizer {
+    name: NOT_MEASURED,
+    memory: OptimizerMemory {
+        flat: MOST,
+        shaped: MOST,
+        all_at_once: true,
+        ..NOTHING
+    },
+};
+
+/// The least that an optimizer which was not measured can need: no states at all.
+pub(crate) const LEAST_OF_ANY: Optimizer = Optimizer {
+    name: NOT_MEASURED,
+    memory: NOTHING,
 };
 
 pub const OPTIMIZERS: &[OptimizerRow] = &[

@@ -1,89 +1,142 @@
 //! Dense models of all sizes, whose shape a model gets of which only the size is known. All have the vocabulary and the biases of
 //! Qwen 2, whatever their name.
 
+use super::{
+    architectures::{Architecture, LLAMA, Presence},
+    model_keys::{HEADS, HIDDEN_SIZE, INNER_SIZE, KV_HEADS, LAYERS, VOCABULARY},
+};
+
 pub(crate) struct TypicalModel {
     pub(crate) name: &'static str,
-    pub(crate) hidden: u64,
-    pub(crate) layers: u64,
-    /// The intermediate size of the MLP.
-    pub(crate) inner: u64,
-    pub(crate) heads: u64,
-    pub(crate) key_value_heads: u64,
-    /// Embedding and head are the same tensor.
-    pub(crate) tied: bool,
+    /// Its defaults are all its numbers.
+    pub(crate) architecture: Architecture,
 }
+
+const QWEN2: Architecture = Architecture {
+    qkv_bias: Presence::Always,
+    out_bias: Presence::Never,
+    ..LLAMA
+};
 
 pub(crate) const TYPICAL: &[TypicalModel] = &[
     TypicalModel {
         name: "Qwen2.5-0.5B",
-        hidden: 896,
-        layers: 24,
-        inner: 4864,
-        heads: 14,
-        key_value_heads: 2,
-        tied: true,
+        architecture: Architecture {
+            tied: true,
+            defaults: &[
+                (HIDDEN_SIZE, 896),
+                (LAYERS, 24),
+                (INNER_SIZE, 4864),
+                (HEADS, 14),
+                (KV_HEADS, 2),
+                (VOCABULARY, 151_936),
+            ],
+            ..QWEN2
+        },
     },
     TypicalModel {
         name: "Qwen2.5-1.5B",
-        hidden: 1536,
-        layers: 28,
-        inner: 8960,
-        heads: 12,
-        key_value_heads: 2,
-        tied: true,
+        architecture: Architecture {
+            tied: true,
+            defaults: &[
+                (HIDDEN_SIZE, 1536),
+                (LAYERS, 28),
+                (INNER_SIZE, 8960),
+                (HEADS, 12),
+                (KV_HEADS, 2),
+                (VOCABULARY, 151_936),
+            ],
+            ..QWEN2
+        },
     },
     TypicalModel {
         name: "Qwen2.5-3B",
-        hidden: 2048,
-        layers: 36,
-        inner: 11_008,
-        heads: 16,
-        key_value_heads: 2,
-        tied: true,
+        architecture: Architecture {
+            tied: true,
+            defaults: &[
+                (HIDDEN_SIZE, 2048),
+                (LAYERS, 36),
+                (INNER_SIZE, 11_008),
+                (HEADS, 16),
+                (KV_HEADS, 2),
+                (VOCABULARY, 151_936),
+            ],
+            ..QWEN2
+        },
     },
     TypicalModel {
         name: "Qwen3-8B",
-        hidden: 4096,
-        layers: 36,
-        inner: 12_288,
-        heads: 32,
-        key_value_heads: 8,
-        tied: false,
+        architecture: Architecture {
+            tied: false,
+            defaults: &[
+                (HIDDEN_SIZE, 4096),
+                (LAYERS, 36),
+                (INNER_SIZE, 12_288),
+                (HEADS, 32),
+                (KV_HEADS, 8),
+                (VOCABULARY, 151_936),
+            ],
+            ..QWEN2
+        },
     },
     TypicalModel {
         name: "Qwen2.5-14B",
-        hidden: 5120,
-        layers: 48,
-        inner: 13_824,
-        heads: 40,
-        key_value_heads: 8,
-        tied: false,
+        architecture: Architecture {
+            tied: false,
+            defaults: &[
+                (HIDDEN_SIZE, 5120),
+                (LAYERS, 48),
+                (INNER_SIZE, 13_824),
+                (HEADS, 40),
+                (KV_HEADS, 8),
+                (VOCABULARY, 151_936),
+            ],
+            ..QWEN2
+        },
     },
     TypicalModel {
         name: "Qwen2.5-32B",
-        hidden: 5120,
-        layers: 64,
-        inner: 27_648,
-        heads: 40,
-        key_value_heads: 8,
-        tied: false,
+        architecture: Architecture {
+            tied: false,
+            defaults: &[
+                (HIDDEN_SIZE, 5120),
+                (LAYERS, 64),
+                (INNER_SIZE, 27_648),
+                (HEADS, 40),
+                (KV_HEADS, 8),
+                (VOCABULARY, 151_936),
+            ],
+            ..QWEN2
+        },
     },
     TypicalModel {
         name: "Qwen2.5-72B",
-        hidden: 8192,
-        layers: 80,
-        inner: 29_568,
-        heads: 64,
-        key_value_heads: 8,
-        tied: false,
+        architecture: Architecture {
+            tied: false,
+            defaults: &[
+                (HIDDEN_SIZE, 8192),
+                (LAYERS, 80),
+                (INNER_SIZE, 29_568),
+                (HEADS, 64),
+                (KV_HEADS, 8),
+                (VOCABULARY, 151_936),
+            ],
+            ..QWEN2
+        },
     },
     TypicalModel {
         name: "Llama-3.1-405B",
-        hidden: 16_384,
-        layers: 126,
-        inner: 53_248,
-        heads: 128,
-        key_value_heads: 8,
-        tied: false,
+        architecture: Architecture {
+            tied: false,
+            defaults: &[
+                (HIDDEN_SIZE, 16_384),
+                (LAYERS, 126),
+                (INNER_SIZE, 53_248),
+                (HEADS, 128),
+                (KV_HEADS, 8),
+                (VOCABULARY, 151_936),
+            ],
+            ..QWEN2
+        },
     },
 ];

@@ -23,6 +23,32 @@ pub struct CardExample {
     pub mib: u64,
 }
 
+/// What a maker writes in front of the name of a card, and people leave out.
+pub(crate) const SERIES: &[&str] = &[
+    "NVIDIA", "GEFORCE", "QUADRO", "TESLA", "RTX", "AMD", "INSTINCT",
+];
+/// Between a card and how many there are of it.
+pub(crate) const TIMES: [char; 5] = ['x', 'X', '×', '*', ':'];
+
+/// GPUs before Ampere have no bf16.
+pub const WITHOUT_BF16: &[&str] = &[
+    "V100",
+    "T4",
+    "RTX 2060",
+    "RTX 2070",
+    "RTX 2080",
+    "TITAN RTX",
+    "TITAN V",
+    "GTX 1650",
+    "GTX 1660",
+    "Quadro RTX",
+];
+/// DeepSpeed supports no fp16 on GPUs before Volta.
+pub const WITHOUT_FP16: &[&str] = &[
+    "P100", "P40", "P4", "GTX 1060", "GTX 1070", "GTX 1080", "TITAN X", "TITAN Xp", "M40", "M60",
+    "K80",
+];
+
 /// The first card that has the name counts.
 pub const CARDS: &[Card] = &[
     Card {

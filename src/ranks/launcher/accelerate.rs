@@ -2,33 +2,47 @@
 //! seconds faster. With a run file (accelerate also reads its default_config.yaml) or a flag whose effect is not known, the
 //! command stays as it is, and only the config among its flags is resolved.
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-
-use serde_json::{Value, json};
-
-use super::context::LaunchContext;
-use super::spec::{ExistingLauncher, count, default, name_of};
-use super::tables::accelerate_settings::{
-    BesideConfig, CONFIG, DEFAULT_CONFIG, RUN_FILE, Reads, SETTINGS, SWITCH, Setting, TRANSLATED,
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
 };
-use super::tables::launchers::ACCELERATE;
-use crate::base::source::{Source, Sourced};
-use crate::base::yaml::{self, Dialect};
-use crate::base::{json, python_value, vars};
-use crate::command::argv::{Args, option_name};
-use crate::command::job::Job;
-use crate::host::Host;
-use crate::ranks::topology::{Processes, RankFlags};
-use crate::report::fix::{Owner, drop_word};
-use crate::report::{Problem, Rule, reading};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    ExistingLauncher, LaunchContext, count, name_of, names,
+    tables::{
+        accelerate_settings::{
+            BesideConfig, CONFIG, DEFAULT_CONFIG, HOSTFILE, OTHER_SWITCHES, RUN_FILE, RUNNER,
+            Reads, SETTINGS, SWITCH, Setting, TRANSLATED,
+        },
+        launchers::ACCELERATE,
+    },
+};
+use crate::{
+    base::{
+        json, python_value,
+        source::{Given, Source, Sourced, default},
+        vars,
+        yaml::{self, Dialect},
+    },
+    command::{argument_class::Versions, argv::Args, job::Job, parser::ArgType},
+    host::Host,
+    ranks::topology::{Processes, RankFlags, Stated},
+    report::{
+        Place, Problem, Rule,
+        fix::{Owner, drop_word, give, meant, say},
+        nearest, reading,
+    },
+};
 
 type Variables = Vec<(&'static str, OsString)>;
 
 /// The setting of accelerate that becomes this key of a DeepSpeed config, or a key in this section.
 pub(crate) fn setting_of(key: &str) -> Option<&'static str> {
-    let mut settings = SETTINGS.iter();
-    let setting = settings.find(|setting| setting.key.is_some_and(|it| it.starts_with(key)));
+    let setting = SETTINGS
+        .iter()
+        .find(|setting| setting.key.is_some_and(|it| it.starts_with(key)));
     setting.map(|setting| setting.name)
 }
 
@@ -44,19 +58,16 @@ impl ExistingLauncher {
         self.is_accelerate().then_some(&self.args)
     }
 
-    pub(crate) fn config(&self, job: &Job, host: &Host) -> Option<Sourced<String>> {
-        let args = self.accelerate()?;
-        let flag = args.text(CONFIG);
-        let in_file = RunFile::read(args, host).and_then(|file| {
-            let config = file.of_deepspeed(CONFIG)?.as_str()?.to_string();
-            let place = format!("{}, {CONFIG}", file.path.display());
-            Some(Sourced::new(config, Source::Argument(place)))
-        });
-        let named = stronger(job, flag, in_file)?;
+    pub(crate) fn config(&self, job: &Job, host: &Host) -> Stated<String> {
+        let named = Settings::read(self.accelerate()?, run_file_wins(job), host).get(CONFIG)?;
+        let word = named.value.as_str()?;
         // A bare word that is a file here is that file, not a template.
-        let is_file =
-            Path::new(&named.value).extension().is_none() && host.cwd.join(&named.value).is_file();
-        Some(named.map(|word| if is_file { format!("./{word}") } else { word }))
+        let is_file = Path::new(word).extension().is_none() && host.cwd.join(word).is_file();
+        Some(named.says(if is_file {
+            format!("./{word}")
+        } else {
+            word.to_string()
+        }))
     }
 
     /// A copy of the launcher's run file that names this config, if the run file decides; after the path of the original.
@@ -79,7 +90,7 @@ impl ExistingLauncher {
     /// Its flags with the config among them, or with a run file that names the config.
     pub(super) fn flags_with_config(
         &self,
-        context: &LaunchContext<'_>,
+        context: &LaunchContext,
         config: &OsStr,
     ) -> Vec<OsString> {
         let in_file = self.run_file(context.job, Path::new(config), context.host);
@@ -95,13 +106,54 @@ impl ExistingLauncher {
         flags
     }
 
+    /// Refuses a switch that accelerate does not take together with DeepSpeed. A config for the script is none of its business.
+    pub(crate) fn refuses_deepspeed(&self, job: &Job) -> Option<Problem> {
+        let args = self.accelerate().filter(|_| self.is_given_config(job))?;
+        let other = OTHER_SWITCHES.iter().find(|name| args.is_given(name))?;
+        let what = format!(
+            "`{}` takes only one of `--{other}` and `--{SWITCH}`",
+            self.name
+        );
+        Some(
+            Problem::error(Rule::Argument, what)
+                .at(Place::option(format!("--{other}"), ""))
+                .fix(drop_word(format_args!("--{other}")).of(Owner::Launcher)),
+        )
+    }
+
+    /// Refuses machines that nothing names: without a hostfile, DeepSpeed's runner starts the ranks of one machine.
+    pub(crate) fn missing_hostfile(&self, host: &Host) -> Option<Problem> {
+        let settings = Settings::read(self.accelerate()?, false, host);
+        let text = |name: &str| Some(settings.get(name)?.value.as_str()?.to_string());
+        let launcher = text(RUNNER).filter(|name| name != "standard")?;
+        let hosts = text(HOSTFILE).filter(|hosts| host.absolute(Path::new(hosts)).is_file());
+        let machines = settings.number("num_machines").value();
+        if !settings.are_for_deepspeed() || machines < Some(2) || hosts.is_some() {
+            return None;
+        }
+        let what = format!(
+            "`{}` would start the ranks of this machine alone: `{RUNNER}: {launcher}` needs a hostfile",
+            self.name
+        );
+        let help =
+            format!("set {HOSTFILE}, or {RUNNER}: standard and start the command on every machine");
+        let place = match &settings.file {
+            Some(file) => Place::from(&file.path),
+            None => Place::from(RUNNER),
+        };
+        Some(Problem::error(Rule::Hosts, what).at(place).fix(help))
+    }
+
     /// Refuses settings in the run file that accelerate does not take beside a config. It takes a precision as a flag, but not
     /// in the run file.
     pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
         let args = self.accelerate()?;
         let file = RunFile::read(args, host)?;
-        let settings = SETTINGS.iter().filter(|setting| setting.key.is_some());
-        let mut refused: Vec<&str> = settings.map(|setting| setting.name).collect();
+        let mut refused: Vec<&str> = SETTINGS
+            .iter()
+            .filter(|setting| setting.key.is_some())
+            .map(|setting| setting.name)
+            .collect();
         refused.retain(|name| file.settings["deepspeed_config"].get(name).is_some());
         let precision = "mixed_precision";
         if !file.settings[precision].is_null() && !args.is_given(precision) {
@@ -117,12 +169,12 @@ impl ExistingLauncher {
         );
         let help =
             "remove them; the DeepSpeed config has them, and --mixed_precision works as a flag";
-        let problem = Problem::error(Rule::RunFile, what).at(&file.path).fix(help);
-        Some(if job.trainer.uses_accelerate() {
-            problem
-        } else {
-            problem.into_warning()
-        })
+        Some(
+            Problem::error(Rule::RunFile, what)
+                .at(&file.path)
+                .fix(help)
+                .into_warning_unless(job.trainer.uses_accelerate()),
+        )
     }
 
     /// Warns of flags that a config replaces: accelerate reads only the config then.
@@ -138,10 +190,12 @@ impl ExistingLauncher {
         }
         let words = words.join(" ");
         let what = format!("`{spec}` is used, and accelerate ignores `{words}` beside it");
-        let problem = Problem::warning(Rule::TwoConfigs, what)
-            .at(spec)
-            .at(&*words);
-        Some(problem.fix(drop_word(&words).of(Owner::Launcher)))
+        Some(
+            Problem::warning(Rule::TwoConfigs, what)
+                .at(spec)
+                .at(&*words)
+                .fix(drop_word(&words).of(Owner::Launcher)),
+        )
     }
 
     /// The config that accelerate's `DeepSpeedPlugin` makes of its own settings where no config is named, and the place of the
@@ -156,23 +210,14 @@ impl ExistingLauncher {
         if !is_seen || !self.is_given_config(job) || !job.trainer.uses_accelerate() {
             return None;
         }
-        let file = RunFile::read(&self.args, host);
-        let of_file = |name: &str| Some(file.as_ref()?.settings.get(name)?.clone());
-        let flag = |name: &str| self.args.text(name).map(|text| Value::from(text.value));
-        let is_deepspeed = of_file("distributed_type").is_some_and(|kind| kind == "DEEPSPEED");
+        let settings = Settings::read(&self.args, run_file_wins(job), host);
         let mut config = match named {
             Some(_) => json!({}),
-            None if is_deepspeed || self.args.is_given(SWITCH) => {
-                json::parse_built_in(DEFAULT_CONFIG)
-            }
+            None if settings.are_for_deepspeed() => json::parse_built_in(DEFAULT_CONFIG),
             None => return None,
         };
         for setting in SETTINGS {
-            let in_file = file
-                .as_ref()
-                .and_then(|file| file.of_deepspeed(setting.name));
-            let value = stronger(job, flag(setting.name), in_file.cloned());
-            let (Some(key), Some(value)) = (setting.key, value) else {
+            let (Some(key), Some(stated)) = (setting.key, settings.get(setting.name)) else {
                 continue;
             };
             let is_auto = |named| json::get(named, key).is_some_and(|value| value == "auto");
@@ -182,16 +227,14 @@ impl ExistingLauncher {
                 for part in key.split('.') {
                     place = &mut place[part];
                 }
-                *place = setting.read(value);
+                *place = setting.read(stated.value);
             }
         }
         // transformers takes accelerate's precision for the config where its own arguments ask for none, and then refuses it.
-        let precision = flag("mixed_precision").or_else(|| of_file("mixed_precision"));
-        let is_on = |name| {
-            let given = job.args.bool(name, true).ok().flatten();
-            given.is_some_and(|given| given.value)
-        };
-        if let Some(precision @ ("bf16" | "fp16")) = precision.as_ref().and_then(Value::as_str)
+        let precision = settings.get("mixed_precision");
+        let is_on = |name| matches!(job.args.bool(name, true), Ok(Some(given)) if given.value);
+        if let Some(precision) = &precision
+            && let Some(precision @ ("bf16" | "fp16")) = precision.value.as_str()
             && named
                 .and_then(|named| json::get(named, &format!("{precision}.enabled")))
                 .is_none_or(|value| value == "auto")
@@ -200,7 +243,7 @@ impl ExistingLauncher {
         {
             config[precision] = json!({ "enabled": true });
         }
-        let place = match file {
+        let place = match settings.file {
             Some(file) => file.path.display().to_string(),
             None => "accelerate launch".to_string(),
         };
@@ -208,27 +251,50 @@ impl ExistingLauncher {
     }
 
     /// Refuses a run file that cannot be read, and warns of a setting that is silently ignored.
-    pub(crate) fn run_file_problem(&self, host: &Host) -> Option<Problem> {
+    pub(crate) fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
         let path = RunFile::path(self.accelerate()?, host)?;
         let refused = |what: &str| Problem::error(Rule::RunFile, what).at(&path);
-        if !path.exists() {
-            let problem = refused("accelerate's config file does not exist");
-            return Some(problem.fix("check the path, or make one: accelerate config"));
+        if !path.is_file() {
+            return Some(
+                refused("accelerate's config file does not exist")
+                    .fix("check the path, or make one: accelerate config"),
+            );
         }
         match yaml::parse(&reading::text_if_any(&path)?, Dialect::PyYaml) {
-            Ok(settings) if settings.is_object() => {
-                let mut keys = settings["deepspeed_config"].as_object()?.keys();
-                let known = ACCELERATE.options.lines().map(option_name);
-                let key = keys.find(|key| known.clone().all(|name| name != *key))?;
+            Ok(Value::Object(settings)) => {
+                let source = job
+                    .installed_file("accelerate/commands/config/config_args.py")
+                    .and_then(|file| reading::text_if_any(&file));
+                if let Some((key, near)) = unknown_key(&settings, source.as_deref()) {
+                    let what = format!("accelerate has no setting `{key}`");
+                    let fix = near.map_or_else(
+                        || say(format!("remove {key}")),
+                        |near| meant(format!("{near}:")),
+                    );
+                    return Some(refused(&what).fix(fix));
+                }
+                for (key, value) in &settings {
+                    if let (Some(line), Some(text)) = (ACCELERATE.line(key), value.as_str())
+                        && ArgType::of_option(line).is_number()
+                        && ArgType::of_option(line).refuses(text, &Versions::default())
+                    {
+                        let what = format!("accelerate needs a number for `{key}`, not `{text}`");
+                        return Some(refused(&what).fix(give(format!("{key}:"), "NUMBER")));
+                    }
+                }
+                let key = settings
+                    .get("deepspeed_config")?
+                    .as_object()?
+                    .keys()
+                    .find(|key| ACCELERATE.line(key).is_none())?;
                 let problem = refused(&format!(
                     "accelerate does not read `{key}` in deepspeed_config"
                 ));
                 Some(problem.fix("remove it").into_warning())
             }
-            Ok(_) => {
-                let problem = refused("accelerate's config file is empty");
-                Some(problem.fix("make one: accelerate config"))
-            }
+            Ok(_) => Some(
+                refused("accelerate's config file is empty").fix("make one: accelerate config"),
+            ),
             Err(fault) => Some(fault.problem_in_run_file("YAML", &path.display().to_string())),
         }
     }
@@ -236,7 +302,7 @@ impl ExistingLauncher {
     /// The variables with which torchrun makes exactly the same launch without this launcher, if there are such.
     pub(crate) fn as_torchrun(
         &self,
-        context: &LaunchContext<'_>,
+        context: &LaunchContext,
         config: Option<&OsStr>,
     ) -> Option<Variables> {
         let topology = context.topology;
@@ -244,24 +310,28 @@ impl ExistingLauncher {
         let args = &self.args;
         let config = config.filter(|_| self.is_given_config(context.job))?;
         topology.nproc_per_node.as_ref()?;
-        let precision = args.text("mixed_precision");
-        let precision = precision.map_or("no".to_string(), |precision| precision.value);
-        let multinode = args.text("deepspeed_multinode_launcher");
-        let is_standard = multinode.is_some_and(|launcher| launcher.value == "standard");
-        let exact = topology.can_rendezvous()
-            && self.has_known_flags()
-            && ["no", "fp16", "bf16"].contains(&precision.as_str())
-            && (is_standard || !topology.has_several_nodes())
-            && RunFile::path(args, host).is_none();
+        let text = |name: &str| args.text(name).map(|flag| flag.value);
+        let precision = text("mixed_precision").unwrap_or("no".to_string());
+        let is_standard = text(RUNNER).is_some_and(|name| name == "standard");
         // For these GPUs accelerate disables peer-to-peer transfers, depending on the driver.
         let gpus = host.gpus();
-        if !exact || gpus.len() > 1 && gpus.iter().any(|model| model.contains("RTX 40")) {
+        if !topology.can_rendezvous()
+            || !self.has_known_flags()
+            || !["no", "fp16", "bf16"].contains(&precision.as_str())
+            || topology.has_several_nodes() && !is_standard
+            || RunFile::path(args, host).is_some()
+            || gpus.len() > 1 && gpus.iter().any(|model| model.contains("RTX 40"))
+        {
             return None;
         }
         // accelerate appends the current folder and drops empty entries.
         let old = host.var_os(vars::PYTHONPATH).unwrap_or_default();
-        let entries = std::env::split_paths(old).filter(|entry| !entry.as_os_str().is_empty());
-        let python_path = std::env::join_paths(entries.chain([host.cwd.clone()])).ok()?;
+        let python_path = std::env::join_paths(
+            std::env::split_paths(old)
+                .filter(|entry| !entry.as_os_str().is_empty())
+                .chain([host.cwd.clone()]),
+        )
+        .ok()?;
         let mut variables: Variables = vec![
             ("ACCELERATE_USE_DEEPSPEED", "true".into()),
             ("ACCELERATE_MIXED_PRECISION", precision.into()),
@@ -276,8 +346,10 @@ impl ExistingLauncher {
         }
         // As Python's `str(float(…))`. If it is not a number, accelerate refuses it itself.
         if let Some(clipping) = args.float("gradient_clipping").ok()? {
-            let clipping = python_value::repr_float(clipping.value);
-            variables.push(("ACCELERATE_GRADIENT_CLIPPING", clipping.into()));
+            variables.push((
+                "ACCELERATE_GRADIENT_CLIPPING",
+                python_value::repr_float(clipping.value).into(),
+            ));
         }
         Some(variables)
     }
@@ -286,14 +358,16 @@ impl ExistingLauncher {
     fn has_known_flags(&self) -> bool {
         let is_known = |flag: &str| {
             let name = name_of(flag).replace('-', "_");
-            let mut ranks = ACCELERATE.rank_options.pairs().into_iter();
             let mut settings = SETTINGS.iter();
             TRANSLATED.contains(&name.as_str())
-                || ranks.any(|(_, option)| option == name)
+                || ACCELERATE.rank_options.names().contains(&name.as_str())
                 || settings.any(|setting| setting.variable.is_some() && setting.name == name)
         };
-        let words = self.args.words().iter().filter_map(|word| word.to_str());
-        words.filter(|word| word.starts_with('-')).all(is_known)
+        self.args
+            .words()
+            .iter()
+            .filter_map(|word| word.to_str())
+            .all(|word| !word.starts_with('-') || is_known(word))
     }
 }
 
@@ -301,10 +375,10 @@ impl Setting {
     /// The value as it stands in a DeepSpeed config.
     fn read(&self, value: Value) -> Value {
         match (self.reads, value) {
-            (Reads::Number, Value::String(text)) => {
-                let number = serde_json::from_str(&text).ok().filter(Value::is_number);
-                number.unwrap_or(text.into())
-            }
+            (Reads::Number, Value::String(text)) => match serde_json::from_str(&text) {
+                Ok(number @ Value::Number(_)) => number,
+                _ => text.into(),
+            },
             (Reads::Device, value) => yaml::python_str(&value).to_lowercase().into(),
             (Reads::Switch, value) => yaml::python_str(&value).eq_ignore_ascii_case("true").into(),
             (Reads::Number | Reads::Text, value) => value,
@@ -312,20 +386,77 @@ impl Setting {
     }
 }
 
+/// A key that the installed accelerate does not name, and what is most like it. Without its source, nothing is said.
+fn unknown_key<'s>(
+    settings: &'s Map<String, Value>,
+    source: Option<&'s str>,
+) -> Option<(&'s str, Option<&'s str>)> {
+    let fields = source?
+        .lines()
+        .map(str::trim_start)
+        .filter_map(|line| line.split_once(": "))
+        .map(|(field, _)| field);
+    let is_known = |key: &str| fields.clone().any(|field| field == key) || names(source, key);
+    let key = settings.keys().find(|key| !is_known(key))?;
+    Some((key, nearest(key, fields.clone())))
+}
+
 /// Before accelerate 1.5, the run file beats a flag.
 fn run_file_wins(job: &Job) -> bool {
-    let version = job
-        .python
-        .as_ref()
-        .and_then(|python| python.version("accelerate"));
+    let python = job.python.as_ref();
+    let version = python.and_then(|python| python.version("accelerate"));
     version.is_some_and(|version| version.is_before([1, 5, 0]))
 }
 
-fn stronger<T>(job: &Job, flag: Option<T>, in_file: Option<T>) -> Option<T> {
-    if run_file_wins(job) {
-        in_file.or(flag)
-    } else {
-        flag.or(in_file)
+/// What accelerate is told by its flags and its run file.
+struct Settings<'a> {
+    args: &'a Args,
+    file: Option<RunFile>,
+    file_wins: bool,
+}
+
+impl<'a> Settings<'a> {
+    fn read(args: &'a Args, file_wins: bool, host: &Host) -> Self {
+        Settings {
+            args,
+            file: RunFile::read(args, host),
+            file_wins,
+        }
+    }
+
+    fn get(&self, name: &str) -> Stated<Value> {
+        let flag = self.args.text(name).map(|flag| flag.map(Value::from));
+        let in_file = self.file.as_ref().and_then(|file| {
+            let mut stated = [&file.settings["deepspeed_config"], &file.settings]
+                .into_iter()
+                .filter_map(|section| section.get(name));
+            let value = stated.find(|value| !value.is_null())?.clone();
+            Some(Sourced::new(
+                value,
+                Source::Argument(format!("{}, {name}", file.path.display())),
+            ))
+        });
+        // accelerate keeps the precision of a flag whatever its version.
+        if self.file_wins && name != "mixed_precision" {
+            in_file.or(flag)
+        } else {
+            flag.or(in_file)
+        }
+    }
+
+    fn number(&self, name: &str) -> Stated<u32> {
+        count(self.args, name).or_else(|| {
+            let value = u32::try_from(self.get(name)?.value.as_u64()?).ok()?;
+            Some(Sourced::new(
+                value,
+                Source::Argument(self.file.as_ref()?.path.display().to_string()),
+            ))
+        })
+    }
+
+    fn are_for_deepspeed(&self) -> bool {
+        let kind = self.get("distributed_type");
+        self.args.is_given(SWITCH) || kind.is_some_and(|kind| kind.value == "DEEPSPEED")
     }
 }
 
@@ -337,11 +468,11 @@ struct RunFile {
 impl RunFile {
     /// `--config_file`, else the default one, if it exists.
     fn path(args: &Args, host: &Host) -> Option<PathBuf> {
-        match args.text(RUN_FILE) {
-            Some(file) => Some(host.absolute(Path::new(&file.value))),
-            None => Some(host.hf_home()?.join("accelerate/default_config.yaml"))
-                .filter(|file| file.exists()),
+        if let Some(file) = args.text(RUN_FILE) {
+            return Some(host.absolute(Path::new(&file.value)));
         }
+        let default = host.hf_home()?.join("accelerate/default_config.yaml");
+        default.exists().then_some(default)
     }
 
     fn read(args: &Args, host: &Host) -> Option<Self> {
@@ -351,46 +482,28 @@ impl RunFile {
         let settings = yaml::parse(&text, Dialect::PyYaml).ok()?;
         Some(RunFile { path, settings })
     }
-
-    /// A setting for DeepSpeed.
-    fn of_deepspeed(&self, name: &str) -> Option<&Value> {
-        let setting = self.settings.get("deepspeed_config")?.get(name)?;
-        (!setting.is_null()).then_some(setting)
-    }
 }
 
 /// True if the machines are numbered when they meet, or started from here through a hostfile.
 pub(super) fn numbers_machines(args: &Args, host: &Host) -> bool {
-    let settings = RunFile::read(args, host).map_or(Value::Null, |file| file.settings);
-    let backend = args.text("rdzv_backend").map(|backend| backend.value);
-    let backend = backend.or_else(|| Some(settings["rdzv_backend"].as_str()?.to_string()));
-    let in_file = settings["deepspeed_config"].get("deepspeed_hostfile");
-    backend.is_some_and(|backend| backend != "static")
-        || args.is_given("deepspeed_hostfile")
-        || in_file.is_some()
+    let settings = Settings::read(args, false, host);
+    let backend = settings.get("rdzv_backend");
+    backend.is_some_and(|backend| backend.value != "static") || settings.get(HOSTFILE).is_some()
 }
 
 /// `--num_processes` is the total over all machines. The run file may state what the flags leave open.
 pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
-    let file = RunFile::read(args, host);
-    let number = |name: &str| {
-        count(args, name).or_else(|| {
-            let file = file.as_ref()?;
-            let value = u32::try_from(file.settings.get(name)?.as_u64()?).ok()?;
-            let place = file.path.display().to_string();
-            Some(Sourced::new(value, Source::Argument(place)))
-        })
-    };
-    let nnodes = number("num_machines").unwrap_or(default(1));
-    let nproc = number("num_processes").and_then(|total| {
+    let settings = Settings::read(args, false, host);
+    let nnodes = settings.number("num_machines").unwrap_or(default(1));
+    let nproc = settings.number("num_processes").and_then(|total| {
         let each = total.value.checked_div(nnodes.value)?;
         let is_whole = each > 0 && each * nnodes.value == total.value;
-        is_whole.then(|| Sourced::new(Processes::Count(each), total.from))
+        is_whole.then(|| total.says(Processes::Count(each)))
     });
     RankFlags {
         nproc_per_node: nproc,
         nnodes: Some(nnodes),
-        node_rank: number("machine_rank"),
+        node_rank: settings.number("machine_rank"),
         master_port: flags.master_port.filter(|port| port.value > 0),
         ..flags
     }

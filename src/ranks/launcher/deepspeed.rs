@@ -7,25 +7,36 @@
 //! is. pdsh itself replaces `%h`, `%n` and `%u`. zlaunch refuses a word that would not arrive as it is, and the runner's other
 //! ways: under `mpirun` and `srun` it numbers no ranks.
 
-use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    iter,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
 
 use serde_json::Value;
 
-use super::context::{LaunchContext, refused};
-use super::spec::{ExistingLauncher, count, default, option_words, value_word};
-use super::tables::launchers::{DEEPSPEED, DEFAULT_HOSTFILE, LAUNCH_MODULE, Launcher};
-use crate::base::bytes::base64;
-use crate::base::source::{Source, Sourced};
-use crate::base::vars;
-use crate::command::argv::Args;
-use crate::command::job::Job;
-use crate::host::Host;
-use crate::ranks::topology::{Processes, RankFlags, Topology};
-use crate::report::fix::{drop_word, give};
-use crate::report::{Place, Problem, Rule, reading};
+use super::{
+    ExistingLauncher, LaunchContext, count, option_words, refused,
+    tables::launchers::{DEEPSPEED, DEFAULT_HOSTFILE, LAUNCH_MODULE, Launcher},
+    value_word,
+};
+use crate::{
+    base::{
+        bytes::base64,
+        source::{Sourced, default},
+        vars,
+    },
+    command::{argv::Args, job::Job},
+    host::Host,
+    ranks::topology::{Processes, RankFlags, Stated, Topology, numbers_below},
+    report::{
+        Place, Problem, Rule,
+        fix::{Owner, drop_word, give, say},
+        reading,
+    },
+};
 
 /// Refuses more processes than GPUs, and machines that are not known to have the same number of them.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
@@ -35,8 +46,10 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
     let torchrun = give("--launcher", "torchrun");
     if topology.world_size.is_none() {
         let what = "deepspeed must know how many GPUs every machine has";
-        let count = give("--nproc-per-node", "N").remark("if every machine has N");
-        let fixes = count.or(give("--hostfile", "FILE")).or(torchrun);
+        let fixes = give("--nproc-per-node", "N")
+            .remark("if every machine has N")
+            .or(give("--hostfile", "FILE"))
+            .or(torchrun);
         return Err(refused(what).at(asked).fix(fixes));
     }
     if let (Some(devices), Some(nproc)) = (&topology.devices.names, &topology.nproc_per_node)
@@ -49,13 +62,12 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
         } else {
             give("--nproc-per-node", gpus).or(torchrun)
         };
-        let problem = refused(what).at(asked);
-        return Err(problem.at(&nproc.from).fix(fixes));
+        return Err(refused(what).at(asked).at(&nproc.from).fix(fixes));
     }
     Ok(())
 }
 
-pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
+pub(super) fn prefix(context: &LaunchContext) -> Vec<OsString> {
     let mut words = match &context.topology.pool {
         Some(_) => runner_words(context),
         None => launch_words(context),
@@ -71,15 +83,15 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 }
 
 /// True if the runner reaches the machines of a hostfile through pdsh.
-pub(crate) fn uses_pdsh(context: &LaunchContext<'_>) -> bool {
+pub(crate) fn uses_pdsh(context: &LaunchContext) -> bool {
     let Some(pool) = &context.topology.pool else {
         return false;
     };
     let options = DEEPSPEED.parse(context.extra);
-    (pool.0.len() > 1 || options.is_given("force_multi")) && !options.is_given("no_ssh")
+    (pool.len() > 1 || options.is_given("force_multi")) && !options.is_given("no_ssh")
 }
 
-fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
+fn runner_words(context: &LaunchContext) -> Vec<OsString> {
     let hosts = context.hosts;
     let file = hosts.hostfile.as_ref();
     let file = file.map(|file| context.host.absolute(&file.value).into_os_string());
@@ -97,7 +109,7 @@ fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
 
 /// Without a hostfile, the module that the runner would start. Unlike the runner, it takes GPUs by any name and in any order,
 /// and stops its ranks when it gets a signal.
-fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
+fn launch_words(context: &LaunchContext) -> Vec<OsString> {
     let topology = context.topology;
     let nproc = topology.nproc_per_node.as_ref();
     let nproc = nproc.map_or(1, |nproc| nproc.value) as usize;
@@ -131,9 +143,9 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
 
 /// A hostfile that is not there has no effect (`fetch_hostfile`, alike in 0.14 to 0.19).
 fn has_hostfile(args: &Args, host: &Host) -> bool {
-    let named = args.text("hostfile").map(|file| file.value);
-    let file = named.as_deref().unwrap_or(DEFAULT_HOSTFILE);
-    host.absolute(Path::new(file)).is_file()
+    let named = args.text("hostfile");
+    let file = named.map_or(DEFAULT_HOSTFILE.to_string(), |file| file.value);
+    host.absolute(Path::new(&file)).is_file()
 }
 
 /// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. A hostfile leaves it open.
@@ -142,7 +154,9 @@ pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         return flags;
     }
     let number = count(args, "num_gpus").or_else(|| count(args, "num_accelerators"));
-    let nproc = if let Some(number) = number.filter(|number| number.value > 0) {
+    let nproc = if let Some(number) = number
+        && number.value > 0
+    {
         Some(number.map(Processes::Count))
     } else if let Some(include) = args.text("include") {
         slot_count(&include, Some)
@@ -167,41 +181,41 @@ pub(super) fn hostfile_problem(args: &Args, host: &Host) -> Option<Problem> {
     }
     let nodes = count::<u32>(args, "num_nodes").filter(|nodes| nodes.value > 1);
     let file = args.text("hostfile").filter(|file| !file.value.is_empty());
-    let file = file.map(|file| file.spelling());
-    let given = file.or_else(|| Some(nodes.as_ref()?.spelling()))?;
+    let given = file
+        .map(|file| file.spelling())
+        .or_else(|| Some(nodes.as_ref()?.spelling()))?;
     let what = "there is no hostfile, and `deepspeed` knows no other machine without one";
-    let problem = refused(what).at(given).fix(give("--hostfile", "FILE"));
-    Some(if nodes.is_some() {
-        problem
-    } else {
-        problem.into_warning()
-    })
+    Some(
+        refused(what)
+            .at(given)
+            .fix(give("--hostfile", "FILE"))
+            .into_warning_unless(nodes.is_some()),
+    )
 }
 
 /// The count that is left by the slots in `host:0,2`, each taken once. Several hosts leave it open.
 fn slot_count(
     filter: &Sourced<String>,
     left: impl Fn(usize) -> Option<usize>,
-) -> Option<Sourced<Processes>> {
+) -> Stated<Processes> {
     if filter.value.contains('@') {
         return None;
     }
     let (_, slots) = filter.value.split_once(':')?;
     let slots: BTreeSet<&str> = slots.split(',').map(str::trim).collect();
     let count = u32::try_from(left(slots.len())?).ok()?;
-    (count > 0).then(|| Sourced::new(Processes::Count(count), filter.from.clone()))
+    (count > 0).then(|| filter.says(Processes::Count(count)))
 }
 
 /// Refuses what the runner cannot hand on of the line that it makes for the shells, with these arguments of the trainer:
 /// `cd FOLDER; PYTHON -m … --master_addr=ADDRESS … SCRIPT ARGUMENTS`.
-pub(crate) fn check_words(context: &LaunchContext<'_>, arguments: &[OsString]) -> Vec<Problem> {
+pub(crate) fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Problem> {
     if !uses_pdsh(context) {
         return Vec::new();
     }
     let options = DEEPSPEED.parse(context.extra);
-    if let Some(launcher) = options
-        .text("launcher")
-        .filter(|launcher| !launcher.value.eq_ignore_ascii_case("pdsh"))
+    if let Some(launcher) = options.text("launcher")
+        && !launcher.value.eq_ignore_ascii_case("pdsh")
     {
         let what = "zlaunch reaches the machines of a hostfile through pdsh only";
         let place = Place::option("--launcher-arg", launcher.spelling());
@@ -209,75 +223,89 @@ pub(crate) fn check_words(context: &LaunchContext<'_>, arguments: &[OsString]) -
             .remark("with mpirun or srun in front, zlaunch gives each rank its place");
         return refused(what).at(place).fix(fix).into();
     }
-    let folder = Sourced::new(
-        context.host.cwd.clone().into_os_string(),
-        Source::Machine("the current folder"),
-    );
-    let python = Sourced::new(context.python(), Source::Machine("the interpreter"));
     let stated = [
         context.topology.master_addr.clone(),
         options.text("venv_script"),
         options.text("enable_each_rank_log"),
+    ]
+    .into_iter()
+    .flatten();
+    let mut command = context.rank_words("--module");
+    command.retain(|word| word != "--module" && word != "--no_python");
+    let folder = context.host.cwd.clone().into_os_string();
+    let mut unquoted = vec![
+        (folder, Place::from("the current folder")),
+        (context.python(), Place::from("the interpreter")),
     ];
-    let stated = stated
-        .into_iter()
-        .flatten()
-        .map(|sourced| sourced.map(OsString::from));
-    let problem = |word: &OsStr, place: Place, help: &str| {
-        let word = word.display();
+    unquoted.extend(stated.map(|stated| (stated.value.into(), Place::from(&stated.from))));
+    unquoted.retain(|(word, _)| !is_shell_safe(word.as_bytes()));
+    unquoted.extend(
+        command
+            .iter()
+            .chain(arguments)
+            .enumerate()
+            .find(|(at, word)| is_changed(word, *at > 0))
+            .map(|(_, word)| (word.clone(), "the command".into())),
+    );
+    let problems = unquoted.into_iter().map(|(word, place)| {
         let what = format!(
-            "`{word}` would be read by the shell on every machine: DeepSpeed's runner does not quote it"
+            "`{}` would be read by the shell on every machine: DeepSpeed's runner does not quote it",
+            word.display()
         );
+        let help = "use another name, put it in a file, or drop --hostfile and start zlaunch on every machine: torchrun passes on any argument";
         Problem::error(Rule::Hosts, what).at(place).fix(help)
-    };
-    let mut problems = Vec::new();
-    for part in [folder, python]
-        .into_iter()
-        .chain(stated)
-        .filter(|part| !is_shell_safe(part.value.as_bytes()))
-    {
-        let help = "use only letters, digits and `_-./=:,@+` there, or a link with such a name";
-        problems.push(problem(&part.value, Place::from(&part.from), help));
-    }
-    let mut words = context.rank_words("--module");
-    words.retain(|word| word != "--module" && word != "--no_python");
-    words.extend_from_slice(arguments);
-    if let Some(word) = changed_words(&words).next() {
-        let help = "put it in a file, or drop --hostfile and start zlaunch on every machine: torchrun passes on any argument";
-        problems.push(problem(word, Place::from("the command"), help));
-    }
-    problems
+    });
+    problems.collect()
 }
 
 impl ExistingLauncher {
-    /// Warns of words that a runner in the command passes through the shells of a hostfile's machines.
-    pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
-        let is_pdsh = self
-            .args
-            .text("launcher")
-            .is_none_or(|name| name.value.eq_ignore_ascii_case("pdsh"));
-        let file = self
-            .args
-            .text("hostfile")
-            .filter(|_| is_pdsh && !self.args.is_given("no_ssh"))?;
-        let text = reading::text_if_any(&host.absolute(Path::new(&file.value))).unwrap_or_default();
-        if self.spec.launcher != Launcher::Deepspeed || text.matches("slots=").count() < 2 {
+    /// Warns of a list of GPUs that the runner removes: beside a number it takes the first ones of the machine.
+    pub(crate) fn ignored_devices(&self, host: &Host) -> Option<Problem> {
+        let number = count::<usize>(&self.args, "num_gpus").filter(|number| number.value > 0)?;
+        let name = vars::CUDA_VISIBLE_DEVICES;
+        let list = host.nonempty_var(name)?;
+        let first = numbers_below(number.value);
+        if self.spec.launcher != Launcher::Deepspeed
+            || list.split(',').map(str::trim).eq(&first)
+            || has_hostfile(&self.args, host)
+        {
             return None;
         }
-        let words = [
-            &[job.target.word().to_os_string()],
-            &job.rank_args(None)[..],
-        ]
-        .concat();
-        // A word that is quoted for the shells already is meant so.
-        let is_quoted = |word: &str| {
-            word.len() > 1
-                && ['\'', '"']
-                    .iter()
-                    .any(|it| word.starts_with(*it) && word.ends_with(*it))
-        };
-        let mut changed = changed_words(&words).map(|word| word.to_string_lossy());
-        let (program, word) = (&self.name, changed.find(|word| !is_quoted(word))?);
+        let program = &self.name;
+        let what = format!(
+            "`{program}` ignores {name} beside `{}`, and takes GPU {}",
+            number.spelling(),
+            first.join(",")
+        );
+        let include = say(format_args!("write --include localhost:{list} instead"));
+        let problem = Problem::warning(Rule::RanksWithoutEffect, what)
+            .at(Place::variable(name, list))
+            .at(&number);
+        Some(problem.fix(drop_word(number.spelling()).of(Owner::Launcher).or(include)))
+    }
+
+    /// Warns of words that a runner in the command passes through the shells of a hostfile's machines.
+    pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
+        let args = &self.args;
+        let launcher = args.text("launcher");
+        let file = host.absolute(Path::new(&args.text("hostfile")?.value));
+        if self.spec.launcher != Launcher::Deepspeed
+            || launcher.is_some_and(|name| !name.value.eq_ignore_ascii_case("pdsh"))
+            || args.is_given("no_ssh")
+            || reading::text_if_any(&file)?.matches("slots=").count() < 2
+        {
+            return None;
+        }
+        let arguments = job.rank_args(None);
+        let mut words = iter::once((job.target.word(), false))
+            .chain(arguments.iter().map(|word| (&**word, true)));
+        let (word, _) = words.find(|(word, is_argument)| {
+            // A word that is quoted for the shells already is meant so.
+            let is_meant = matches!(word.as_bytes(), [b'"', .., b'"'] | [b'\'', .., b'\'']);
+            is_changed(word, *is_argument) && !is_meant
+        })?;
+        let program = &self.name;
+        let word = word.display();
         let what = format!(
             "`{program}` passes `{word}` through a shell on every machine, which may change it"
         );
@@ -287,22 +315,18 @@ impl ExistingLauncher {
     }
 }
 
-/// The words of a script and its arguments that the shells or pdsh would change.
-fn changed_words(words: &[OsString]) -> impl Iterator<Item = &OsString> {
-    let changed = words.iter().enumerate().filter(|(at, word)| {
-        let word = word.as_bytes();
-        // The runner itself quotes an argument with a blank.
-        let is_quoted = *at > 0 && word.contains(&b' ');
-        let special: &[u8] = if is_quoted {
-            b"$`\\%"
-        } else {
-            b" \t\n\"'\\$`;&|<>()*?{~#%"
-        };
-        word.is_empty()
-            || !is_quoted && word[0] == b'='
-            || word.iter().any(|byte| special.contains(byte))
-    });
-    changed.map(|(_, word)| word)
+/// True if the shells or pdsh would change this word. `is_argument`: the runner quotes it if there is a blank in it.
+fn is_changed(word: &OsStr, is_argument: bool) -> bool {
+    let word = word.as_bytes();
+    let is_quoted = is_argument && word.contains(&b' ');
+    let special: &[u8] = if is_quoted {
+        b"$`\\%"
+    } else {
+        b" \t\n\"'\\$`;&|<>()*?{~#%"
+    };
+    word.is_empty()
+        || !is_quoted && word[0] == b'='
+        || word.iter().any(|byte| special.contains(byte))
 }
 
 /// True if neither pdsh nor any shell would change these bytes.

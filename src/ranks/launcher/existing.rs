@@ -1,23 +1,34 @@
 //! The ranks of a launcher that the command starts with. Its flags stay and hold; zlaunch's own flags add what they leave
 //! open.
 
-use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
 
-use super::context::{LaunchContext, refused};
-use super::spec::{ExistingLauncher, count, is_switch, name_of, option_words, value_word};
-use super::tables::launchers::{CountMeaning, Launcher};
-use super::{accelerate, deepspeed, torchrun};
-use crate::base::python_value::int;
-use crate::base::shell;
-use crate::base::source::{Source, Sourced};
-use crate::command::argv::option_name;
-use crate::command::job::Job;
-use crate::command::target::Target;
-use crate::host::Host;
-use crate::ranks::topology::{RankFlags, Topology, alone};
-use crate::report::fix::{Owner, drop_word, give, rename_option, run};
-use crate::report::{Problem, Rule, nearest, reading};
+use super::{
+    ExistingLauncher, LaunchContext, accelerate, count, deepspeed, is_switch, name_of, names,
+    option_words, refused,
+    tables::launchers::{CountMeaning, Launcher},
+    torchrun, value_word,
+};
+use crate::{
+    base::{
+        python_value::int,
+        shell,
+        source::{Given, Source},
+    },
+    command::{
+        argument_class::Versions, argv::option_name, job::Job, parser::ArgType, target::Target,
+    },
+    host::Host,
+    ranks::topology::{self, RankFlags, Topology, alone},
+    report::{
+        Place, Problem,
+        fix::{Owner, drop_word, give, rename_option, run},
+        nearest, reading, refused_value,
+    },
+};
 
 impl ExistingLauncher {
     pub(crate) fn is_accelerate(&self) -> bool {
@@ -54,31 +65,31 @@ impl ExistingLauncher {
 
     /// Its words hold; our flags come before its files and variables.
     pub(crate) fn rank_flags(&self, ours: &RankFlags, host: &Host) -> RankFlags {
-        fn stronger<T>(is_open: bool, ours: Option<T>, stated: Option<T>) -> Option<T> {
-            if is_open { ours.or(stated) } else { stated }
-        }
         let options = self.spec.rank_options;
-        let is_open = |option: &str| !self.args.is_given(option);
-        let ours = ours.clone();
+        let is_given = |option: &str| self.args.is_given(option);
+        let mut ours = ours.clone();
+        if self.states_count() {
+            ours.nproc_per_node = None;
+        }
+        if is_given(options.nnodes) {
+            ours.nnodes = None;
+        }
+        if is_given(options.node_rank) {
+            ours.node_rank = None;
+        }
+        if is_given(options.master_addr) {
+            ours.master_addr = None;
+        }
+        if is_given(options.master_port) {
+            ours.master_port = None;
+        }
         let stated = self.stated_ranks(host);
         RankFlags {
-            nproc_per_node: stronger(
-                !self.states_count(),
-                ours.nproc_per_node,
-                stated.nproc_per_node,
-            ),
-            nnodes: stronger(is_open(options.nnodes), ours.nnodes, stated.nnodes),
-            node_rank: stronger(is_open(options.node_rank), ours.node_rank, stated.node_rank),
-            master_addr: stronger(
-                is_open(options.master_addr),
-                ours.master_addr,
-                stated.master_addr,
-            ),
-            master_port: stronger(
-                is_open(options.master_port),
-                ours.master_port,
-                stated.master_port,
-            ),
+            nproc_per_node: ours.nproc_per_node.or(stated.nproc_per_node),
+            nnodes: ours.nnodes.or(stated.nnodes),
+            node_rank: ours.node_rank.or(stated.node_rank),
+            master_addr: ours.master_addr.or(stated.master_addr),
+            master_port: ours.master_port.or(stated.master_port),
         }
     }
 
@@ -116,14 +127,15 @@ impl ExistingLauncher {
             } else {
                 fix.or(alone())
             };
-            return Err(Problem::error(Rule::Ranks, what).at(nnodes).fix(fixes));
+            return Err(topology::refused(what).at(nnodes).fix(fixes));
         }
         Topology::weigh(&stated, is_typed, host).map(Some)
     }
 
     pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
-        let mut windows = command.windows(self.program.len());
-        let at = windows.position(|words| words == self.program);
+        let at = command
+            .windows(self.program.len())
+            .position(|words| words == self.program);
         [&command[..at.unwrap_or(0)], &self.interpreter, &self.behind].concat()
     }
 
@@ -135,63 +147,48 @@ impl ExistingLauncher {
         let problem = if let Some(ranks) = ranks.filter(|ranks| ranks.value > 1) {
             let all = ranks.value;
             let what = format!("this is one of {all} ranks, and each would start `{name}`");
-            Problem::error(Rule::Ranks, what).at(ranks)
+            topology::refused(what).at(ranks)
         } else {
             let nnodes = job.nnodes.as_ref().filter(|nnodes| nnodes.value > 1)?;
             let what = format!(
                 "the job has {nnodes} machines, unknown to `{name}`: they would not train together"
             );
-            Problem::error(Rule::Ranks, what).at(nnodes)
+            topology::refused(what).at(nnodes)
         };
         Some(problem.at(name).fix(run(line).or(alone())))
     }
 
     fn states_count(&self) -> bool {
-        let mut options = self.spec.count_options.iter();
-        options.any(|name| self.args.is_given(name))
-    }
-
-    /// Our flags besides the number of processes, as text and under its own names.
-    fn other_flags(&self, flags: &RankFlags) -> [(&'static str, Option<Sourced<String>>); 4] {
-        let text = |number: &Sourced<u32>| number.clone().map(|value| value.to_string());
-        let port = flags.master_port.clone();
-        let options = self.spec.rank_options;
-        [
-            (options.nnodes, flags.nnodes.as_ref().map(text)),
-            (options.node_rank, flags.node_rank.as_ref().map(text)),
-            (options.master_addr, flags.master_addr.clone()),
-            (
-                options.master_port,
-                port.map(|port| port.map(|value| value.to_string())),
-            ),
-        ]
+        self.spec
+            .count_options
+            .iter()
+            .any(|name| self.args.is_given(name))
     }
 
     /// Refuses our flags that the command contradicts. A variable may be set for a whole site, and gives way.
     pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let mut compare = |asked: Sourced<String>, theirs: Sourced<String>, is_same: bool| {
-            if !is_same && asked.from.is_flag() {
-                let what = "zlaunch and the command give different numbers";
-                let problem = refused(what).at(&asked).at(&theirs);
-                problems.push(problem.fix("drop one of them"));
-            }
-        };
-        let mut counts = self.spec.count_options.iter();
-        if let Some(asked) = &flags.nproc_per_node
-            && let Some(theirs) = counts.find_map(|name| self.args.text(name))
-        {
-            let stated = self.stated_ranks(host).nproc_per_node;
-            let is_same = stated.is_some_and(|stated| stated.value == asked.value);
-            let asked = asked.clone().map(|asked| asked.to_string());
-            compare(asked, theirs, is_same);
-        }
-        for (name, asked) in self.other_flags(flags) {
-            if let (Some(asked), Some(theirs)) = (asked, self.args.text(name)) {
+        for (theirs, asked) in self.spec.rank_options.of(flags) {
+            let is_count = theirs == self.spec.rank_options.nproc_per_node;
+            let theirs = if is_count {
+                let mut counts = self.spec.count_options.iter();
+                counts.find_map(|name| self.args.text(name))
+            } else {
+                self.args.text(theirs)
+            };
+            let (Some(asked), Some(theirs)) = (asked.filter(|it| it.from.is_flag()), theirs) else {
+                continue;
+            };
+            let is_same = if is_count {
+                let stated = self.stated_ranks(host).nproc_per_node;
+                stated.is_some_and(|stated| stated.to_string() == asked.value)
+            } else {
                 let number = int(&asked.value);
-                let is_same =
-                    asked.value == theirs.value || number.is_some() && number == int(&theirs.value);
-                compare(asked, theirs, is_same);
+                asked.value == theirs.value || number.is_some() && number == int(&theirs.value)
+            };
+            if !is_same {
+                let problem = refused("zlaunch and the command give different numbers");
+                problems.push(problem.at(&asked).at(&theirs).fix("drop one of them"));
             }
         }
         problems
@@ -200,23 +197,32 @@ impl ExistingLauncher {
     /// Refuses flags that the launcher does not have or that have no value, and a hostfile that is not there.
     pub(crate) fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
         let mut problems = Vec::new();
-        if self.spec.launcher == Launcher::Deepspeed {
-            problems.extend(deepspeed::hostfile_problem(&self.args, host));
-        }
+        problems.extend(match self.spec.launcher {
+            Launcher::Deepspeed => deepspeed::hostfile_problem(&self.args, host),
+            Launcher::Torchrun => torchrun::meets_alone(&self.args, host),
+            _ => None,
+        });
         let python = &self.second_python;
         if !python.is_empty() {
             let what = format!(
                 "`{}` starts Python itself and takes `{python}` for the script",
                 self.name
             );
-            let problem = refused(what).at(python);
-            problems.push(problem.fix(drop_word(python).of(Owner::Launcher)));
+            problems.push(
+                refused(what)
+                    .at(python)
+                    .fix(drop_word(python).of(Owner::Launcher)),
+            );
         }
         for line in self.spec.options.lines().filter(|line| !is_switch(line)) {
             if let Some(option) = self.without_value(option_name(line)) {
-                let what = format!("`{option}` has no value (is a variable empty?)");
-                let problem = refused(what).at(&*option);
-                problems.push(problem.fix(give(&option, "VALUE").of(Owner::Launcher)));
+                problems.push(
+                    refused(format!("`{option}` has no value (is a variable empty?)"))
+                        .at(&*option)
+                        .fix(give(&option, "VALUE").of(Owner::Launcher)),
+                );
+            } else {
+                problems.extend(self.wrong_value(line, job));
             }
         }
         for flag in self.spec.split_flags(&self.flags) {
@@ -232,11 +238,8 @@ impl ExistingLauncher {
         }
         let given = word.split('=').next().unwrap_or_default();
         // Another release may have it.
-        let file = self.spec.modules[0].name.replace('.', "/") + ".py";
-        let source = job.installed_file(&file);
-        let source = source.and_then(|file| reading::text_if_any(&file));
-        let is_in_source = |text: &String| text.contains(&format!("{given}\""));
-        if source.as_ref().is_some_and(is_in_source) {
+        let source = self.source(job);
+        if names(source.as_deref(), given) {
             return None;
         }
         let name = name_of(&word).replace('-', "_");
@@ -246,37 +249,69 @@ impl ExistingLauncher {
             Some(near) => rename_option(&word, word.replacen(given, &format!("--{near}"), 1)),
             None => drop_word(shell::text(flag)),
         };
-        let problem = refused(what).at(&*word).fix(fix.of(Owner::Launcher));
-        Some(if near.is_some() || source.is_some() {
-            problem
-        } else {
-            problem.into_warning()
-        })
+        Some(
+            refused(what)
+                .at(&*word)
+                .fix(fix.of(Owner::Launcher))
+                .into_warning_unless(near.is_some() || source.is_some()),
+        )
+    }
+
+    fn wrong_value(&self, line: &'static str, job: &Job) -> Option<Problem> {
+        let kind = ArgType::of_option(line);
+        let (option, values) = self.args.list(option_name(line))?;
+        let value = values.first()?.to_str()?;
+        let is_port = option_name(line) == self.spec.rank_options.master_port;
+        if is_port && int(value).is_some_and(|port| u16::try_from(port).is_err()) {
+            let problem = refused(format!("`{value}` is no port: these go to 65535"))
+                .at(Place::option(&option, value));
+            return Some(problem.fix(give(&option, 29500).of(Owner::Launcher)));
+        }
+        let versions = Versions::default();
+        // Another release may have more choices, which are words.
+        let is_new_word = || {
+            !kind.is_number() && int(value).is_none() && names(self.source(job).as_deref(), value)
+        };
+        if !kind.refuses(value, &versions) || is_new_word() {
+            return None;
+        }
+        let name = format!("`{}`", self.name);
+        let choices = kind.choices(&versions);
+        let wanted = kind.wanted(&choices);
+        Some(refused_value(
+            Owner::Launcher,
+            &name,
+            &option,
+            value,
+            wanted,
+        ))
+    }
+
+    fn source(&self, job: &Job) -> Option<String> {
+        let file = self.spec.modules[0].name.replace('.', "/") + ".py";
+        reading::text_if_any(&job.installed_file(&file)?)
     }
 
     /// The option, if its value is missing: argparse takes no other option for it, and an empty text is no number.
     fn without_value(&self, name: &str) -> Option<String> {
         let (option, values) = self.args.list(name)?;
         let options = self.spec.rank_options;
-        let mut ranks = options.pairs().into_iter().map(|(_, theirs)| theirs);
-        let is_number = ranks.any(|theirs| theirs == name) && name != options.master_addr;
+        let is_number = options.names().contains(&name) && name != options.master_addr;
         (values.is_empty() || values == [""] && is_number).then_some(option)
     }
 
     /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in
     /// place.
-    pub(crate) fn argv(
-        &self,
-        context: &LaunchContext<'_>,
-        config: Option<&OsStr>,
-    ) -> Vec<OsString> {
+    pub(crate) fn argv(&self, context: &LaunchContext, config: Option<&OsStr>) -> Vec<OsString> {
         let job = context.job;
         // A front end behind a console script needs the interpreter of that script.
         let mut words = if job.rewritten && job.python.is_some() {
             self.spec.words(context)
         } else {
-            let path = context.host.find_program(&self.program[0]);
-            let first = path.map_or_else(|| self.program[0].clone(), PathBuf::into_os_string);
+            let first = context
+                .host
+                .find_program(&self.program[0])
+                .map_or_else(|| self.program[0].clone(), PathBuf::into_os_string);
             [&[first], &self.program[1..]].concat()
         };
         let mut flags = self.flags.clone();
@@ -301,23 +336,26 @@ impl ExistingLauncher {
         words
     }
 
-    fn open_flags(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
+    fn open_flags(&self, context: &LaunchContext) -> Vec<OsString> {
         let topology = context.topology;
-        let asked = context.flags.nproc_per_node.as_ref();
-        let nproc = topology.nproc_per_node.as_ref().map(|nproc| nproc.value);
-        let count = asked.map(|asked| match (self.spec.count_meaning, nproc) {
-            (CountMeaning::PerNodeOrWord, _) | (_, None) => asked.to_string().into(),
-            (CountMeaning::PerNode, Some(nproc)) => nproc.to_string().into(),
-            (CountMeaning::Total, Some(nproc)) => (u64::from(nproc)
-                * u64::from(topology.machines()))
-            .to_string()
-            .into(),
-        });
-        let count = count.filter(|_| !self.states_count());
-        let mut options = vec![(self.spec.rank_options.nproc_per_node, count)];
-        let others = self.other_flags(context.flags).into_iter();
-        options.extend(others.map(|(theirs, flag)| (theirs, value_word(flag.as_ref()))));
-        options.retain(|(theirs, _)| !self.args.is_given(theirs));
-        option_words(options).collect()
+        let mut options = self.spec.rank_options.of(context.flags);
+        let [(_, count), ..] = &mut options;
+        if self.states_count() {
+            *count = None;
+        }
+        if let (Some(count), Some(nproc)) = (count, topology.nproc_per_node.value()) {
+            match self.spec.count_meaning {
+                CountMeaning::PerNodeOrWord => {}
+                CountMeaning::PerNode => count.value = nproc.to_string(),
+                CountMeaning::Total => {
+                    let total = u64::from(nproc) * u64::from(topology.machines());
+                    count.value = total.to_string();
+                }
+            }
+        }
+        let open = options
+            .into_iter()
+            .filter(|(name, _)| !self.args.is_given(name));
+        option_words(open.map(|(name, flag)| (name, value_word(flag.as_ref())))).collect()
     }
 }

@@ -3,15 +3,23 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::context::refused;
-use super::tables::srun::{PER_TASK, SHORT_SWITCHES, SWITCHES};
-use crate::base::vars;
-use crate::command::target::base_name;
-use crate::host::{self, Host};
-use crate::ranks::topology::engines::slurm::{PerMachine, in_step, requested_gpus};
-use crate::ranks::topology::{Role, Topology};
-use crate::report::fix::{Owner, drop_word, run};
-use crate::report::{NOT_FOUND, Place, Problem};
+use super::{
+    refused,
+    tables::srun::{PER_TASK, SHORT_SWITCHES, SWITCHES},
+};
+use crate::{
+    base::vars,
+    command::target::base_name,
+    host::{self, Host},
+    ranks::topology::{
+        Role, Topology,
+        slurm::{PerMachine, in_step, requested_gpus},
+    },
+    report::{
+        NOT_FOUND, Place, Problem,
+        fix::{Owner, drop_word, run},
+    },
+};
 
 const PROGRAM: &str = "srun";
 
@@ -48,13 +56,14 @@ impl<'a> SrunPrefix<'a> {
         if !in_step(host) || shares {
             return Ok(());
         }
-        let problem = refused("`srun` inside a step waits for that step to end");
-        let drop = drop_word("`srun`")
-            .of(Owner::Launcher)
-            .remark("zlaunch works out its place itself");
-        Err(problem
+        Err(refused("`srun` inside a step waits for that step to end")
             .at(Place::bare_variable("SLURM_STEP_ID"))
-            .fix(drop.or(run("srun --overlap"))))
+            .fix(
+                drop_word("`srun`")
+                    .of(Owner::Launcher)
+                    .remark("zlaunch works out its place itself")
+                    .or(run("srun --overlap")),
+            ))
     }
 }
 
@@ -69,7 +78,7 @@ fn takes_next(word: &str) -> bool {
 /// The line that runs the command on every machine of the job, behind zlaunch with these options of ours. `prefix`: the
 /// command's own `srun`.
 pub(crate) fn argv(
-    prefix: Option<&SrunPrefix<'_>>,
+    prefix: Option<&SrunPrefix>,
     options: &[OsString],
     command: &[OsString],
     extra: &[OsString],
@@ -126,21 +135,14 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
 pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     let tasks = several_tasks(host)?;
     // `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
-    let mut parts = host
-        .nonempty_var(vars::SLURM_TRES_PER_TASK)
-        .unwrap_or_default()
-        .split(',');
-    let in_list = parts.find_map(|part| {
-        part.strip_prefix("gres/gpu")?
-            .rsplit(['=', ':'])
-            .next()?
-            .parse()
-            .ok()
-    });
+    let in_list = || {
+        let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',');
+        parts.find_map(|part| requested_gpus(part.strip_prefix("gres/gpu")?))
+    };
     let each = host
         .nonempty_var(vars::SLURM_GPUS_PER_TASK)
         .and_then(requested_gpus)
-        .or(in_list)?;
+        .or_else(in_list)?;
     if let [tasks] = &tasks[..] {
         return Some(format!("--gres=gpu:{}", tasks.count.checked_mul(each)?));
     }
@@ -160,6 +162,9 @@ pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
     if several_tasks(host).is_none() {
         return Vec::new();
     }
-    let set = PER_TASK.iter().filter(|name| host.var_os(name).is_some());
-    set.map(|name| (*name).to_string()).collect()
+    PER_TASK
+        .iter()
+        .filter(|name| host.var_os(name).is_some())
+        .map(|name| (*name).to_string())
+        .collect()
 }

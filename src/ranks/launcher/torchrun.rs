@@ -1,20 +1,20 @@
 //! `python -P -m torch.distributed.run`, with the interpreter of the trainer: the `torchrun` on PATH may belong to another
 //! environment.
 
-use std::ffi::OsString;
-use std::str::FromStr;
+use std::{ffi::OsString, str::FromStr};
 
-use super::context::{LaunchContext, OutputFlags};
-use super::spec::{default, option_words, value_word};
-use super::tables::launchers::TORCHRUN;
-use crate::base::source::Sourced;
-use crate::base::vars;
-use crate::command::argv::Args;
-use crate::host::Host;
-use crate::ranks::topology::rendezvous::is_loopback;
-use crate::ranks::topology::{Processes, RankFlags, text};
+use super::{
+    LaunchContext, OutputFlags, option_words, refused, tables::launchers::TORCHRUN, value_word,
+};
+use crate::{
+    base::source::{Sourced, default},
+    command::argv::Args,
+    host::Host,
+    ranks::topology::{Processes, RankFlags, Stated, is_loopback, text},
+    report::{Place, Problem},
+};
 
-pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
+pub(super) fn prefix(context: &LaunchContext) -> Vec<OsString> {
     let topology = context.topology;
     let machines = topology.machines();
     let node_rank = (machines > 1).then_some(&topology.node_rank);
@@ -44,7 +44,7 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 
 /// torchrun writes files only where the output is redirected to them, and puts the rank in front of a line only where it
 /// copies it.
-fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
+fn output(context: &LaunchContext) -> Vec<OsString> {
     let Some(OutputFlags { log_dir, prefix }) = context.output else {
         return Vec::new();
     };
@@ -57,58 +57,80 @@ fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
 }
 
 /// An option, or the variable that torchrun reads without it.
-fn stated(name: &str, variable: &str, args: &Args, host: &Host) -> Option<Sourced<String>> {
-    args.text(name).or_else(|| text(variable, host))
+fn stated(name: &str, args: &Args, host: &Host) -> Stated<String> {
+    let variable = format!("PET_{}", name.to_uppercase());
+    args.text(name).or_else(|| text(&variable, host))
 }
 
 /// True if the machines are numbered when they meet.
 pub(super) fn is_dynamic(args: &Args, host: &Host) -> bool {
-    let backend = stated("rdzv_backend", "PET_RDZV_BACKEND", args, host);
+    let backend = stated("rdzv_backend", args, host);
     backend.is_some_and(|backend| backend.value != "static")
 }
 
 /// By default torchrun starts one process on one machine. A range of machines leaves their number open. Alone on this
 /// machine it waits in vain for the others of PET_NNODES (seen, torch 2.15), so that does not say where they are.
 pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
-    let stated = |name: &str, variable: &str| stated(name, variable, args, host);
-    let nproc_per_node = match stated("nproc_per_node", vars::PET_NPROC_PER_NODE) {
-        Some(text) => parsed(&text),
-        None => Some(default(Processes::Count(1))),
-    };
+    let nproc = stated("nproc_per_node", args, host);
     let is_typed = args.is_given("nnodes");
-    let is_standalone =
-        args.is_given("standalone") || host.nonempty_var("PET_STANDALONE") == Some("1");
-    let nnodes = match stated("nnodes", vars::PET_NNODES) {
+    let is_standalone = standalone(args, host).is_some();
+    let nnodes = match stated("nnodes", args, host) {
         // The machines of a range that begins with 1 are this one, if they are to meet here.
         Some(text)
             if is_typed
                 && text.value.trim().starts_with("1:")
                 && (is_standalone || is_dynamic(args, host) && meets_here(args, host)) =>
         {
-            Some(Sourced::new(1, text.from))
+            Some(text.says(1))
         }
-        Some(text) if is_typed || !is_standalone => parsed(&text),
+        stated @ Some(_) if is_typed || !is_standalone => parsed(stated),
         _ => Some(default(1)),
     };
-    let node_rank = stated("node_rank", vars::PET_NODE_RANK);
     RankFlags {
         nnodes,
-        node_rank: node_rank.as_ref().and_then(parsed),
-        nproc_per_node,
+        node_rank: parsed(stated("node_rank", args, host)),
+        nproc_per_node: if nproc.is_some() {
+            parsed(nproc)
+        } else {
+            Some(default(Processes::Count(1)))
+        },
         ..flags
     }
 }
 
-fn meets_here(args: &Args, host: &Host) -> bool {
-    let endpoint = stated("rdzv_endpoint", "PET_RDZV_ENDPOINT", args, host);
-    let endpoint = endpoint.map_or(String::new(), |endpoint| endpoint.value);
-    let meeting = endpoint
-        .rsplit_once(':')
-        .map_or(&*endpoint, |(host, _)| host);
-    meeting.is_empty() || is_loopback(meeting)
+/// What tells torchrun that its ranks meet on this machine.
+fn standalone(args: &Args, host: &Host) -> Option<Place> {
+    if args.is_given("standalone") {
+        return Some(Place::option("--standalone", ""));
+    }
+    text("PET_STANDALONE", host)
+        .filter(|text| text.value == "1")
+        .map(|text| Place::from(&text))
 }
 
-fn parsed<T: FromStr>(text: &Sourced<String>) -> Option<Sourced<T>> {
-    let value = text.value.trim().parse().ok()?;
-    Some(Sourced::new(value, text.from.clone()))
+/// Refuses several machines that would each wait for the others on themselves.
+pub(super) fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
+    let nnodes: Sourced<u32> = parsed(args.text("nnodes")).filter(|it| it.value > 1)?;
+    let standalone = standalone(args, host)?;
+    let what = format!("{nnodes} machines cannot meet: each would wait for the others on itself");
+    Some(
+        refused(what)
+            .at(standalone)
+            .at(&nnodes)
+            .fix("drop the standalone mode, or start one machine"),
+    )
+}
+
+fn meets_here(args: &Args, host: &Host) -> bool {
+    let endpoint = stated("rdzv_endpoint", args, host);
+    endpoint.is_none_or(|endpoint| {
+        let meeting = endpoint.value.rsplit_once(':');
+        let meeting = meeting.map_or(&*endpoint.value, |(host, _)| host);
+        meeting.is_empty() || is_loopback(meeting)
+    })
+}
+
+fn parsed<T: FromStr>(text: Stated<String>) -> Stated<T> {
+    let text = text?;
+    Some(text.says(text.value.trim().parse().ok()?))
 }

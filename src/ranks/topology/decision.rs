@@ -1,26 +1,36 @@
 //! Decides the topology. Flags decide; everything else is evidence, and must agree. Nothing is guessed.
 
-use std::fmt::Display;
-use std::path::PathBuf;
+use std::{net::IpAddr, path::PathBuf};
 
-use super::allocation::{
-    Allocation, Placement, Task, alone, meets_on_loopback, other_number_of_machines, place_flags,
-    refused, tasks_are_ranks, too_large,
+use super::{
+    Allocation, Placement, Processes, RankFlags, Role, Task, Topology, all_are_set, alone,
+    any_is_set, check,
+    devices::{Devices, HostFlags, hosts_refused, parse_hostfile, shown},
+    engine::label,
+    evidence::Evidence,
+    foreign_address, is_loopback, is_set, machines_of, meets_on_loopback, number, place_flags,
+    refused, rendezvous_problem,
+    tables::{
+        rank_variables::{
+            MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, PET_ELSEWHERE,
+            RANK_VARIABLES, SCHEDULED_JOBS,
+        },
+        uncounted::UNCOUNTED,
+    },
+    tasks_are_ranks, text, too_large,
 };
-use super::devices::Devices;
-use super::evidence::Evidence;
-use super::hostfile::HostFlags;
-use super::stray::{foreign_address, uncounted_machines, unused_variables};
-use super::tables::rank_variables::{NNODES, NODE_RANK, RANK_VARIABLES, SCHEDULED_JOBS};
-use super::variables::{
-    Processes, RankFlags, all_are_set, any_is_set, check, machines_of, number, text,
+use crate::{
+    base::{
+        source::{Given, Source, Sourced, default},
+        vars,
+    },
+    host::Host,
+    report::{
+        Place, Problem, Rule, Severity,
+        fix::{Fixes, drop_given, give, run, unset_variable},
+        reading,
+    },
 };
-use super::{Role, Topology, hostfile, rendezvous};
-use crate::base::source::{Source, Sourced};
-use crate::base::vars;
-use crate::host::Host;
-use crate::report::fix::{drop_given, give, run};
-use crate::report::{Place, Problem, Rule, Severity, reading};
 
 impl Topology {
     /// `ranked`: the command is started as ranks, not passed through.
@@ -53,10 +63,13 @@ impl Topology {
             }
             // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
             if file.from.is_flag() {
-                let what = "the ranks exist already, so no hostfile is needed";
-                let file = file.clone().map(|path| path.display().to_string());
-                let problem = Problem::error(Rule::Hosts, what).at(&file);
-                return Err(problem.fix(drop_given(&file)).into());
+                let file = shown(file);
+                return Err(
+                    hosts_refused("the ranks exist already, so no hostfile is needed")
+                        .at(&file)
+                        .fix(drop_given(&file))
+                        .into(),
+                );
             }
         }
         let told = match &flags.nnodes {
@@ -64,20 +77,28 @@ impl Topology {
             Some(_) => evidence.weigh(&flags.or_variables(host)?, false)?,
             None => evidence.weigh(flags, false)?,
         };
-        let by_flag =
-            place_of_flag(flags.nnodes.as_ref()).or(place_of_flag(flags.nproc_per_node.as_ref()));
+        // The numbers of ranks and of machines.
+        let mut asked = flags.texts().into_iter().take(2).flatten();
+        let is_asked = asked.any(|asked| asked.from.is_flag());
         let mut topology = match (existing, allocation) {
-            (Some(existing), _) if by_flag.is_none() => existing,
+            (Some(existing), _) if !is_asked => existing,
             _ if !ranked => Topology::new(None, None, inputs.devices),
             (_, None) => inputs.ranks_without_engine()?,
             (_, Some(allocation)) => {
                 let mut topology = inputs.ranks_of_engine(allocation)?;
                 topology.notes.extend(told);
+                topology.notes.extend(topology.meets_elsewhere(allocation));
                 topology.engine = Some(allocation.engine);
                 topology
             }
         };
         topology.evidence = evidence.in_words();
+        if ranked
+            && flags.nnodes.is_none()
+            && let Some(problem) = evidence.against_one_machine(&topology)
+        {
+            return Err(problem.into());
+        }
         Ok(topology)
     }
 
@@ -103,17 +124,15 @@ impl Topology {
         host: &Host,
     ) -> Result<Vec<Problem>, Problem> {
         let evidence = Evidence::collect(host);
-        if stated.nnodes.is_none() {
-            let mut told = evidence.started_twice();
-            if !typed {
-                told = told.or_else(|| evidence.against_hostfile());
-            }
-            return Ok(told.into_iter().collect());
-        }
-        if typed {
-            evidence.weigh(stated, true)
-        } else {
-            evidence.and(stated).weigh(&RankFlags::default(), true)
+        match (&stated.nnodes, typed) {
+            (Some(_), true) => evidence.weigh(stated, true),
+            (Some(_), false) => evidence.and(stated).weigh(&RankFlags::default(), true),
+            (None, true) => Ok(evidence.started_twice().into_iter().collect()),
+            (None, false) => Ok(evidence
+                .started_twice()
+                .or_else(|| evidence.against_hostfile())
+                .into_iter()
+                .collect()),
         }
     }
 
@@ -121,7 +140,7 @@ impl Topology {
     pub(crate) fn of_existing_launcher(stated: RankFlags, host: &Host) -> Self {
         let devices = Devices::detect(host);
         let nproc = stated.nproc_per_node;
-        let nproc = nproc.and_then(|processes| devices.processes(Some(processes), None, host));
+        let nproc = nproc.and_then(|nproc| devices.processes(Some(nproc), None, host));
         Topology {
             node_rank: stated.node_rank.unwrap_or_default(),
             master_addr: stated.master_addr,
@@ -133,7 +152,7 @@ impl Topology {
     /// The ranks that a command without a launcher would be, however many processes the launcher starts.
     pub(crate) fn without_launcher(flags: &RankFlags, host: &Host) -> Result<Self, Vec<Problem>> {
         let flags = RankFlags {
-            nproc_per_node: Some(Sourced::new(Processes::Count(1), Source::Default)),
+            nproc_per_node: Some(default(Processes::Count(1))),
             ..flags.clone()
         };
         Self::decide(&flags, &HostFlags::default(), true, host)
@@ -146,20 +165,52 @@ impl Topology {
         }
     }
 
+    /// Warns if the ranks are to meet on another machine than the first one of the engine, as far as their names show it.
+    fn meets_elsewhere(&self, allocation: &Allocation) -> Option<Problem> {
+        let address = self.master_addr.as_ref()?;
+        let first = allocation.master_addr.as_ref()?;
+        // Each machine takes 0.0.0.0 for itself. Of other numbers nothing is known.
+        let name_of = |name: &Sourced<String>| match name.value.parse::<IpAddr>() {
+            Ok(number) if !number.is_unspecified() => None,
+            _ => Some(label(&name.value)),
+        };
+        let (one, two) = name_of(address).zip(name_of(first))?;
+        if !self.has_several_nodes() || one.starts_with(&two) || two.starts_with(&one) {
+            return None;
+        }
+        let engine = allocation.engine;
+        let what = format!(
+            "the first machine of {engine} is {first}, but the ranks are to meet on {address}"
+        );
+        let fix = match &address.from {
+            Source::Variable(name) => unset_variable(name),
+            _ => drop_given(address),
+        };
+        Some(
+            Problem::warning(Rule::ContradictsScheduler, what)
+                .at(address)
+                .at(first)
+                .fix(fix),
+        )
+    }
+
     /// Gives up the world size if the machines may differ in GPUs: it is not this machine's count times their number then.
     fn note_unequal_machines(&mut self, allocation: &Allocation) {
-        let Some(nproc) = &self.nproc_per_node else {
-            return;
-        };
         let by_engine = allocation.gpus.as_ref().map(|gpus| &gpus.from);
-        let is_counted_here = self.devices.counted(nproc) || by_engine == Some(&nproc.from);
-        if is_counted_here && allocation.peers_differ && self.has_several_nodes() {
+        if allocation.peers_differ
+            && self.has_several_nodes()
+            && let Some(nproc) = &self.nproc_per_node
+            && (self.devices.counted(nproc) || by_engine == Some(&nproc.from))
+        {
             let what = format!(
                 "the machines may not all have {nproc} GPUs: what depends on the number of ranks is left to the trainer"
             );
             let fix = give("--nproc-per-node", "N").remark("if every machine starts N");
-            let problem = Problem::warning(Rule::MachinesDiffer, what).at(nproc);
-            self.notes.push(problem.fix(fix));
+            self.notes.push(
+                Problem::warning(Rule::MachinesDiffer, what)
+                    .at(nproc)
+                    .fix(fix),
+            );
             self.world_size = None;
         }
     }
@@ -191,25 +242,27 @@ impl Inputs<'_> {
     /// a rank is refused.
     fn ranks_without_engine(self) -> Result<Topology, Vec<Problem>> {
         let host = self.host;
-        let alone = Allocation::this_machine();
-        if self.flags.nnodes.is_some() || any_is_set(&NNODES, host) {
-            return self.ranks_to_start(&alone);
-        }
-        let (refused, noted): (Vec<_>, Vec<_>) =
-            uncounted_machines(host).partition(|it| it.severity == Severity::Error);
+        let is_counted = self.flags.nnodes.is_some() || any_is_set(&NNODES, host);
+        let (refused, noted): (Vec<_>, Vec<_>) = uncounted_machines(host)
+            .filter(|_| !is_counted)
+            .partition(|it| it.severity == Severity::Error);
         check(refused)?;
-        let mut topology = self.ranks_to_start(&alone)?;
+        let mut topology = self.ranks_to_start(&Allocation {
+            nnodes: default(1),
+            ..Allocation::default()
+        })?;
         topology.notes.extend(noted);
-        check(incomplete_rank_env(&topology, host).into_iter().collect())?;
-        Ok(topology)
+        match incomplete_rank_env(&topology, host) {
+            Some(problem) if !is_counted => Err(problem.into()),
+            _ => Ok(topology),
+        }
     }
 
     /// In the shell of a job, the ranks are started on this machine all the same if the user says which machine it is, or
     /// wants one machine only and the shell is on one (not `outside`).
     fn stays_in_job_shell(&self, outside: bool) -> bool {
         let is_numbered = self.flags.node_rank.is_some() || any_is_set(&NODE_RANK, self.host);
-        let nnodes = self.flags.nnodes.as_ref();
-        is_numbered || nnodes.is_some_and(|nnodes| nnodes.value == 1) && !outside
+        is_numbered || self.flags.nnodes.value() == Some(1) && !outside
     }
 
     fn ranks_to_start(self, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
@@ -222,8 +275,7 @@ impl Inputs<'_> {
         let nnodes = stated.nnodes.unwrap_or_else(|| allocation.nnodes.clone());
         let several = nnodes.value > 1;
         // With `--nnodes 1`, the environment may keep the number of this machine among others.
-        let insists = nnodes.value == 1 && nnodes.from.is_flag();
-        let mut node_rank = if insists {
+        let mut node_rank = if nnodes.value == 1 && nnodes.from.is_flag() {
             flags.node_rank.clone()
         } else {
             stated.node_rank
@@ -233,25 +285,27 @@ impl Inputs<'_> {
             node_rank = node_rank.or_else(|| allocation.node_rank.clone());
         }
         let node_rank = node_rank.unwrap_or_default();
-        let is_address_stated = stated.master_addr.is_some();
-        let address = stated
-            .master_addr
-            .or_else(|| allocation.master_addr.clone());
-        let is_port_stated = stated.master_port.is_some();
-        let port = stated
-            .master_port
-            .or_else(|| allocation.master_port.clone());
+        let mut address = stated.master_addr;
+        let mut port = stated.master_port;
+        let is_address_by_engine = address.is_none();
+        // On one machine a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
+        if several {
+            port = port.or_else(|| allocation.master_port.clone());
+        } else {
+            address = address.filter(|address| address.from.is_flag());
+        }
+        if is_address_by_engine {
+            address.clone_from(&allocation.master_addr);
+        }
         let nproc = devices.processes(stated.nproc_per_node, allocation.gpus.clone(), host);
         let mut problems = Vec::new();
         if nproc.is_none() {
             problems.push(devices.count_problem());
         }
         if several {
-            let found = rendezvous::problem(address.as_ref(), port.is_some(), &nnodes);
-            let is_by_engine = found.is_none() && !is_address_stated;
-            problems.extend(found);
-            if is_by_engine {
-                problems.extend(allocation.address_problem.clone());
+            match rendezvous_problem(address.as_ref(), port.is_some(), &nnodes) {
+                None if is_address_by_engine => problems.extend(allocation.address_problem.clone()),
+                found => problems.extend(found),
             }
         }
         if node_rank.value >= nnodes.value {
@@ -268,10 +322,8 @@ impl Inputs<'_> {
         check(problems)?;
         let mut topology = Topology {
             node_rank,
-            // On one machine a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
-            master_addr: address
-                .filter(|address| several || address.from.is_flag() || !is_address_stated),
-            master_port: port.filter(|_| several || is_port_stated),
+            master_addr: address,
+            master_port: port,
             ..Topology::new(Some(nnodes), nproc, devices)
         };
         topology.notes = unused_variables(&topology, allocation, host);
@@ -288,29 +340,25 @@ impl Inputs<'_> {
             && asked.from != Source::Default
             && asked.value != Processes::Count(local.value)
         {
-            problems.push(tasks_are_ranks(local, Place::from(asked)));
+            problems.push(tasks_are_ranks(local, asked));
         }
         if let Some(asked) = &self.flags.nnodes
             && asked.value != machines
         {
-            problems.push(tasks_are_ranks(local, Place::from(asked)));
+            problems.push(tasks_are_ranks(local, asked));
         }
         if let Some(gpus) = self.devices.listed().or_else(|| allocation.gpus.clone())
             && (2..local.value).contains(&gpus.value)
         {
             let what = format!("{local} tasks would share {gpus} GPUs");
-            let step = |tasks: u32| {
-                run(format!("srun --ntasks-per-node={tasks}")).remark("to start the step")
-            };
-            let fixes = step(gpus.value).or(step(1).remark("for torchrun"));
-            let problem = refused(what).at(local).at(&gpus);
-            problems.push(problem.fix(fixes));
+            let fix = run(format!("srun --ntasks-per-node={gpus}")).remark("to start the step");
+            problems.push(refused(what).at(local).at(&gpus).fix(fix));
         }
         check(problems)?;
         let flags = RankFlags {
             nnodes: Some(allocation.nnodes.clone()),
             node_rank: Some(allocation.node_rank.clone().unwrap_or_default()),
-            nproc_per_node: Some(local.clone().map(Processes::Count)),
+            nproc_per_node: Some(local.says(Processes::Count(local.value))),
             ..self.flags.clone()
         };
         let inputs = Inputs {
@@ -321,14 +369,14 @@ impl Inputs<'_> {
         let several = allocation.nnodes.value > 1;
         let address = topology.master_addr;
         let address = address.filter(|address| several || address.from.is_flag());
-        let here = || Sourced::new("127.0.0.1".to_string(), Source::Default);
-        let port = topology.master_port;
-        let port = port.or_else(|| allocation.master_port.clone());
+        let port = topology
+            .master_port
+            .or_else(|| allocation.master_port.clone());
         Ok(Topology {
             world_size: Some(task.world_size.clone().map(u64::from)),
-            master_addr: Some(address.unwrap_or_else(here)),
+            master_addr: Some(address.unwrap_or_else(|| default("127.0.0.1".to_string()))),
             // torch's own default.
-            master_port: Some(port.unwrap_or(Sourced::new(29500, Source::Default))),
+            master_port: Some(port.unwrap_or(default(29500))),
             role: Role::Task(task),
             notes: Vec::new(),
             ..topology
@@ -348,7 +396,7 @@ impl Inputs<'_> {
         }
         if let Some(address) = stated.master_addr
             && nnodes.value > 1
-            && rendezvous::is_loopback(&address.value)
+            && is_loopback(&address.value)
         {
             return Err(meets_on_loopback(&address, &nnodes).into());
         }
@@ -357,8 +405,10 @@ impl Inputs<'_> {
         let nproc = self
             .devices
             .processes(stated.nproc_per_node, gpus, self.host);
-        let mut topology = Topology::new(Some(nnodes), nproc, self.devices);
-        topology.role = Role::Shell { groups };
+        let mut topology = Topology {
+            role: Role::Shell { groups },
+            ..Topology::new(Some(nnodes), nproc, self.devices)
+        };
         topology.note_unequal_machines(allocation);
         Ok(topology)
     }
@@ -372,31 +422,23 @@ impl Inputs<'_> {
         let flags = self.flags;
         let path = self.host.absolute(&file.value);
         let text = reading::read_text(&path)?;
-        let pool = hosts.filtered(hostfile::parse(&text, &path.display().to_string())?)?;
-        let contradictions = [
-            place_of_flag(flags.nnodes.as_ref()),
-            place_of_flag(flags.node_rank.as_ref()),
-            place_of_flag(flags.nproc_per_node.as_ref()),
-        ];
-        let contradictions: Vec<Place> = contradictions.into_iter().flatten().collect();
-        if !contradictions.is_empty() {
+        let pool = hosts.filtered(parse_hostfile(&text, &path.display().to_string())?)?;
+        let stated = flags.texts();
+        let counts = stated[..3].iter().flatten();
+        let contradictions = counts.filter(|flag| flag.from.is_flag());
+        if contradictions.clone().next().is_some() {
             let what = "the hostfile says how many machines and GPUs there are";
-            let file = file.clone().map(|path| path.display().to_string());
-            let problem = Problem::error(Rule::Hosts, what).at(&file);
-            let problem = contradictions.into_iter().fold(problem, Problem::at);
-            return Err(problem
+            return Err(contradictions
+                .fold(hosts_refused(what).at(&shown(file)), Problem::at)
                 .fix("choose among them with --include and --exclude")
                 .into());
         }
-        let count = |count: usize| {
-            Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), file.from.clone())
-        };
-        let gpus: Vec<usize> = pool.0.iter().map(|machine| machine.slots.len()).collect();
-        let all = count(gpus.iter().sum());
+        let count = |count: usize| file.says(u32::try_from(count).unwrap_or(u32::MAX));
+        let gpus: Vec<usize> = pool.iter().map(|machine| machine.slots.len()).collect();
         let is_equal = gpus.iter().all(|slots| *slots == gpus[0]);
         let nproc = is_equal.then(|| count(gpus[0]));
         Ok(Topology {
-            world_size: Some(all.map(u64::from)),
+            world_size: Some(count(gpus.iter().sum()).map(u64::from)),
             master_addr: flags.master_addr.clone(),
             master_port: flags.master_port.clone(),
             pool: Some(pool),
@@ -405,20 +447,20 @@ impl Inputs<'_> {
     }
 }
 
-fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<Place> {
-    flag.filter(|flag| flag.from.is_flag()).map(Place::from)
+fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
+    let what = format!("{asked} machines are asked for, but the job has {seen}");
+    refused(what).at(asked).at(seen).fix(
+        "leave the number to the scheduler, or give --node-rank, --master-addr and --master-port on each machine too",
+    )
 }
 
 fn machine_unknown(nnodes: &Sourced<u32>) -> Problem {
-    let machines = nnodes.value;
-    let what = format!("nothing says which of the {machines} machines this is");
-    let each = format!(
-        "on each of them, 0 on the first, {} on the last",
-        machines - 1
-    );
-    refused(what)
-        .at(nnodes)
-        .fix(give("--node-rank", "I").remark(each))
+    let what = format!("nothing says which of the {nnodes} machines this is");
+    let last = nnodes.value - 1;
+    let fix = give("--node-rank", "I").remark(format!(
+        "on each of them, 0 on the first, {last} on the last"
+    ));
+    refused(what).at(nnodes).fix(fix)
 }
 
 /// The rank that this process is, if a launcher set RANK, LOCAL_RANK and WORLD_SIZE for it.
@@ -426,23 +468,24 @@ fn existing_rank(devices: &Devices, host: &Host) -> Result<Option<Topology>, Vec
     if !all_are_set(&RANK_VARIABLES, host) {
         return Ok(None);
     }
-    let world = number::<u64>(vars::WORLD_SIZE, 1, host)?;
-    let local = number::<u32>(vars::LOCAL_WORLD_SIZE, 1, host)?;
-    let local_size = local.clone().map(|size| size.map(u64::from));
-    let local_size = local_size.or_else(|| world.clone());
-    for (rank, size) in [(vars::RANK, &world), (vars::LOCAL_RANK, &local_size)] {
-        if let (Some(rank), Some(size)) = (number::<u64>(rank, 0, host)?, size)
+    let world = number::<u32>(vars::WORLD_SIZE, 1, host)?;
+    let local = number(vars::LOCAL_WORLD_SIZE, 1, host)?;
+    let places = [
+        (vars::RANK, world.as_ref()),
+        (vars::LOCAL_RANK, local.as_ref().or(world.as_ref())),
+    ];
+    for (rank, size) in places {
+        if let (Some(rank), Some(size)) = (number(rank, 0, host)?, size)
             && rank.value >= size.value
         {
             return Err(too_large("rank", &rank, size).into());
         }
     }
-    let nnodes = world.as_ref().and_then(|world| {
-        let machines = machines_of(world.value, local.as_ref()?.value.into())?;
-        Some(Sourced::new(machines, world.from.clone()))
-    });
+    let both = world.as_ref().zip(local.as_ref());
+    let nnodes =
+        both.and_then(|(world, local)| Some(world.says(machines_of(world.value, local.value)?)));
     Ok(Some(Topology {
-        world_size: world,
+        world_size: world.map(|world| world.map(u64::from)),
         master_addr: text(vars::MASTER_ADDR, host),
         master_port: number(vars::MASTER_PORT, 0, host)?,
         role: Role::Rank {
@@ -456,13 +499,12 @@ fn existing_rank(devices: &Devices, host: &Host) -> Result<Option<Topology>, Vec
 /// the number of another rank than the first. Started like this, the ranks would be alone.
 fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
     let mut missing = RANK_VARIABLES.to_vec();
-    missing.retain(|name| host.nonempty_var(name).is_none());
+    missing.retain(|name| !is_set(name, host));
     if missing.is_empty() {
         return None;
     }
     let meets_others = foreign_address(host).is_some();
-    let world = topology.world_size.as_ref();
-    let ranks = world.map(|world| world.value.to_string());
+    let ranks = topology.world_size.as_ref().map(Sourced::to_string);
     let set = text(vars::WORLD_SIZE, host)
         .filter(|size| size.value != "1" && (meets_others || ranks.as_ref() != Some(&size.value)))
         .or_else(|| text(vars::RANK, host).filter(|rank| rank.value != "0" || meets_others))
@@ -472,7 +514,81 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
         set.from,
         missing.join(" and ")
     );
-    let several = place_flags("N", "I", "HOST").remark("for several machines");
-    let problem = refused(what).at(&set);
-    Some(problem.fix(several.or(alone())))
+    Some(
+        refused(what).at(&set).fix(
+            place_flags("N", "I", "HOST")
+                .remark("for several machines")
+                .or(alone()),
+        ),
+    )
+}
+
+/// Warns of variables that say something else than what was decided: torchrun gets everything by flags, so they have no
+/// effect.
+fn unused_variables(topology: &Topology, allocation: &Allocation, host: &Host) -> Vec<Problem> {
+    let decided = [
+        (NNODES, topology.nnodes.as_ref().map(Sourced::text)),
+        (NODE_RANK, Some(topology.node_rank.text())),
+        (
+            NPROC_PER_NODE,
+            topology.nproc_per_node.as_ref().map(Sourced::text),
+        ),
+        (MASTER_ADDR, topology.master_addr.clone()),
+        (
+            MASTER_PORT,
+            topology.master_port.as_ref().map(Sourced::text),
+        ),
+    ];
+    let mut notes = Vec::new();
+    for (names, decided) in decided {
+        // On one machine, its number and where it would meet others are of no interest.
+        let is_counted = names == NNODES || names == NPROC_PER_NODE;
+        let Some(decided) = decided.filter(|_| is_counted || topology.has_several_nodes()) else {
+            continue;
+        };
+        for variable in names.iter().filter_map(|name| text(name, host)) {
+            let is_word = matches!(variable.value.as_str(), "auto" | "gpu" | "cpu");
+            if variable.value.trim() != decided.value && variable.from != decided.from && !is_word {
+                notes.push(is_ignored(&variable, &decided.spelling()));
+            }
+        }
+    }
+    for variable in PET_ELSEWHERE.iter().filter_map(|name| text(name, host)) {
+        notes.push(is_ignored(
+            &variable,
+            "static rendezvous, as zlaunch decides it",
+        ));
+    }
+    if let Some(rank) = text(vars::RANK, host)
+        && all_are_set(&RANK_VARIABLES, host)
+        && !allocation.sets_rank_variables
+    {
+        notes.push(is_ignored(&rank, "ranks are started in spite of it"));
+    }
+    notes
+}
+
+fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
+    let name = &variable.from;
+    Problem::warning(
+        Rule::StrayVariable,
+        format!("`{name}` says something else, and is ignored"),
+    )
+    .at(variable)
+    .at(decided)
+    .fix(run(format!("unset {name}")))
+}
+
+fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
+    UNCOUNTED
+        .iter()
+        .filter(|row| is_set(row.variable, host))
+        .map(|row| {
+            let what = format!("{}: ranks are started on this machine only", row.what);
+            let alone = give("--nnodes", 1).remark("if this machine is meant");
+            Problem::error(Rule::UncountedMachines, what)
+                .at(Place::bare_variable(row.variable))
+                .fix(Fixes::from(row.help).or(alone))
+                .into_warning_unless(row.severity == Severity::Error)
+        })
 }

@@ -1,15 +1,63 @@
 //! The GPUs of this machine that can be used, and how many processes to start for them. A list of them in a variable is
 //! read as CUDA's driver and torch read it: seen on a driver of 2026 and in torch 2.15.
+//!
+//! Then machines and their GPUs as DeepSpeed's runner takes them: a file of `host slots=N` lines, and `--include` or
+//! `--exclude host:0,1@host`. Without a file, these select among the GPUs of this machine.
 
-use super::allocation::refused;
-use super::hostfile::HostFlags;
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Display},
+    path::PathBuf,
+    str::FromStr,
+};
+
 use super::tables::rank_variables::{NO_GPUS, VISIBLE_DEVICES};
-use super::variables::Processes;
-use crate::base::source::{Source, Sourced};
-use crate::base::vars;
-use crate::host::Host;
-use crate::report::fix::{Fix, give, run, unset_variable};
-use crate::report::{Place, Problem};
+use crate::{
+    base::{
+        source::{Source, Sourced},
+        vars,
+    },
+    host::Host,
+    report::{
+        Place, Problem, Rule,
+        fix::{Fix, give, give_as, meant, run, say, unset_variable},
+        nearest,
+    },
+};
+
+/// A value that may be stated, together with what states it.
+pub type Stated<T> = Option<Sourced<T>>;
+
+/// A number of processes as torchrun takes it: `4`, `gpu` (or `auto`), `cpu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Processes {
+    Count(u32),
+    Gpus,
+    Cpus,
+}
+
+impl FromStr for Processes {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match (text, text.trim().parse()) {
+            ("auto" | "gpu", _) => Ok(Processes::Gpus),
+            ("cpu", _) => Ok(Processes::Cpus),
+            (_, Ok(count @ 1..)) => Ok(Processes::Count(count)),
+            _ => Err(()),
+        }
+    }
+}
+
+impl Display for Processes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Processes::Count(count) => write!(f, "{count}"),
+            Processes::Gpus => f.write_str("gpu"),
+            Processes::Cpus => f.write_str("cpu"),
+        }
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Devices {
@@ -24,47 +72,52 @@ pub(crate) struct Devices {
 impl Devices {
     /// From the variable that lists them, else from the driver's list in /proc.
     pub(super) fn detect(host: &Host) -> Self {
-        let mut lists = VISIBLE_DEVICES.into_iter();
-        if let Some(variable) = lists.find(|name| host.var(name).is_some()) {
+        if let Some(variable) = VISIBLE_DEVICES
+            .into_iter()
+            .find(|name| host.var(name).is_some())
+        {
             let list = host.var(variable).unwrap_or_default();
             let list = DeviceList::read(variable, list, host.nvidia_gpus);
             return Devices {
                 names: Some(list.names),
                 from: Source::Variable(variable.to_string()),
                 variable,
-                chosen_by: None,
                 fault: list.fault,
+                ..Devices::default()
             };
         }
         let count = host.nvidia_gpus.filter(|count| *count > 0);
         Devices {
-            names: count.map(|count| (0..count).map(|number| number.to_string()).collect()),
+            names: count.map(numbers_below),
             from: Source::Machine("/proc/driver/nvidia/gpus"),
             variable: vars::CUDA_VISIBLE_DEVICES,
-            chosen_by: None,
-            fault: None,
+            ..Devices::default()
         }
     }
 
     /// Keeps only those that `--include` or `--exclude` leave.
-    pub(super) fn select(self, hosts: &HostFlags) -> Result<Self, Vec<Problem>> {
-        let Some(names) = hosts.local_gpus(self.names.as_deref().unwrap_or_default())? else {
-            return Ok(self);
-        };
+    pub(super) fn select(mut self, hosts: &HostFlags) -> Result<Self, Vec<Problem>> {
         let filter = hosts.include.as_ref().or(hosts.exclude.as_ref());
-        Ok(Devices {
-            names: Some(names),
-            chosen_by: filter.map(|filter| filter.from.clone()),
-            ..self
-        })
+        if let Some(filter) = filter.filter(|_| hosts.hostfile.is_none()) {
+            let here = PoolMachine {
+                name: "localhost".to_string(),
+                slots: self.names.unwrap_or_default(),
+            };
+            self.names = hosts
+                .filtered(vec![here])?
+                .pop()
+                .map(|machine| machine.slots);
+            self.chosen_by = Some(filter.from.clone());
+        }
+        Ok(self)
     }
 
-    fn seen(&self) -> Option<Sourced<u32>> {
+    fn seen(&self) -> Stated<u32> {
         let count = u32::try_from(self.names.as_ref()?.len()).ok()?;
         Some(Sourced::new(count, self.from.clone()))
     }
 
-    pub(super) fn listed(&self) -> Option<Sourced<u32>> {
+    pub(super) fn listed(&self) -> Stated<u32> {
         self.seen()
             .filter(|seen| matches!(seen.from, Source::Variable(_)))
     }
@@ -77,18 +130,14 @@ impl Devices {
     /// As many processes as asked for, else one for each GPU that a variable lists, an engine counts or the driver shows.
     pub(super) fn processes(
         &self,
-        asked: Option<Sourced<Processes>>,
-        by_engine: Option<Sourced<u32>>,
+        asked: Stated<Processes>,
+        by_engine: Stated<u32>,
         host: &Host,
-    ) -> Option<Sourced<u32>> {
-        let gpus = || self.listed().or(by_engine).or_else(|| self.seen());
-        let count = match asked {
-            Some(asked) => match asked.value {
-                Processes::Count(count) => Sourced::new(count, asked.from),
-                Processes::Cpus => Sourced::new(u32::try_from(host.cpus).ok()?, asked.from),
-                Processes::Gpus => gpus()?,
-            },
-            None => gpus()?,
+    ) -> Stated<u32> {
+        let count = match asked.map(|asked| (asked.value, asked.from)) {
+            Some((Processes::Count(count), from)) => Sourced::new(count, from),
+            Some((Processes::Cpus, from)) => Sourced::new(u32::try_from(host.cpus).ok()?, from),
+            _ => self.listed().or(by_engine).or_else(|| self.seen())?,
         };
         Some(count).filter(|count| count.value > 0)
     }
@@ -96,22 +145,24 @@ impl Devices {
     pub(super) fn count_problem(&self) -> Problem {
         match (&self.from, &self.fault) {
             (Source::Variable(name), Some(fault)) => refused(fault.what(0))
-                .at(Place::bare_variable(name))
-                .fix(fault.fix(name)),
+                .at(&self.from)
+                .fix(fault.fix(name, "")),
             (Source::Variable(name), None) => {
                 let what = format!("`{name}` hides every GPU, so the number of ranks is unknown");
                 let one = give("--nproc-per-node", 1).remark("for one process without a GPU");
                 refused(what)
-                    .at(Place::bare_variable(name))
+                    .at(&self.from)
                     .fix(unset_variable(name).or(one))
             }
             (from, _) => {
-                let what = "the number of GPUs is unknown, and so is the number of ranks";
-                let count = give("--nproc-per-node", "N")
-                    .remark("the number of GPUs on the machine that will train");
-                let fixes = count.or(give("--nproc-per-node", 1).remark("without a GPU"));
                 let place = format!("{from} lists none, and CUDA_VISIBLE_DEVICES is not set");
-                refused(what).at(place).fix(fixes)
+                refused("the number of GPUs is unknown, and so is the number of ranks")
+                    .at(place)
+                    .fix(
+                        give("--nproc-per-node", "N")
+                            .remark("the number of GPUs on the machine that will train")
+                            .or(give("--nproc-per-node", 1).remark("without a GPU")),
+                    )
             }
         }
     }
@@ -123,7 +174,7 @@ pub struct DeviceList {
     pub fault: Option<DeviceFault>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum DeviceFault {
     /// A GPU is listed twice. The driver and torch then see none.
     Repeated(String),
@@ -155,18 +206,18 @@ impl DeviceList {
                 break;
             }
             let mut name = entry.to_string();
+            let mut is_device = !is_judged || is_id(entry);
             if !by_id {
                 let digits = entry.split(|c: char| !c.is_ascii_digit()).next();
-                let digits = digits.unwrap_or_default();
-                name = digits
-                    .parse()
-                    .map_or(String::new(), |number: u32| number.to_string());
-                if digits.len() < entry.len() && !name.is_empty() {
+                let number = digits.and_then(|digits| digits.parse::<u32>().ok());
+                is_device = number.is_some();
+                name = number.map_or(String::new(), |number| number.to_string());
+                if is_device && digits != Some(entry) {
                     let fault = DeviceFault::MoreThanANumber(entry.to_string());
                     devices.fault.get_or_insert(fault);
                 }
             }
-            if name.is_empty() || by_id && is_judged && !is_id(&name) {
+            if !is_device {
                 devices.fault = Some(DeviceFault::NotADevice(entry.to_string()));
                 break;
             }
@@ -191,43 +242,238 @@ impl DeviceList {
 impl DeviceFault {
     /// `seen`: how many GPUs are left.
     pub(crate) fn what(&self, seen: usize) -> String {
-        let left = match seen {
-            0 => "torch sees no GPU".to_string(),
-            1 => "torch sees only the GPU before it".to_string(),
-            _ => format!("torch sees only the {seen} GPUs before it"),
-        };
-        match self {
-            DeviceFault::Repeated(name) => format!("`{name}` is in the list twice: {left}"),
+        let what = match self {
+            DeviceFault::Repeated(name) => format!("`{name}` is in the list twice"),
             DeviceFault::NotADevice(name) => {
-                format!("`{name}` is not a GPU, and the list ends there: {left}")
+                format!("`{name}` is not a GPU, and the list ends there")
             }
             DeviceFault::NotThere(name, 1) => {
-                format!("there is no GPU {name} (the machine has one, GPU 0): {left}")
+                format!("there is no GPU {name} (the machine has one, GPU 0)")
             }
             DeviceFault::NotThere(name, count) => {
-                format!(
-                    "there is no GPU {name} (the machine has {count}, from 0 to {}): {left}",
-                    count - 1
-                )
+                let last = count - 1;
+                format!("there is no GPU {name} (the machine has {count}, from 0 to {last})")
             }
             DeviceFault::MoreThanANumber(name) => {
-                format!("only the number at the start of `{name}` counts")
+                return format!("only the number at the start of `{name}` counts");
             }
+        };
+        match seen {
+            0 => what + ": torch sees no GPU",
+            1 => what + ": torch sees only the GPU before it",
+            _ => format!("{what}: torch sees only the {seen} GPUs before it"),
         }
     }
 
-    pub(crate) fn fix(&self, variable: &str) -> Fix {
+    pub(crate) fn fix(&self, variable: &str, list: &str) -> Fix {
         let export = |list: &str| run(format!("export {variable}={list}"));
         match self {
             DeviceFault::Repeated(_) => export("0,1").remark("each GPU once"),
-            DeviceFault::NotThere(_, count) => {
-                let all: Vec<String> = (0..(*count).min(8))
-                    .map(|number| number.to_string())
-                    .collect();
-                export(&all.join(","))
-            }
-            _ => export("0,1")
-                .remark("comma-separated numbers, or GPU-… as `nvidia-smi -L` prints them"),
+            DeviceFault::NotThere(_, count) => export(&numbers_below(*count.min(&8)).join(",")),
+            _ => match numbers(list) {
+                Some(numbers) => export(&numbers),
+                None => export("0,1")
+                    .remark("comma-separated numbers, or GPU-… as `nvidia-smi -L` prints them"),
+            },
         }
+    }
+}
+
+pub(crate) fn numbers_below(count: usize) -> Vec<String> {
+    (0..count).map(|number| number.to_string()).collect()
+}
+
+/// `0,1,2,3` for `0-3` and for `0 1 2 3`.
+fn numbers(list: &str) -> Option<String> {
+    let mut numbers = Vec::new();
+    for entry in list.split([',', ';', ' ']).filter(|it| !it.is_empty()) {
+        let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
+        numbers.extend(first.parse::<u8>().ok()?..=last.parse::<u8>().ok()?);
+    }
+    let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
+    (!numbers.is_empty()).then(|| numbers.join(","))
+}
+
+#[derive(Clone, Default)]
+pub struct HostFlags {
+    pub(crate) hostfile: Stated<PathBuf>,
+    pub(crate) include: Stated<String>,
+    pub(crate) exclude: Stated<String>,
+}
+
+/// A machine of a hostfile.
+#[derive(Debug, PartialEq)]
+pub struct PoolMachine {
+    pub name: String,
+    /// The names of its GPUs.
+    pub slots: Vec<String>,
+}
+
+impl HostFlags {
+    /// As the user typed them, without those given by variables.
+    pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
+        let file = self.hostfile.as_ref().map(shown);
+        [file, self.include.clone(), self.exclude.clone()]
+            .into_iter()
+            .flatten()
+            .filter(|flag| flag.from.is_flag())
+            .map(|flag| flag.spelling())
+    }
+
+    pub(super) fn filtered(
+        &self,
+        pool: Vec<PoolMachine>,
+    ) -> Result<Vec<PoolMachine>, Vec<Problem>> {
+        match (&self.include, &self.exclude) {
+            (Some(include), Some(exclude)) => {
+                Err(hosts_refused("`--include` cannot be used with `--exclude`")
+                    .at(include)
+                    .at(exclude)
+                    .fix("drop one of them")
+                    .into())
+            }
+            (Some(filter), None) => filtered(pool, filter, true),
+            (None, Some(filter)) => filtered(pool, filter, false),
+            (None, None) => Ok(pool),
+        }
+    }
+}
+
+pub(super) fn shown(file: &Sourced<PathBuf>) -> Sourced<String> {
+    file.says(file.value.display().to_string())
+}
+
+/// Keeps only what the filter names, or everything else. A machine without a list of GPUs means all of them.
+pub fn filtered(
+    mut pool: Vec<PoolMachine>,
+    filter: &Sourced<String>,
+    keep: bool,
+) -> Result<Vec<PoolMachine>, Vec<Problem>> {
+    let mut named = BTreeSet::new();
+    let mut problems = Vec::new();
+    for item in filter.value.split('@') {
+        let mut parts = item.splitn(2, ':').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let Some(machine) = pool.iter().find(|machine| machine.name == name) else {
+            problems.push(no_such_machine(&pool, filter, name));
+            continue;
+        };
+        let Some(slots) = parts.next() else {
+            named.extend(machine.slots.iter().map(|slot| (name, slot.clone())));
+            continue;
+        };
+        for slot in slots.split(',').map(|slot| slot.trim().to_string()) {
+            if !machine.slots.contains(&slot) {
+                let help = match &machine.slots[..] {
+                    [] => "no GPU is visible".to_string(),
+                    slots => format!("it has {}", slots.join(",")),
+                };
+                problems.push(
+                    hosts_refused(format!("`{name}` has no GPU `{slot}`"))
+                        .at(filter)
+                        .fix(help),
+                );
+            }
+            named.insert((name, slot));
+        }
+    }
+    check(problems)?;
+    for PoolMachine { name, slots } in &mut pool {
+        slots.retain(|slot| named.contains(&(name, slot.clone())) == keep);
+    }
+    pool.retain(|machine| !machine.slots.is_empty());
+    if pool.is_empty() {
+        return Err(hosts_refused("no GPU is left")
+            .at(filter)
+            .fix("keep at least one")
+            .into());
+    }
+    Ok(pool)
+}
+
+fn no_such_machine(pool: &[PoolMachine], filter: &Sourced<String>, name: &str) -> Problem {
+    let known: Vec<&str> = pool.iter().map(|machine| machine.name.as_str()).collect();
+    let help = match (nearest(name, known.iter().copied()), &known[..]) {
+        (Some(near), _) => meant(near),
+        (None, [only]) if name.starts_with(|c: char| c.is_ascii_digit()) => {
+            give_as(&filter.from, format!("{only}:{name}"))
+        }
+        _ => say(format!("one of {}", known.join(", "))),
+    };
+    hosts_refused(format!("there is no machine `{name}`"))
+        .at(filter)
+        .fix(help)
+}
+
+/// Machines or GPUs that cannot be chosen so.
+pub(super) fn hosts_refused(what: impl Into<String>) -> Problem {
+    Problem::error(Rule::Hosts, what)
+}
+
+pub fn parse_hostfile(text: &str, file: &str) -> Result<Vec<PoolMachine>, Vec<Problem>> {
+    let mut pool: Vec<PoolMachine> = Vec::new();
+    let mut known = BTreeSet::new();
+    let mut problems = Vec::new();
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let problem = |what: String| hosts_refused(what).at(Place::line(file, (number, 1)));
+        match parse_line(line) {
+            None => {
+                let (name, rest) = line.split_once([' ', '\t', ':']).unwrap_or((line, ""));
+                let slots = rest.trim_matches(|c: char| !c.is_ascii_digit());
+                let slots = slots
+                    .parse()
+                    .map_or("N".to_string(), |slots: u32| slots.to_string());
+                problems.push(
+                    problem(format!("`{line}` is not of the form `host slots=N`"))
+                        .fix(format!("{name} slots={slots}")),
+                );
+            }
+            Some(machine) if !known.insert(machine.name.clone()) => {
+                problems.push(
+                    problem(format!("`{}` is in the hostfile twice", machine.name))
+                        .fix("put all its slots on one line"),
+                );
+            }
+            Some(machine) => pool.push(machine),
+        }
+    }
+    if pool.is_empty() && problems.is_empty() {
+        problems.push(
+            hosts_refused("the hostfile names no machine")
+                .at(file)
+                .fix("node01 slots=8"),
+        );
+    }
+    check(problems).map(|()| pool)
+}
+
+fn parse_line(line: &str) -> Option<PoolMachine> {
+    let (name, rest) = line.split_once(char::is_whitespace)?;
+    let slots = rest
+        .trim_start()
+        .strip_prefix("slots=")?
+        .split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()?;
+    (1..=1024).contains(&slots).then(|| PoolMachine {
+        name: name.to_string(),
+        slots: numbers_below(slots),
+    })
+}
+
+/// Ranks that cannot be started as they are asked for.
+pub(crate) fn refused(what: impl Into<String>) -> Problem {
+    Problem::error(Rule::Ranks, what)
+}
+
+pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
     }
 }

@@ -1,58 +1,61 @@
 //! The evidence about the machines of this job: whatever says how many there are, or which of them this is. All of it must
 //! agree: nothing decides because it is read first.
 
-use std::borrow::Cow;
 use std::fmt::{self, Display};
 
-use super::allocation::{Allocation, Answer, Placement, alone, place_flags, refused};
-use super::engines::answers;
-use super::stray::{counted_by_another, foreign_address};
-use super::tables::engines::{Engine, Inside, Role, Variable};
-use super::tables::rank_variables::{NNODES, NODE_RANK, RANK_VARIABLES};
-use super::variables::{RankFlags, machines, machines_of, number};
-use crate::base::source::Sourced;
-use crate::base::vars;
-use crate::host::Host;
-use crate::report::fix::{Fix, Owner, drop_word, give, run, say};
-use crate::report::{Place, Problem, Rule, Severity};
+use super::{
+    Allocation, Answer, Placement, RankFlags, Role as RankRole, Stated, Topology, alone, batch,
+    foreign_address, is_set, machines, machines_of, number, number_of_machines, place_flags,
+    place_unknown, refused, slurm,
+    tables::{
+        engines::{ENGINES, Engine, Inside, Kind, Role, Variable},
+        other_tools::{BARE_COUNTS, BARE_PLACES, COUNTS, NO_MACHINES, OF_TORCH, PLACES},
+        rank_variables::{NNODES, NODE_RANK, RANK_VARIABLES},
+    },
+    text,
+};
+use crate::{
+    base::{
+        source::{Given, Sourced},
+        vars,
+    },
+    host::Host,
+    report::{
+        Place, Problem, Rule, Severity,
+        fix::{Fix, Owner, drop_word, give, run, say},
+    },
+};
 
 pub(super) struct Evidence(Vec<Piece>);
 
 #[derive(Default)]
 struct Piece {
     /// The engine, or the first variable.
-    by: Cow<'static, str>,
+    by: String,
     engine: Option<&'static Engine>,
     allocation: Option<Allocation>,
-    count: Option<Sourced<u32>>,
+    count: Stated<u32>,
     /// The number of this machine.
-    index: Option<Sourced<u32>>,
-    rank: Option<Sourced<u64>>,
+    index: Stated<u32>,
+    rank: Stated<u32>,
     /// The number of ranks.
-    world: Option<Sourced<u64>>,
+    world: Stated<u32>,
     /// torchrun numbers the machines as they come.
     by_torchrun: bool,
     /// What is not known of a larger job. It must be, unless something else places this process.
     missing: Option<Problem>,
     /// The variables to unset if they are left over.
-    variables: Vec<Cow<'static, str>>,
-}
-
-/// What set the variables of a piece. What is left over from something else was rather set for less, so the likeliest
-/// comes last.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum SetBy {
-    Engine,
-    User,
-    EngineForTask,
-    LauncherForRank,
+    variables: Vec<String>,
 }
 
 impl Evidence {
     pub(super) fn collect(host: &Host) -> Self {
-        let engines =
-            answers(host).filter_map(|(engine, answer)| Piece::of_engine(engine, answer, host));
-        let mut pieces: Vec<Piece> = engines.collect();
+        let is_there = |prefix: &&str| host.vars_from(prefix).next().is_some();
+        let mut pieces: Vec<Piece> = ENGINES
+            .iter()
+            .filter(|engine| engine.prefixes.iter().any(is_there))
+            .filter_map(|engine| Piece::of_engine(engine, host))
+            .collect();
         let mut allocations = pieces.iter().filter_map(|piece| piece.allocation.as_ref());
         if !allocations.any(|allocation| allocation.sets_rank_variables) {
             pieces.extend(Piece::of_ranks(host));
@@ -83,25 +86,20 @@ impl Evidence {
     /// command starts the ranks.
     pub(super) fn weigh(&self, stated: &RankFlags, starts: bool) -> Result<Vec<Problem>, Problem> {
         let pieces: Vec<&Piece> = self.judged().collect();
-        let mut told: Vec<Problem> = Vec::new();
-        if starts {
-            told.extend(self.started_twice());
-        }
+        let twice = self.started_twice().filter(|_| starts);
         if let Some(words) = Piece::of_words(stated) {
-            for piece in pieces {
-                // Variables that zlaunch ignores are named elsewhere. Tasks that start the launcher do so in any place.
-                let is_judged = if starts {
+            // Variables that zlaunch ignores are named elsewhere. Tasks that start the launcher do so in any place.
+            let judged = pieces.into_iter().filter(|piece| {
+                if starts {
                     !piece.is_one_of_several()
                 } else {
                     piece.allocation.is_some()
-                };
-                if is_judged {
-                    told.extend(words.overrules(piece));
                 }
-            }
-            return Ok(told);
+            });
+            let overruled = judged.filter_map(|piece| words.overrules(piece));
+            return Ok(twice.into_iter().chain(overruled).collect());
         }
-        if let Some(warning) = told.pop() {
+        if let Some(warning) = twice {
             return Err(Problem {
                 rule: Rule::Ranks,
                 severity: Severity::Error,
@@ -111,43 +109,63 @@ impl Evidence {
         }
         let is_numbered = stated.node_rank.is_some();
         for (at, one) in pieces.iter().enumerate() {
-            let mut others = pieces[at + 1..].iter();
-            if let Some(two) = others.find(|two| one.contradicts(two, is_numbered)) {
+            if let Some(two) = pieces[at + 1..]
+                .iter()
+                .find(|two| one.contradicts(two, is_numbered))
+            {
                 return Err(one.disagreement(two));
             }
         }
-        let is_settled = pieces
-            .iter()
-            .any(|piece| piece.is_one_machine() || piece.settles(is_numbered));
-        match pieces.iter().find_map(|piece| piece.missing.as_ref()) {
-            Some(missing) if !is_settled => Err(missing.clone()),
-            _ => Ok(told),
+        if pieces.iter().any(|piece| piece.settles(is_numbered)) {
+            return Ok(Vec::new());
         }
+        let is_one_machine = pieces.iter().any(|piece| piece.is_one_machine());
+        // On one machine, too, each of several tasks would start all ranks.
+        let mut open = pieces
+            .iter()
+            .filter(|piece| !is_one_machine || piece.is_one_of_several());
+        let missing = open.find_map(|piece| piece.missing.clone());
+        missing.map_or(Ok(Vec::new()), Err)
     }
 
     /// Warns if this is one of several tasks, each of which starts the launcher in the command.
     pub(super) fn started_twice(&self) -> Option<Problem> {
         let piece = self.judged().find(|piece| piece.is_one_of_several())?;
-        let what = format!("{piece}, and each of them starts this launcher");
-        let problem = piece.locate(Problem::warning(Rule::ContradictsScheduler, what));
+        let problem = piece.locate(Problem::warning(
+            Rule::ContradictsScheduler,
+            format!("{piece}, and each of them starts this launcher"),
+        ));
         Some(problem.fix(say("start it once on each machine").or(piece.unset())))
     }
 
     /// Warns if this is not the first machine, where one machine starts the ranks of all: the first would do the same.
     pub(super) fn against_hostfile(&self) -> Option<Problem> {
-        let is_later = |piece: &&Piece| piece.index.as_ref().is_some_and(|index| index.value > 0);
-        let piece = self.judged().find(is_later)?;
+        let piece = self.judged().find(|piece| piece.index.value() > Some(0))?;
         let what = format!("{piece}: the ranks of a hostfile are started from one machine");
-        let problem = piece.locate(Problem::warning(Rule::ContradictsScheduler, what));
-        Some(problem.fix("start it on the first machine only, or without the hostfile on each"))
+        Some(
+            piece
+                .locate(Problem::warning(Rule::ContradictsScheduler, what))
+                .fix("start it on the first machine only, or without the hostfile on each"),
+        )
+    }
+
+    /// Refuses to start the ranks of one machine if anything counts several, however the plan came about.
+    pub(super) fn against_one_machine(&self, topology: &Topology) -> Option<Problem> {
+        let starts = matches!(topology.role, RankRole::Starter) && topology.pool.is_none();
+        let piece = self.0.iter().find(|piece| piece.count.value() > Some(1))?;
+        if !starts || !topology.is_one_machine() {
+            return None;
+        }
+        let what = format!("{piece}, but this would start the ranks of one machine");
+        Some(piece.locate(refused(what)).fix(alone().or(piece.unset())))
     }
 
     /// What the engine says that places this process. Of several engines it is the first that knows which machine this is.
     pub(super) fn allocation(&self) -> Option<&Allocation> {
-        let all = || self.judged().filter_map(|piece| piece.allocation.as_ref());
-        all()
-            .find(|allocation| allocation.node_rank.is_some())
-            .or_else(|| all().next())
+        // Of several that are equal, `min` takes the first.
+        self.judged()
+            .filter_map(|piece| piece.allocation.as_ref())
+            .min_by_key(|allocation| allocation.node_rank.is_none())
     }
 
     pub(super) fn place_of_several(&self) -> Option<Place> {
@@ -163,114 +181,112 @@ impl Evidence {
         self.0.iter().map(Piece::to_string).collect()
     }
 
-    /// The pieces without those of engines whose place another engine knows better.
+    /// The pieces without those of engines whose place another engine knows better. Two that may each run inside the other
+    /// must agree.
     fn judged(&self) -> impl Iterator<Item = &Piece> {
         self.0.iter().filter(|piece| {
-            let mut others = self.0.iter();
-            !others.any(|other| other.runs_inside(piece) || other.sets_variables_of(piece))
+            let is_known_better = |other: &Piece| {
+                let is_inside = other.runs_inside(piece) && !piece.runs_inside(other);
+                is_inside || other.sets_variables_of(piece)
+            };
+            !self.0.iter().any(is_known_better)
         })
     }
 }
 
 impl Piece {
-    fn of_engine(engine: &'static Engine, answer: Answer, host: &Host) -> Option<Self> {
-        let piece = Piece {
+    fn of_engine(engine: &'static Engine, host: &Host) -> Option<Self> {
+        let mut piece = Piece {
             by: engine.name.into(),
             engine: Some(engine),
             variables: set(engine.variables().map(Variable::name), host),
             ..Piece::default()
         };
-        let allocation = match answer {
-            Ok(allocation) => Allocation {
-                engine: engine.name,
-                ..allocation?
-            },
+        match ask(engine, host) {
+            Ok(allocation) => {
+                let allocation = Allocation {
+                    engine: engine.name,
+                    ..allocation?
+                };
+                piece.count = Some(allocation.nnodes.clone());
+                piece.index.clone_from(&allocation.node_rank);
+                if let Placement::Rank(task) = &allocation.placement {
+                    piece.rank = Some(task.rank.clone());
+                    piece.world = Some(task.world_size.clone());
+                }
+                piece.allocation = Some(allocation);
+            }
             Err(problem) => {
                 let number = |role| engine.number(role, 0, host).ok().flatten();
-                return Some(Piece {
-                    rank: number(Role::Rank),
-                    world: number(Role::Size),
-                    missing: Some(problem),
-                    ..piece
-                });
+                piece.index = number(Role::Instance);
+                piece.rank = number(Role::Rank);
+                piece.world = number(Role::Size);
+                piece.missing = Some(problem);
             }
-        };
-        let task = if let Placement::Rank(task) = &allocation.placement {
-            Some(task)
-        } else {
-            None
-        };
-        Some(Piece {
-            count: Some(allocation.nnodes.clone()),
-            index: allocation.node_rank.clone(),
-            rank: task.map(|task| task.rank.clone().map(u64::from)),
-            world: task.map(|task| task.world_size.clone().map(u64::from)),
-            allocation: Some(allocation),
-            ..piece
-        })
+        }
+        Some(piece)
     }
 
     /// RANK and WORLD_SIZE. Without LOCAL_RANK they can count machines or ranks.
     fn of_ranks(host: &Host) -> Option<Self> {
-        let number = |name: &str| number::<u64>(name, 0, host).ok().flatten();
+        let number = |name: &str| number::<u32>(name, 0, host).ok().flatten();
         let rank = number(vars::RANK)?;
         let world = number(vars::WORLD_SIZE)?;
         let is_one = world.value == 1;
-        let groups = number(vars::GROUP_WORLD_SIZE).and_then(|groups| machines_of(groups.value, 1));
         let machines = if is_one {
             Some(1)
+        } else if let Some(groups) = number(vars::GROUP_WORLD_SIZE) {
+            Some(groups.value)
         } else {
-            groups.or_else(|| machines_of(world.value, number(vars::LOCAL_WORLD_SIZE)?.value))
+            number(vars::LOCAL_WORLD_SIZE).and_then(|local| machines_of(world.value, local.value))
         };
-        let is_rank = is_one || host.nonempty_var(vars::LOCAL_RANK).is_some();
+        let is_rank = is_one || is_set(vars::LOCAL_RANK, host);
         let missing = (!is_rank).then(|| {
-            let machines = give("--nnodes", world.value)
-                .and(give("--node-rank", rank.value))
-                .remark("for machines");
-            let fixes = machines.or("set LOCAL_RANK too, for ranks").or(alone());
-            let what = "without LOCAL_RANK these can count machines or ranks";
-            let problem = refused(what);
-            problem.at(&rank).at(&world).fix(fixes)
+            refused("without LOCAL_RANK these can count machines or ranks")
+                .at(&rank)
+                .at(&world)
+                .fix(
+                    give("--nnodes", &world)
+                        .and(give("--node-rank", &rank))
+                        .remark("for machines")
+                        .or("set LOCAL_RANK too, for ranks")
+                        .or(alone()),
+                )
         });
         Some(Piece {
             by: vars::RANK.into(),
-            count: machines.map(|machines| Sourced::new(machines, world.from.clone())),
+            count: machines.map(|machines| world.says(machines)),
             rank: Some(rank),
             world: Some(world),
-            by_torchrun: host.nonempty_var(vars::GROUP_RANK).is_some(),
+            by_torchrun: is_set(vars::GROUP_RANK, host),
             missing,
-            variables: RANK_VARIABLES.map(Cow::from).to_vec(),
+            variables: RANK_VARIABLES.map(String::from).to_vec(),
             ..Piece::default()
         })
     }
 
     fn of_variables(nnodes: &'static str, node_rank: &'static str, host: &Host) -> Option<Self> {
-        let variables = set([nnodes, node_rank].map(Cow::from), host);
+        let variables = set([nnodes, node_rank], host);
         let by = variables.first()?.clone();
-        let index = number::<u32>(node_rank, 0, host).ok().flatten();
-        let (count, missing) = match machines(&[nnodes], host) {
-            Ok(None) => (
-                None,
-                index.as_ref().and_then(|index| uncounted(index, host)),
-            ),
-            Ok(count) => (count, None),
-            Err(problem) => (None, Some(problem)),
-        };
-        Some(Piece {
+        let mut piece = Piece {
             by,
-            count,
-            index,
-            missing,
+            index: number(node_rank, 0, host).ok().flatten(),
             variables,
             ..Piece::default()
-        })
+        };
+        match number_of_machines(&[nnodes], host) {
+            Ok(Some(count)) => piece.count = Some(count),
+            Ok(None) => piece.missing = uncounted(piece.index.as_ref()?, host),
+            Err(problem) => piece.missing = Some(problem),
+        }
+        Some(piece)
     }
 
     /// `None`: they leave the number of machines open.
     fn of_words(stated: &RankFlags) -> Option<Self> {
         let nnodes = stated.nnodes.clone()?;
         Some(Piece {
-            by: nnodes.from.to_string().into(),
+            by: nnodes.from.to_string(),
             count: Some(nnodes),
             index: stated.node_rank.clone(),
             ..Piece::default()
@@ -278,94 +294,71 @@ impl Piece {
     }
 
     fn is_one_machine(&self) -> bool {
-        self.count.as_ref().is_some_and(|count| count.value == 1)
+        self.count.value() == Some(1)
     }
 
     /// True if it says that this process is a rank among others.
     fn is_one_of_several(&self) -> bool {
-        self.rank.is_some() && self.world.as_ref().is_some_and(|world| world.value > 1)
+        self.rank.is_some() && self.world.value() > Some(1)
     }
 
     /// True if it says that there are several machines. Being number 0 does not.
     fn says_several(&self) -> bool {
-        let is_first = self.index.as_ref().is_some_and(|index| index.value == 0);
-        self.missing.is_some() && !is_first
-            || self.count.as_ref().is_some_and(|count| count.value > 1)
+        let is_first = self.index.value() == Some(0);
+        self.missing.is_some() && !is_first || self.count.value() > Some(1)
     }
 
     /// The number of this machine in a job of so many machines.
     fn index_among(&self, machines: u32) -> Option<u32> {
-        if let Some(index) = &self.index {
-            return Some(index.value);
+        if self.index.is_some() || self.by_torchrun {
+            return self.index.value();
         }
-        if self.by_torchrun {
-            return None;
-        }
-        let each = self.world.as_ref()?.value / u64::from(machines);
-        u32::try_from(self.rank.as_ref()?.value.checked_div(each)?).ok()
+        let each = self.world.value()? / machines;
+        self.rank.value()?.checked_div(each)
     }
 
     /// True if it places this process in a larger job. `is_numbered`: a flag says which machine this is.
     fn settles(&self, is_numbered: bool) -> bool {
-        let is_rank = self.is_one_of_several() && self.missing.is_none();
-        let has_number = is_numbered || self.index.is_some();
-        is_rank || has_number && self.count.is_some()
+        self.is_one_of_several() && self.missing.is_none()
+            || self.count.is_some() && (is_numbered || self.index.is_some())
     }
 
     fn contradicts(&self, other: &Piece, is_numbered: bool) -> bool {
-        let machines = match (&self.count, &other.count) {
-            (Some(one), Some(two)) if one.value != two.value => return true,
-            (Some(count), None) if count.value == 1 => return other.says_several(),
-            (None, Some(count)) if count.value == 1 => return self.says_several(),
-            (one, two) => one
-                .as_ref()
-                .or(two.as_ref())
-                .map_or(1, |count| count.value.max(1)),
+        let machines = match (self.count.value(), other.count.value()) {
+            (Some(one), Some(two)) if one != two => return true,
+            (Some(1), None) => return other.says_several(),
+            (None, Some(1)) => return self.says_several(),
+            (one, two) => one.or(two).unwrap_or(1).max(1),
         };
-        let differ = |one: &Option<Sourced<u64>>, two: &Option<Sourced<u64>>| {
-            one.as_ref()
-                .zip(two.as_ref())
-                .is_some_and(|(one, two)| one.value != two.value)
-        };
-        let is_other_rank = differ(&self.rank, &other.rank) || differ(&self.world, &other.world);
-        let by_torchrun = self.by_torchrun || other.by_torchrun;
+        let differ =
+            |one: Option<u32>, two: Option<u32>| one.zip(two).is_some_and(|(one, two)| one != two);
+        let index = |piece: &Piece| piece.index_among(machines);
         let does_not_divide = |piece: &Piece| {
-            let rest = |world: &Sourced<u64>| world.value % u64::from(machines);
-            piece.count.is_none() && piece.world.as_ref().is_some_and(|world| rest(world) != 0)
+            let world = piece.world.value().unwrap_or(0);
+            piece.count.is_none() && !world.is_multiple_of(machines)
         };
-        let indexes = self.index_among(machines).zip(other.index_among(machines));
-        let is_other_machine = machines > 1 && indexes.is_some_and(|(one, two)| one != two);
-        is_other_rank && !by_torchrun
+        let is_other_rank = differ(self.rank.value(), other.rank.value())
+            || differ(self.world.value(), other.world.value());
+        is_other_rank && !self.by_torchrun && !other.by_torchrun
             || does_not_divide(self)
             || does_not_divide(other)
-            || is_other_machine && !is_numbered
+            || machines > 1 && !is_numbered && differ(index(self), index(other))
     }
 
     /// Two pieces contradict each other. The one that is likelier left over is to be unset: of two with the same origin, that of
     /// one machine.
     fn disagreement(&self, other: &Piece) -> Problem {
         let problem = refused(format!("{self}, but {other}"));
-        let doubt = |piece: &Piece| (piece.set_by(), piece.is_one_machine());
-        let stale = if doubt(other) > doubt(self) {
-            other
-        } else {
-            self
+        // What is left over was rather set for a rank than for a job, and by a person than by an engine.
+        let doubt = |piece: &&Piece| {
+            let is_for_rank = piece.rank.is_some();
+            (is_for_rank, piece.engine.is_none(), piece.is_one_machine())
         };
-        let fixes = if stale.variables.is_empty() {
-            alone().into()
-        } else {
-            stale.unset().or(alone())
-        };
+        // Of two that are equal, `max` takes the last.
+        let stale = [other, self].into_iter().max_by_key(doubt);
+        let stale = stale.filter(|stale| !stale.variables.is_empty());
+        let fixes = stale.map_or(alone().into(), |stale| stale.unset().or(alone()));
         other.locate(self.locate(problem)).fix(fixes)
-    }
-
-    fn set_by(&self) -> SetBy {
-        match (&self.engine, &self.rank) {
-            (Some(_), None) => SetBy::Engine,
-            (None, None) => SetBy::User,
-            (Some(_), Some(_)) => SetBy::EngineForTask,
-            (None, Some(_)) => SetBy::LauncherForRank,
-        }
     }
 
     fn unset(&self) -> Fix {
@@ -379,23 +372,18 @@ impl Piece {
         if !piece.contradicts(self, false) {
             return None;
         }
-        let is_same_count = piece
-            .count
-            .as_ref()
-            .is_none_or(|count| count.value == nnodes.value);
+        let is_same_count = piece.count.value().unwrap_or(nnodes.value) == nnodes.value;
         let fix = if is_same_count && nnodes.value > 1 {
             say(
                 "leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere",
             )
         } else {
-            let owner = if nnodes.from.is_flag() {
-                Owner::Zlaunch
+            let all = drop_word(&nnodes.from).remark("to use all of them together");
+            if nnodes.from.is_flag() {
+                all
             } else {
-                Owner::Launcher
-            };
-            drop_word(&nnodes.from)
-                .of(owner)
-                .remark("to use all of them together")
+                all.of(Owner::Launcher)
+            }
         };
         let problem = Problem::warning(Rule::ContradictsScheduler, format!("{piece}, but {self}"));
         Some(piece.locate(self.locate(problem)).fix(fix))
@@ -412,8 +400,7 @@ impl Piece {
             Inside::AnyOther => engine.name != outer.name,
             Inside::These(names) => names.contains(&outer.name),
         };
-        let sees_less = self.is_one_machine() && other.says_several();
-        is_inside && self.allocation.is_some() && !sees_less
+        is_inside && self.allocation.is_some() && !(self.is_one_machine() && other.says_several())
     }
 
     /// True if this engine also sets the variables of the other one, which then have the same numbers.
@@ -421,31 +408,26 @@ impl Piece {
         let (Some(engine), Some(of_other)) = (self.engine, other.engine) else {
             return false;
         };
-        let machines = || Some(u64::from(self.count.as_ref()?.value));
-        let tasks = self
-            .world
-            .as_ref()
-            .map(|world| world.value)
-            .or_else(machines);
-        let is_same_world = |world: &Sourced<u64>| Some(world.value) == tasks;
-        let is_a_task = |rank: &Sourced<u64>| tasks.is_some_and(|tasks| rank.value < tasks);
-        let is_same = other.world.as_ref().is_none_or(is_same_world)
-            && other.rank.as_ref().is_none_or(is_a_task);
-        of_other.set_by.contains(&engine.name) && (self.allocation.is_none() || is_same)
+        let tasks = self.world.value().or(self.count.value());
+        let is_same = other.world.is_none() || other.world.value() == tasks;
+        // No rank is less than any.
+        let is_a_task = other.rank.value() < tasks;
+        of_other.set_by.contains(&engine.name)
+            && (self.allocation.is_none() || is_same && is_a_task)
     }
 
     fn places(&self) -> Vec<Place> {
-        let mut places = Vec::new();
-        if self.missing.is_none() {
-            places.extend(self.rank.iter().chain(&self.world).map(Place::from));
-        }
-        places.extend(self.count.iter().chain(&self.index).map(Place::from));
-        places.extend(
-            self.missing
+        let numbers = self.count.iter().chain(&self.index).map(Place::from);
+        match &self.missing {
+            Some(missing) => numbers.chain(missing.places.clone()).collect(),
+            None => self
+                .rank
                 .iter()
-                .flat_map(|problem| problem.places.clone()),
-        );
-        places
+                .chain(&self.world)
+                .map(Place::from)
+                .chain(numbers)
+                .collect(),
+        }
     }
 
     fn locate(&self, mut problem: Problem) -> Problem {
@@ -457,26 +439,15 @@ impl Piece {
 
 impl Display for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Piece {
-            by,
-            count,
-            index,
-            rank,
-            world,
-            ..
-        } = self;
-        match (rank, world, count, index) {
-            (Some(rank), Some(world), ..) => {
-                write!(f, "{by} says rank {rank} of {world}")
-            }
-            (Some(rank), ..) => write!(f, "{by} says rank {rank}"),
-            _ if self.is_one_machine() => write!(f, "{by} says one machine"),
-            (_, _, Some(count), Some(index)) => {
-                write!(f, "{by} says machine {index} of {count}")
-            }
-            (_, _, Some(count), None) => write!(f, "{by} says {count} machines"),
-            (_, _, None, Some(index)) => write!(f, "{by} says machine {index}"),
-            _ => write!(f, "{by} says part of a larger job"),
+        write!(f, "{} says ", self.by)?;
+        match (&self.rank, &self.world, &self.count, &self.index) {
+            (Some(rank), Some(world), ..) => write!(f, "rank {rank} of {world}"),
+            (Some(rank), ..) => write!(f, "rank {rank}"),
+            _ if self.is_one_machine() => f.write_str("one machine"),
+            (_, _, Some(count), Some(index)) => write!(f, "machine {index} of {count}"),
+            (_, _, Some(count), None) => write!(f, "{count} machines"),
+            (_, _, None, Some(index)) => write!(f, "machine {index}"),
+            _ => f.write_str("part of a larger job"),
         }
     }
 }
@@ -488,14 +459,81 @@ fn uncounted(index: &Sourced<u32>, host: &Host) -> Option<Problem> {
         return None;
     }
     let what = format!("this is machine {index}, but the number of machines is unknown");
-    let problem = refused(what).at(index);
-    let problem = address.iter().fold(problem, Problem::at);
+    let problem = address.iter().fold(refused(what).at(index), Problem::at);
     let first = address.as_ref().map_or("HOST", |address| &address.value);
-    let place = place_flags("N", &index.value.to_string(), first);
-    Some(problem.fix(place.or("set NNODES").or(alone())))
+    Some(problem.fix(place_flags("N", index, first).or("set NNODES").or(alone())))
 }
 
-fn set(names: impl IntoIterator<Item = Cow<'static, str>>, host: &Host) -> Vec<Cow<'static, str>> {
-    let is_set = |name: &Cow<str>| host.nonempty_var(name).is_some();
-    names.into_iter().filter(is_set).collect()
+fn set(names: impl IntoIterator<Item: AsRef<str>>, host: &Host) -> Vec<String> {
+    names
+        .into_iter()
+        .filter(|name| is_set(name.as_ref(), host))
+        .map(|name| name.as_ref().to_string())
+        .collect()
+}
+
+fn ask(engine: &Engine, host: &Host) -> Answer {
+    let detect = match engine.kind {
+        Kind::Machines | Kind::Pods { .. } => machines::detect,
+        Kind::Ranks | Kind::RanksBelow(..) | Kind::RanksWithoutPlace => batch::detect_ranks,
+        Kind::Shell => batch::detect_shell,
+        Kind::Slurm => slurm::detect,
+        Kind::Lsf => batch::detect_lsf,
+        Kind::GridEngine => batch::detect_grid_engine,
+        Kind::Azure => batch::detect_azure,
+        Kind::MpiJob => machines::detect_mpi_job,
+        Kind::Determined => machines::detect_determined,
+        Kind::SageMaker => machines::detect_sagemaker,
+        Kind::Vertex => machines::detect_vertex,
+        Kind::ClearMl => machines::detect_clearml,
+    };
+    detect(engine, host)
+}
+
+/// The net under the table of engines: a tool that is not in it is seen by how it calls its numbers.
+fn counted_by_another(host: &Host) -> Option<Problem> {
+    let number = |name: &str| host.nonempty_var(name)?.trim().parse::<u64>().ok();
+    let names = || host.env.keys().filter_map(|name| name.to_str());
+    let of_tool = |tool: &str, name: &str| {
+        name.strip_prefix(tool).unwrap_or_default().starts_with('_')
+            && ends_so(name, PLACES)
+            && !NO_MACHINES.iter().any(|part| name.contains(part))
+    };
+    let place_beside = |count: &str, is_place: &dyn Fn(&str) -> bool| {
+        let is_among = |name: &str| number(name).is_some() && number(name) <= number(count);
+        text(names().find(|name| is_place(name) && is_among(name))?, host)
+    };
+    names()
+        .filter(|count| number(count) > Some(1))
+        .find_map(|count| {
+            let (tool, place) = if BARE_COUNTS.contains(&count) {
+                (
+                    "another tool",
+                    place_beside(count, &|name| BARE_PLACES.contains(&name))
+                        .or_else(|| foreign_address(host))?,
+                )
+            } else {
+                let (tool, _) = count.split_once('_').filter(|_| ends_so(count, COUNTS))?;
+                let mut prefixes = ENGINES.iter().flat_map(|engine| engine.prefixes);
+                if tool.is_empty()
+                    || OF_TORCH.contains(&tool)
+                    || prefixes.any(|prefix| count.starts_with(prefix))
+                {
+                    return None;
+                }
+                (tool, place_beside(count, &|name| of_tool(tool, name))?)
+            };
+            Some(place_unknown(
+                tool,
+                [&text(count, host)?, &place],
+                "where its machines meet",
+            ))
+        })
+}
+
+fn ends_so(name: &str, endings: &[&str]) -> bool {
+    let mut before = endings
+        .iter()
+        .filter_map(|ending| name.strip_suffix(ending));
+    before.any(|before| before.ends_with('_'))
 }

@@ -5,23 +5,22 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::names::{Sensitivity, looks_like_secret, may_show_secret, token_at};
-use crate::base::yaml::{self, Dialect};
-use crate::base::{json, shell};
+use crate::{
+    base::{
+        json, shell,
+        yaml::{self, Dialect},
+    },
+    report::tables::secrets::{
+        ANYWHERE, BEFORE_TOKENS, BEGINNINGS, ENDINGS, HARMLESS_VALUES, LAST, LAST_OF_VARIABLES,
+        OTHER_ENDINGS, TABLE_WORDS, TOKENIZER_WORDS, TOKENS,
+    },
+};
 
 /// Printed instead of a secret.
 pub const HIDDEN: &str = "***";
-/// A word with more secrets in it is hidden as a whole.
-const MOST_IN_WORD: usize = 64;
-/// A longer text is not read as YAML.
-const LONGEST_YAML: usize = 1 << 16;
-
-/// A value that cannot be printed.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Secret(pub(super) String);
 
 /// Secrets with the names that they go under.
-pub(super) type Named = BTreeMap<Secret, String>;
+pub(super) type Named = BTreeMap<String, String>;
 
 /// The secrets of each word. An option can make the word behind it one.
 pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
@@ -30,10 +29,6 @@ pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
     for word in words.iter().map(AsRef::as_ref) {
         let mut found = Found::default();
         found.next_word(&mut asks, word);
-        if found.secrets.len() > MOST_IN_WORD {
-            let whole = (Secret(word.to_string()), "SECRETS".to_string());
-            found.secrets = Named::from([whole]);
-        }
         all.push(found.secrets);
     }
     all
@@ -59,10 +54,8 @@ fn is_collection(text: &str) -> bool {
 }
 
 fn parsed(text: &str) -> Option<Value> {
-    json::parse(text).ok().or_else(|| {
-        let is_short = text.len() <= LONGEST_YAML;
-        is_short.then(|| yaml::parse(text, Dialect::PyYaml).ok())?
-    })
+    let yaml = || yaml::parse(text, Dialect::PyYaml);
+    json::parse(text).or_else(|_| yaml()).ok()
 }
 
 fn ends_word(c: char) -> bool {
@@ -96,7 +89,7 @@ impl Found {
         let is_secret = name.kind.hides(value);
         if is_secret {
             self.secrets
-                .insert(Secret(value.to_string()), name.text.to_string());
+                .insert(value.to_string(), name.text.to_string());
         }
         is_secret
     }
@@ -161,19 +154,12 @@ impl Found {
 
     /// A word, which can be the value that the option before it asks for. One whose name is in plural asks for several.
     fn next_word<'a>(&mut self, asks: &mut Option<Name<'a>>, word: &'a str) {
-        // It hands on the word behind it.
-        let word = word
-            .strip_prefix("--launcher-arg")
-            .map_or(word, |rest| rest.trim_start_matches('='));
-        if word.is_empty() {
-            return;
-        }
         let is_option = word.starts_with("--");
-        let name = *asks;
+        let name = asks.filter(|_| !is_option);
         if is_option || name.is_some_and(|name| !name.text.ends_with(['s', 'S'])) {
             *asks = None;
         }
-        if !is_option && name.is_some_and(|name| self.under(name, word)) {
+        if name.is_some_and(|name| self.under(name, word)) {
             return;
         }
         self.word(word);
@@ -233,8 +219,7 @@ impl Found {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let tokens = text.split(|c| !is_part(c)).filter_map(token_at);
         for token in tokens {
-            let token = (Secret(token.to_string()), "TOKEN".to_string());
-            self.secrets.extend([token]);
+            self.secrets.insert(token.to_string(), "TOKEN".to_string());
         }
     }
 
@@ -251,9 +236,125 @@ impl Found {
             None => looks_like_secret(credentials) || token_at(credentials).is_some(),
         };
         if is_secret {
-            let secret = Secret(credentials.to_string());
-            self.secrets.insert(secret, "CREDENTIALS".to_string());
+            let name = "CREDENTIALS".to_string();
+            self.secrets.insert(credentials.to_string(), name);
         }
         rest
     }
+}
+
+/// The shells of other machines read a secret from a file by a value that begins so.
+pub(crate) const READ_FROM_FILE: &str = "$(sed";
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sensitivity {
+    /// `key`: secret if it looks like one.
+    Vague,
+    /// `PASSWORD_FILE`: secret unless it is a path.
+    Place,
+    /// `--hub_token`: secret unless it is a number or very short.
+    Token,
+    /// `PGPASSWORD`, `HF_TOKEN`: always secret.
+    Password,
+}
+
+impl Sensitivity {
+    /// `None` for the names of harmless things.
+    pub fn of(name: &str) -> Option<Sensitivity> {
+        if !may_show_secret(name) {
+            return None;
+        }
+        let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
+        let name = name.to_ascii_uppercase();
+        let parts: Vec<&str> = name
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|it| !it.is_empty())
+            .collect();
+        let (&last, before) = parts.split_last()?;
+        let first = if is_variable { 0 } else { before.len() };
+        let is_password = ANYWHERE.iter().any(|word| name.contains(word));
+        let is_named =
+            is_password || (first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable));
+        // The variable PWD is a folder.
+        let is_last = is_one_of(last, LAST) && !(is_variable && parts == ["PWD"])
+            || is_variable && is_one_of(last, LAST_OF_VARIABLES);
+        if !is_named && !is_last {
+            return None;
+        }
+        Some(match last {
+            "FILE" | "PATH" | "DIR" | "FOLDER" => Sensitivity::Place,
+            "KEY" | "KEYS" if before.is_empty() => Sensitivity::Vague,
+            _ if is_password || is_variable => Sensitivity::Password,
+            _ => Sensitivity::Token,
+        })
+    }
+
+    pub(super) fn hides(self, value: &str) -> bool {
+        if value.is_empty()
+            || is_one_of(value, HARMLESS_VALUES)
+            || value.starts_with(READ_FROM_FILE)
+        {
+            return false;
+        }
+        match self {
+            Sensitivity::Password => true,
+            // A longer number can be a token.
+            Sensitivity::Token if value.len() >= 16 => true,
+            Sensitivity::Token => {
+                value.len() >= 4 && value.split(',').any(|part| part.parse::<f64>().is_err())
+            }
+            Sensitivity::Place => {
+                Sensitivity::Token.hides(value) && !value.starts_with(['/', '.', '~'])
+            }
+            Sensitivity::Vague => looks_like_secret(value),
+        }
+    }
+}
+
+/// A cheap first look, since most names and texts are harmless: a word above, a token or an address may begin somewhere.
+fn may_show_secret(text: &str) -> bool {
+    let mut text = text.to_ascii_lowercase();
+    text.push(' ');
+    let mut windows = text.as_bytes().windows(3);
+    windows.any(|three| BEGINNINGS.iter().any(|known| *known == three))
+}
+
+/// Judges by the last of these parts and the one before it.
+fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
+    let ends = |part: &str, endings: &[&str]| endings.iter().any(|end| part.ends_with(end));
+    let named = |part: &str| ends(part, ENDINGS) && !ends(part, OTHER_ENDINGS);
+    match *parts {
+        [] | ["PWD"] => false,
+        [.., last] if !named(last) && !named(last.trim_end_matches('S')) => false,
+        [.., before, _] if is_one_of(before, TOKENIZER_WORDS) => false,
+        [.., before, last] if last.ends_with('S') && is_one_of(before, BEFORE_TOKENS) => false,
+        [.., before, _] => is_variable || !is_one_of(before, TABLE_WORDS),
+        [_] => true,
+    }
+}
+
+fn is_one_of(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Long, of letters and digits, and not words.
+fn looks_like_secret(value: &str) -> bool {
+    value.len() >= 16
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+        && value.contains(|c: char| c.is_ascii_digit())
+        && value.contains(|c: char| c.is_ascii_alphabetic())
+}
+
+fn token_at(text: &str) -> Option<&str> {
+    let prefix = TOKENS.iter().find(|prefix| text.starts_with(**prefix))?;
+    let joints = if prefix.len() > 5 { "_-" } else { "" };
+    let rest = &text[prefix.len()..];
+    let rest = &rest[..rest
+        .find(|c: char| !c.is_ascii_alphanumeric() && !joints.contains(c))
+        .unwrap_or(rest.len())];
+    let is_mixed = rest.contains(|c: char| c.is_ascii_digit())
+        && rest.contains(|c: char| c.is_ascii_uppercase());
+    (rest.len() >= 16 || rest.len() >= 8 && is_mixed).then(|| &text[..prefix.len() + rest.len()])
 }

@@ -15,6 +15,12 @@ pub(crate) const OTHER_NAMES: &[&[&str]] = &[
     ],
     &["learning_rate", "lr", "base_lr"],
     &[
+        "train_micro_batch_size_per_gpu",
+        "train_micro_batch_size",
+        "micro_batch_size",
+        "micro_batch",
+    ],
+    &[
         "per_device_train_batch_size",
         "micro_batch_size",
         "batch_size",
@@ -27,7 +33,6 @@ pub(crate) const OTHER_NAMES: &[&[&str]] = &[
         "per_gpu_train_batch_size",
         "train_micro_batch_size_per_gpu",
     ],
-    &["train_micro_batch_size_per_gpu", "train_micro_batch_size"],
     &["per_device_eval_batch_size", "eval_batch_size"],
     &[
         "gradient_accumulation_steps",
@@ -80,6 +85,18 @@ pub(crate) const OTHER_NAMES: &[&[&str]] = &[
         "warmup",
         "warmup_proportion",
     ],
+    &["warmup_num_steps", "num_warmup_steps", "warmup_steps"],
+    &["warmup_max_lr", "max_lr"],
+    &["warmup_min_lr", "min_lr"],
+    &["total_num_steps", "total_steps"],
+    &["eps", "epsilon"],
+    &[
+        "gradient_clipping",
+        "gradient_clip",
+        "grad_clipping",
+        "gradient_clipping_norm",
+    ],
+    &["min_loss_scale", "min_scale"],
     &["weight_decay", "wd"],
     &[
         "max_grad_norm",
@@ -194,7 +211,7 @@ pub(crate) const OTHER_NAMES: &[&[&str]] = &[
     &["fit", "estimate", "memory"],
     &["check", "lint", "validate", "verify"],
     &["generate", "init", "create", "new"],
-    &["doctor", "info", "env"],
+    &["doctor", "info", "env", "status"],
     &["diff", "compare"],
     &["explain", "why"],
     &["true", "on", "enable", "enabled"],

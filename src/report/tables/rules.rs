@@ -72,7 +72,6 @@ pub enum Rule {
     UnknownKey,
     IgnoredKey,
     RemovedKey,
-    BetweenVersions,
     TwoNames,
     OldKey,
     // Values.
@@ -97,7 +96,6 @@ pub enum Rule {
     NvmePath,
     NvmeShared,
     NvmeDefaults,
-    NvmeBuffers,
     PartialOffload,
     // Combinations.
     NoZeroSection,
@@ -128,6 +126,7 @@ pub enum Rule {
     OptimizerWithoutType,
     // Effects.
     NoEffect,
+    KnownFailure,
     IdleKey,
     ClippingIgnored,
     DefaultClipping,
@@ -135,18 +134,14 @@ pub enum Rule {
     GatheredWeights,
     LargeBucket,
     PinnedMemory,
-    // Operators.
-    FirstCompile,
     // Variables.
     DeadVariable,
     AllocatorConf,
     TwoAllocatorConfs,
     MaxConnections,
     NcclContradiction,
-    EnvFileUnread,
     IncompleteRanks,
     NohupUndone,
-    ExtensionsFolder,
     DeviceRange,
     VisibleDevices,
     RanksShareGpus,
@@ -157,6 +152,7 @@ pub enum Rule {
     ModelUnreadable,
     WeightsMissing,
     DatasetUnreadable,
+    CheckpointRanks,
     // Arguments.
     Argument,
     ArgumentMissing,
@@ -539,14 +535,16 @@ pub(crate) const RULES: &[NamedRule] = &[
         name: "contradicts-scheduler",
         subject: RuleSubject::Warning,
         about: Some(
-            "The number of machines, or this machine's rank, was given and contradicts the scheduler.",
+            "The number of machines, this machine's rank, or where the ranks meet was given and contradicts the scheduler.",
         ),
     },
     NamedRule {
         rule: Rule::RanksWithoutEffect,
         name: "ranks-without-effect",
         subject: RuleSubject::Warning,
-        about: Some("A number of ranks was given for a command that runs once, unchanged."),
+        about: Some(
+            "A number of ranks was given for a command that runs once, unchanged, or a list of GPUs that the launcher in the command ignores.",
+        ),
     },
     NamedRule {
         rule: Rule::NotUnderstood,
@@ -679,12 +677,6 @@ pub(crate) const RULES: &[NamedRule] = &[
         about: None,
     },
     NamedRule {
-        rule: Rule::BetweenVersions,
-        name: "between-versions",
-        subject: RuleSubject::Check,
-        about: None,
-    },
-    NamedRule {
         rule: Rule::TwoNames,
         name: "two-names",
         subject: RuleSubject::Check,
@@ -801,12 +793,6 @@ pub(crate) const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::NvmeDefaults,
         name: "nvme-defaults",
-        subject: RuleSubject::Check,
-        about: None,
-    },
-    NamedRule {
-        rule: Rule::NvmeBuffers,
-        name: "nvme-buffers",
         subject: RuleSubject::Check,
         about: None,
     },
@@ -967,6 +953,12 @@ pub(crate) const RULES: &[NamedRule] = &[
         about: None,
     },
     NamedRule {
+        rule: Rule::KnownFailure,
+        name: "known-failure",
+        subject: RuleSubject::Check,
+        about: None,
+    },
+    NamedRule {
         rule: Rule::NoEffect,
         name: "no-effect",
         subject: RuleSubject::Check,
@@ -1015,12 +1007,6 @@ pub(crate) const RULES: &[NamedRule] = &[
         about: None,
     },
     NamedRule {
-        rule: Rule::FirstCompile,
-        name: "first-compile",
-        subject: RuleSubject::Check,
-        about: None,
-    },
-    NamedRule {
         rule: Rule::DeadVariable,
         name: "dead-variable",
         subject: RuleSubject::Check,
@@ -1051,12 +1037,6 @@ pub(crate) const RULES: &[NamedRule] = &[
         about: None,
     },
     NamedRule {
-        rule: Rule::EnvFileUnread,
-        name: "env-file-unread",
-        subject: RuleSubject::Check,
-        about: None,
-    },
-    NamedRule {
         rule: Rule::IncompleteRanks,
         name: "incomplete-ranks",
         subject: RuleSubject::Check,
@@ -1065,12 +1045,6 @@ pub(crate) const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::NohupUndone,
         name: "nohup-undone",
-        subject: RuleSubject::Check,
-        about: None,
-    },
-    NamedRule {
-        rule: Rule::ExtensionsFolder,
-        name: "extensions-folder",
         subject: RuleSubject::Check,
         about: None,
     },
@@ -1125,6 +1099,12 @@ pub(crate) const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::DatasetUnreadable,
         name: "dataset-unreadable",
+        subject: RuleSubject::Check,
+        about: None,
+    },
+    NamedRule {
+        rule: Rule::CheckpointRanks,
+        name: "checkpoint-ranks",
         subject: RuleSubject::Check,
         about: None,
     },

@@ -29,6 +29,8 @@ pub(crate) const OTHER_ENDINGS: &[&str] = &[
 ];
 /// The last part of a secret's name.
 pub(crate) const LAST: &[&str] = &["AUTH", "JWT", "PAT", "PW", "PWD", "SAS", "SIG"];
+/// The last part of a secret variable's name: HF_SESSION. An option of that name is none.
+pub(crate) const LAST_OF_VARIABLES: &[&str] = &["CREDS", "LICENSE", "SESSION"];
 /// `--eos_token`: parts before a token that make it one of a tokenizer.
 pub(crate) const TOKENIZER_WORDS: &[&str] = &[
     "AUDIO", "BOS", "CLS", "EOS", "IMAGE", "MASK", "MAX", "MIN", "NUM", "PAD", "SEP", "SPECIAL",
@@ -85,4 +87,10 @@ pub const TOKENS: &[&str] = &[
     "sk-",
     "api_org_",
     "nvapi-",
+];
+/// A text without one of these has no secret: every word and token above begins so, and every address has the last.
+pub(crate) const BEGINNINGS: &[&[u8; 3]] = &[
+    b"pw ", b"pw=", b"pw:", b"pw\"", b"pw'", b"pwd", b"ghp", b"gho", b"ghu", b"ghs", b"ghr",
+    b"aut", b"bea", b"coo", b"cre", b"dsn", b"jwt", b"key", b"lic", b"pas", b"pat", b"sas", b"sec",
+    b"ses", b"sig", b"tok", b"web", b"hf_", b"git", b"glp", b"xox", b"sk-", b"api", b"nva", b"://",
 ];

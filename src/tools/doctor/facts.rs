@@ -1,27 +1,34 @@
-//! What a machine tells the first one about itself and this launch: its own report, and what matters to all of them.
+//! What a machine tells the first one about itself and this launch: its own report, and what matters to all of them. The
+//! table of facts says how those of several machines are compared.
 
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::net::IpAddr;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, Metadata},
+    io::{self, Read, Seek, SeekFrom},
+    net::IpAddr,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde_json::{Map, Value};
 
-use super::sections::{Examination, count_models};
-use crate::base::bytes::fnv1a;
-use crate::base::layout::plural;
-use crate::base::vars;
-use crate::command::python::Python;
-use crate::host::{Host, can_be_written, names_in};
-use crate::ranks::topology::rendezvous::resolve;
+use super::{
+    report::{DoctorReport, Examination, count_models},
+    tables::facts::{Compared, FACTS, Fact, Name},
+};
+use crate::{
+    base::{bytes::fnv1a, layout::plural, size::size, vars},
+    command::argv::Args,
+    host::{Host, can_be_written, names_in},
+    ranks::topology::slurm::resolve,
+    report::Problem,
+};
 
-/// `report`: the machine's own, as JSON.
-pub(super) fn all(seen: &Examination<'_>, report: &Value) -> Map<String, Value> {
+/// `report`: the machine's own.
+pub(super) fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Value> {
     let mut facts = Facts::default();
     facts.add_report(report);
-    facts.add_diagnostics(report);
-    facts.add_python(seen.python.as_ref());
+    facts.add_python(seen);
     facts.add_launch(seen);
     facts.add_interfaces(seen.host);
     facts.add_space(seen);
@@ -40,35 +47,30 @@ impl Facts {
             .extend(value.map(|value| (name.into(), value.into())));
     }
 
-    fn add_report(&mut self, report: &Value) {
-        for (section, rows) in report.as_object().into_iter().flatten() {
-            for (name, value) in rows.as_object().into_iter().flatten() {
-                let text = value.as_str().filter(|text| !text.starts_with("none in "));
-                self.add(format!("{section}.{name}"), text);
+    fn add_report(&mut self, report: &DoctorReport<'_>) {
+        for (section, row) in report.rows() {
+            let value = row.value.clone();
+            let value = value.filter(|text| !text.starts_with("none in "));
+            self.add(format!("{}.{}", section.title, row.key()), value);
+            for problem in &row.problems {
+                // Those of several machines that differ only in their numbers are one.
+                let what = report.clean(&problem.what);
+                let without_numbers = what.replace(|c: char| c.is_ascii_digit(), "");
+                let name = format!("{}.{without_numbers}", problem.severity);
+                self.add(name, Some(format!("{what}\n{}", problem.help())));
             }
         }
     }
 
-    fn add_diagnostics(&mut self, report: &Value) {
-        for found in report["diagnostics"].as_array().into_iter().flatten() {
-            let part = |name: &str| found[name].as_str().unwrap_or_default();
-            // Those of several machines that differ only in their numbers are one.
-            let without_numbers = part("message").replace(|c: char| c.is_ascii_digit(), "");
-            let text = format!("{}\n{}", part("message"), part("help"));
-            self.add(
-                format!("{}.{without_numbers}", part("severity")),
-                Some(text),
-            );
-        }
-    }
-
-    fn add_python(&mut self, python: Option<&Python>) {
-        self.add("python.version", python.and_then(Python::own_version));
-        let nccl = |major| python?.version_text(&format!("nvidia-nccl-cu{major}"));
+    fn add_python(&mut self, seen: &Examination<'_>) {
+        let Some(python) = &seen.python else {
+            return;
+        };
+        self.add("python.version", python.own_version());
+        let nccl = |major| python.version_text(&format!("nvidia-nccl-cu{major}"));
         self.add("python.NCCL", nccl(13).or_else(|| nccl(12)));
-        let torch = python
-            .and_then(|python| fs::read_to_string(python.file("torch/version.py")?).ok())
-            .unwrap_or_default();
+        let torch = python.file("torch/version.py").map(fs::read_to_string);
+        let torch = torch.and_then(Result::ok).unwrap_or_default();
         // `cuda: Optional[str] = '13.0'`
         let cuda = torch.lines().find(|line| line.starts_with("cuda: "));
         self.add("python.CUDA", cuda.and_then(|line| line.split('\'').nth(1)));
@@ -77,16 +79,13 @@ impl Facts {
     fn add_launch(&mut self, seen: &Examination<'_>) {
         self.add("zlaunch", Some(env!("CARGO_PKG_VERSION")));
         self.add("folder", Some(seen.host.cwd.display().to_string()));
-        let plan = seen.judged.as_ref().and_then(|judged| judged.plan());
-        let config = plan.and_then(|plan| plan.config.as_ref());
-        let hash = config.map(|config| format!("{:016x}", fnv1a(config.file.text.as_bytes())));
-        self.add("config", hash);
+        let config = seen.config().map(|config| config.file.text.as_bytes());
+        self.add("config", config.map(|text| format!("{:016x}", fnv1a(text))));
         let ranks = seen.ranks().and_then(|ranks| ranks.nproc_per_node.as_ref());
         self.add("ranks", ranks.map(|nproc| nproc.value));
-        let output = seen.args.text("output_dir").map(|given| given.value);
-        let unwritable =
-            output.filter(|folder| !can_be_written(&seen.host.absolute(Path::new(folder))));
-        self.add("output", unwritable);
+        let mut output = output_folder(seen);
+        output.take_if(|folder| can_be_written(&seen.host.absolute(Path::new(folder))));
+        self.add("output", output);
     }
 
     /// The variables that name interfaces which are not here.
@@ -125,14 +124,11 @@ impl Facts {
 
     /// The files and folders that the command names.
     fn add_files(&mut self, seen: &Examination<'_>) {
-        let output = seen.args.text("output_dir").map(|given| given.value);
-        let words = seen
-            .launch
-            .command
-            .iter()
-            .chain(seen.args.words())
-            .filter_map(|word| word.to_str());
-        for word in words.map(|word| word.split_once('=').map_or(word, |(_, value)| value)) {
+        let output = output_folder(seen);
+        let further = seen.args().into_iter().flat_map(Args::words);
+        let words = seen.launch.command.iter().chain(further);
+        for word in words.filter_map(|word| word.to_str()) {
+            let word = word.split_once('=').map_or(word, |(_, value)| value);
             let path = seen.host.absolute(Path::new(word));
             // A bare word such as `sft` may be the name of a folder by chance.
             let may_be_folder = word.contains('/') && output.as_deref() != Some(word);
@@ -153,26 +149,28 @@ impl Facts {
         let Some(table) = nvidia_smi(host) else {
             return;
         };
-        let rows: Vec<Vec<&str>> = table
+        let cells = |line: &str| line.split(", ").map(str::to_string).collect::<Vec<_>>();
+        let rows: Vec<[String; 5]> = table
             .lines()
-            .map(|line| line.split(", ").collect())
+            .filter_map(|line| cells(line).try_into().ok())
             .collect();
-        let models: Vec<String> = rows
+        let models = rows
             .iter()
-            .map(|row| format!("{} MiB", row[..row.len().min(2)].join(" ")))
-            .collect();
+            .map(|[name, memory, ..]| format!("{name} {memory} MiB"));
         let most = |column: usize| {
-            let numbers = rows
-                .iter()
-                .filter_map(|row| row.get(column)?.trim().parse::<u64>().ok());
-            numbers.max()
+            rows.iter()
+                .filter_map(|row| row[column].trim().parse::<u64>().ok())
+                .max()
         };
-        self.add("machine.GPUs", count_models(&models));
-        let driver = rows.first().and_then(|row| row.get(2)).copied();
-        self.add("machine.driver", driver);
+        self.add("machine.driver", rows.last().map(|row| row[2].as_str()));
+        self.add("machine.GPUs", count_models(models.collect()));
         self.add("GPU.used", most(3).map(|used| used << 20));
         self.add("GPU.errors", most(4));
     }
+}
+
+fn output_folder(seen: &Examination<'_>) -> Option<String> {
+    Some(seen.args()?.text("output_dir")?.value)
 }
 
 fn nvidia_smi(host: &Host) -> Option<String> {
@@ -208,27 +206,21 @@ fn content(path: &Path, found: &Metadata) -> io::Result<String> {
 
 /// What is in a folder; `None` if it is none, if something in it changes, or if that is too much.
 fn files_in(folder: &Path) -> Option<String> {
-    let mut names: Vec<String> = names_in(folder)
-        .filter(|name| !name.starts_with('.'))
-        .take(1000)
-        .collect();
-    if names.is_empty() || names.len() == 1000 {
-        return None;
-    }
-    names.sort();
-    let mut list = String::new();
-    for name in &names {
-        let path = folder.join(name);
+    let mut files: Vec<String> = Vec::new();
+    for name in names_in(folder).filter(|name| !name.starts_with('.')) {
+        let path = folder.join(&name);
         let found = fs::metadata(&path).ok()?;
         // A file server needs time to tell all machines of a change.
         let is_settled = found.modified().ok()?.elapsed().ok()?.as_secs() > 120;
-        if !is_settled {
+        if !is_settled || files.len() == 1000 {
             return None;
         }
-        list += &format!("{name}: {}\n", content(&path, &found).unwrap_or_default());
+        files.push(name + &content(&path, &found).unwrap_or_default());
     }
-    let files = plural(names.len() as u64, "file", "s");
-    Some(format!("{files} ({:08x})", fnv1a(list.as_bytes()) >> 32))
+    files.sort();
+    let hash = fnv1a(files.concat().as_bytes()) >> 32;
+    let count = plural(files.len() as u64, "file", "s");
+    (!files.is_empty()).then(|| format!("{count} ({hash:08x})"))
 }
 
 /// Where this machine looks for the first one.
@@ -242,4 +234,141 @@ pub(super) fn addresses(first: &str, facts: &mut Value) -> Vec<IpAddr> {
     let texts: Vec<String> = found.iter().map(IpAddr::to_string).collect();
     facts["network.address"] = texts.join(" ").into();
     found
+}
+
+#[derive(Default)]
+pub struct Comparison {
+    /// What is the same on all machines, as it is shown.
+    pub same: Vec<String>,
+    pub problems: Vec<Problem>,
+}
+
+/// Machines that state the same.
+struct Group<'a> {
+    value: &'a Value,
+    machines: Vec<String>,
+}
+
+pub fn compare(answers: &[Value]) -> Comparison {
+    let mut comparison = Comparison::default();
+    let facts = answers
+        .iter()
+        .filter_map(|answer| answer["facts"].as_object());
+    let names: BTreeSet<&String> = facts.flat_map(Map::keys).collect();
+    let mut names: Vec<&String> = names.into_iter().collect();
+    for fact in FACTS {
+        let is_meant = |name: &mut &String| {
+            let mut names = fact.names.iter();
+            names.any(|it| match it {
+                Name::Is(whole) => name == whole,
+                Name::Below(start) => name.starts_with(start),
+            })
+        };
+        for name in names.extract_if(.., is_meant) {
+            comparison.add(fact, name, answers);
+        }
+    }
+    comparison
+}
+
+impl Fact {
+    fn text(&self, value: &Value) -> String {
+        match value {
+            Value::String(text) => text.clone(),
+            Value::Number(bytes) if self.is_size => size(bytes.as_u64().unwrap_or_default()),
+            other => other.to_string(),
+        }
+    }
+
+    /// A number that no machine needs to be told of.
+    fn is_fine(&self, value: &Value) -> bool {
+        match (self.compared, value.as_f64()) {
+            (Compared::AtLeast(least), Some(number)) => number >= least.into(),
+            (Compared::AtMost(most), Some(number)) => number.abs() <= most.into(),
+            _ => false,
+        }
+    }
+}
+
+impl Comparison {
+    fn add(&mut self, fact: &Fact, fact_name: &str, answers: &[Value]) {
+        if fact.compared == Compared::Free {
+            return;
+        }
+        let absent = fact.absent.map(Value::from);
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for answer in answers {
+            let Some(value) = answer["facts"].get(fact_name).or(absent.as_ref()) else {
+                continue;
+            };
+            match groups.iter_mut().find(|group| group.value == value) {
+                Some(group) => group.machines.push(name(answer)),
+                None => groups.push(Group {
+                    value,
+                    machines: vec![name(answer)],
+                }),
+            }
+        }
+        groups.retain(|group| !fact.is_fine(group.value));
+        let short = fact_name.split_once('.').map_or(fact_name, |(_, it)| it);
+        let mut usual = String::new();
+        if fact.compared == Compared::Same {
+            // Of groups that are as large, the first machine's is the usual one.
+            let largest = (0..groups.len())
+                .rev()
+                .max_by_key(|at| groups[*at].machines.len());
+            let group = groups.remove(largest.unwrap_or(0));
+            let value = fact.text(group.value);
+            if groups.is_empty() {
+                let shown = fact.shown.map(|shown| shown.replace("{name}", short));
+                self.same
+                    .extend(shown.map(|shown| shown.replace("{value}", &value)));
+            }
+            let others = match &group.machines[..] {
+                [only] => only,
+                _ => "the others",
+            };
+            usual = format!(", {value} on {others}");
+        }
+        if groups.is_empty() {
+            return;
+        }
+        let values: Vec<String> = groups.iter().map(|group| fact.text(group.value)).collect();
+        let machines = groups.into_iter().flat_map(|group| group.machines);
+        let machines: Vec<String> = machines.collect();
+        let is_about_all = machines.len() == answers.len();
+        let (what, help) = if fact.compared == Compared::InItsOwnWords {
+            let (what, help) = values[0].split_once('\n').unwrap_or((&values[0], ""));
+            let whose = if is_about_all {
+                String::new()
+            } else {
+                listed(&machines) + ": "
+            };
+            (whose + what, help)
+        } else {
+            let what = fact
+                .says
+                .replace("{machines}", &listed(&machines))
+                .replace("{name}", fact.called.unwrap_or(short))
+                .replace("{value}", &listed(&values));
+            (format!("{what}{usual}: {}", fact.means), fact.help)
+        };
+        self.problems.push(Problem {
+            severity: fact.severity,
+            ..Problem::error(fact.rule, what).fix(help)
+        });
+    }
+}
+
+pub(super) fn name(answer: &Value) -> String {
+    answer["name"].as_str().unwrap_or_default().to_string()
+}
+
+/// `gpu07, gpu08, gpu09 and 6 more`.
+pub(super) fn listed(names: &[String]) -> String {
+    match names {
+        [] | [_] => names.concat(),
+        [some @ .., last] if names.len() < 5 => format!("{} and {last}", some.join(", ")),
+        _ => format!("{} and {} more", names[..3].join(", "), names.len() - 3),
+    }
 }

@@ -1,37 +1,41 @@
 //! `doctor` in a job of several machines: each looks at itself and tells the first one, where the ranks would meet. That one
 //! compares; or the shell of a Slurm job does, which `srun` also brings what does not reach the first one.
 
-use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream},
+    process::{Command, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, alarm};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::{Pid, alarm},
+};
 use serde_json::{Deserializer, Value, json};
 
-use super::comparison::{Comparison, compare, listed, name};
-use super::facts;
-use super::page::DoctorReport;
-use super::sections::Examination;
-use crate::base::bytes::fnv1a;
-use crate::base::layout::wrapped;
-use crate::base::source::Sourced;
-use crate::base::vars;
-use crate::host::terminal;
-use crate::plan::diagnostics_json;
-use crate::ranks::launcher::srun::{self, SrunPrefix};
-use crate::ranks::topology::engines::hostlist;
-use crate::ranks::topology::{Role, Topology};
-use crate::report::fix::give;
-use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Rule};
-use crate::request::Format;
-use crate::tools::check;
-use crate::tools::output::{out, out_bytes};
+use super::{
+    facts::{self, Comparison, compare, listed, name},
+    report::{DoctorReport, Examination},
+};
+use crate::{
+    base::{bytes::fnv1a, layout::wrapped, source::Sourced, vars},
+    host::terminal,
+    plan::diagnostics_json,
+    ranks::{
+        launcher::srun::{self, SrunPrefix},
+        topology::{Role, Topology, engine::expand_hosts},
+    },
+    report::{self, Problem, Rule, fix::give, secrets::Secrets},
+    request::Format,
+    tools::{
+        check,
+        output::{out, out_bytes},
+    },
+};
 
 /// Bytes that a machine may send.
 const MOST: u64 = 1 << 20;
@@ -78,7 +82,14 @@ impl Meeting<'_> {
         if self.answers_srun {
             thread::spawn(end_with_input);
         }
-        self.meet(self.own(ranks), &address.value, port).map(Some)
+        let own = self.own(ranks);
+        let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
+        let status = if own["index"] == 0 {
+            self.hear(own, port, &greeting)
+        } else {
+            self.report_to(&address.value, port.value, &greeting, own)
+        };
+        status.map(Some)
     }
 
     /// `srun` starts this same command on each machine.
@@ -149,16 +160,6 @@ impl Meeting<'_> {
             .values()
             .flat_map(|text| Deserializer::from_str(text).into_iter().flatten());
         self.show(answers.collect(), start.elapsed())
-    }
-
-    /// The others report to the first, where the ranks would meet.
-    fn meet(&self, own: Value, address: &str, port: &Sourced<u16>) -> Result<u8, Vec<Problem>> {
-        let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
-        if own["index"] == 0 {
-            self.hear(own, port, &greeting)
-        } else {
-            self.report_to(address, port.value, &greeting, own)
-        }
     }
 
     /// As the first machine: waits for the others, and tells them the exit status.
@@ -233,11 +234,8 @@ impl Meeting<'_> {
     /// What this machine has to say.
     fn own(&self, ranks: &Topology) -> Value {
         let host = self.seen.host;
-        let name = if ranks.engine == Some("Slurm") {
-            host.nonempty_var(vars::SLURMD_NODENAME)
-        } else {
-            None
-        };
+        let name = host.nonempty_var(vars::SLURMD_NODENAME);
+        let name = name.filter(|_| ranks.engine == Some("Slurm"));
         let name = name.or_else(|| host.hostname.split('.').next());
         // All processes of one start have these in common.
         let ids = [
@@ -251,7 +249,7 @@ impl Meeting<'_> {
             "name": name,
             "index": ranks.node_rank.value,
             "of": ranks.nnodes.as_ref().map(|nnodes| nnodes.value),
-            "facts": facts::all(self.seen, &self.report.json()),
+            "facts": facts::all(self.seen, self.report),
         }))
     }
 
@@ -260,29 +258,18 @@ impl Meeting<'_> {
         let launch = self.seen.launch;
         answers.sort_by_key(|answer| answer["index"].as_u64());
         let Comparison { same, mut problems } = compare(&answers);
-        let first = answers.first();
+        let first = answers.first().unwrap_or_default();
         // By their names, where Slurm lists them.
-        let list = first.and_then(|first| first["facts"]["variables.SLURM_STEP_NODELIST"].as_str());
+        let list = first["facts"]["variables.SLURM_STEP_NODELIST"].as_str();
         let list = list
             .or_else(|| self.seen.host.nonempty_var(vars::SLURM_JOB_NODELIST))
-            .and_then(hostlist::expand);
-        let machines = first
-            .and_then(|first| first["of"].as_u64())
-            .or_else(|| Some(list.as_ref()?.len() as u64))
-            .unwrap_or(1);
-        let silent = (0..machines.min(1 << 16))
-            .filter(|at| answers.iter().all(|answer| answer["index"] != *at));
-        let named = |at| {
-            list.as_ref()
-                .and_then(|list| list.get(usize::try_from(at).ok()?))
-        };
-        let silent: Vec<String> = silent
-            .map(|at| {
-                named(at)
-                    .cloned()
-                    .unwrap_or_else(|| format!("machine {at}"))
-            })
-            .collect();
+            .and_then(expand_hosts)
+            .unwrap_or_default();
+        let machines = first["of"].as_u64().map(|of| of.min(1 << 16) as usize);
+        let machines = machines.unwrap_or(list.len().max(1));
+        let is_silent = |at: &usize| answers.iter().all(|answer| answer["index"] != *at);
+        let name_of = |at: usize| list.get(at).cloned().unwrap_or(format!("machine {at}"));
+        let silent: Vec<String> = (0..machines).filter(is_silent).map(name_of).collect();
         if !silent.is_empty() {
             let waited = took.min(self.timeout).as_secs_f64().ceil();
             let what = format!("no answer from {} within {waited:.0} s", listed(&silent));
@@ -308,11 +295,9 @@ impl Meeting<'_> {
             return out_bytes(&secrets.printed(json)).map(|_| check::verdict(&problems));
         }
         let names: Vec<String> = answers.iter().map(name).collect();
-        let head = format!(
-            "{} of {machines} machines answered in {seconds:.1} s: {}",
-            names.len(),
-            listed(&names)
-        );
+        let count = names.len();
+        let names = listed(&names);
+        let head = format!("{count} of {machines} machines answered in {seconds:.1} s: {names}");
         let width = terminal::width().unwrap_or(usize::MAX);
         let same = format!("same on all: {}", same.join(", "));
         out(&(wrapped(&head, 0, width) + &wrapped(&same, 0, width)))?;
@@ -336,16 +321,13 @@ fn end_with_input() {
 
 /// Prints what the one that started `srun` wants to know. `srun` cuts long lines and mixes those of several machines.
 fn tell(answers: &[Value]) -> Result<u8, Vec<Problem>> {
-    let text: Vec<char> = answers
-        .iter()
-        .map(Value::to_string)
-        .collect::<String>()
-        .chars()
-        .collect();
-    let parts = text.chunks(200).map(String::from_iter);
-    let lines: String = parts
-        .map(|part| format!("{MARK}{} {part}\n", answers[0]["index"]))
-        .collect();
+    let text: String = answers.iter().map(Value::to_string).collect();
+    let text: Vec<char> = text.chars().collect();
+    let mut lines = String::new();
+    for part in text.chunks(200) {
+        let part = String::from_iter(part);
+        lines += &format!("{MARK}{} {part}\n", answers[0]["index"]);
+    }
     out_bytes(lines.as_bytes())
 }
 
@@ -355,12 +337,13 @@ fn listen(
     greeting: String,
     patience: Duration,
 ) -> Option<Receiver<(String, TcpStream)>> {
-    let any = [
-        IpAddr::from(Ipv6Addr::UNSPECIFIED),
-        IpAddr::from(Ipv4Addr::UNSPECIFIED),
-    ];
-    let places =
-        (port..=port.saturating_add(3)).flat_map(|port| any.map(|any| SocketAddr::new(any, port)));
+    let ports = port..=port.saturating_add(3);
+    let places = ports.flat_map(|port| {
+        [
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+        ]
+    });
     let listener = TcpListener::bind(&places.collect::<Vec<_>>()[..]).ok()?;
     let (sender, heard) = mpsc::channel();
     thread::spawn(move || {
@@ -395,10 +378,10 @@ fn reach(
     loop {
         let mut failed = None;
         // If something else has the port on the first machine, that listens on the next one.
-        for (more, address) in
-            (0..=3).flat_map(|more| addresses.iter().map(move |address| (more, *address)))
+        let ports = port..=port.saturating_add(3);
+        for place in
+            ports.flat_map(|port| addresses.iter().map(move |it| SocketAddr::new(*it, port)))
         {
-            let place = SocketAddr::new(address, port.saturating_add(more));
             let left = until.saturating_duration_since(Instant::now());
             let stream = TcpStream::connect_timeout(&place, left.max(PAUSE));
             let why = match stream {
@@ -408,10 +391,8 @@ fn reach(
                 Ok(_) => "something else answers".to_string(),
                 Err(why) => why.to_string().to_lowercase(),
             };
-            failed.get_or_insert(format!(
-                "{address}: {}",
-                why.split(" (os error").next().unwrap_or_default()
-            ));
+            let why = why.split(" (os error").next().unwrap_or_default();
+            failed.get_or_insert(format!("{}: {why}", place.ip()));
         }
         if Instant::now() + PAUSE >= until || addresses.is_empty() {
             return Err(failed.unwrap_or_else(|| "the name leads nowhere".to_string()));

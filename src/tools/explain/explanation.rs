@@ -2,34 +2,73 @@
 
 use std::collections::BTreeSet;
 
-use anstyle::{AnsiColor, Style};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::glossary::{keys_below, of_rule, rules, topic};
-use super::log::{Found, Log};
-use super::tables::failures::{Failure, Meaning};
-use super::tables::phrases;
-use super::tables::topics::Topic;
-use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
-use crate::base::options::{flag, launch_options, variable};
-use crate::base::recorded::VersionMatch;
-use crate::base::source::{Source, Sourced};
-use crate::base::texts::{Entry, Phrase};
-use crate::cli::help_of;
-use crate::command::python::Python;
-use crate::config::auto;
-use crate::config::schema::{self, KeySpec, Known};
-use crate::config::template::{self, Origin, Search};
-use crate::host::Host;
-use crate::ranks::topology::engines::all_variables;
-use crate::report::secrets::Secrets;
-use crate::report::{Language, Problem, Rule};
-use crate::tools::output::painted;
+use super::{
+    condition,
+    log::{Found, Log},
+    numbers,
+    sources::{self, Origin, Said},
+    tables::{
+        failures::{Failure, Meaning},
+        packages::PACKAGES,
+        phrases,
+        topics::{TOPICS, Topic},
+    },
+};
+use crate::{
+    base::{
+        layout::{Line, TextTable, wrapped},
+        options::{flag, launch_options, variable},
+        recorded::Version,
+        source::{Source, Sourced},
+        texts::{self, Entry, Phrase},
+    },
+    check,
+    cli::help_of,
+    command::python::Python,
+    config::{
+        auto,
+        schema::{self, KeySpec, Known},
+        template::{self, Search},
+    },
+    host::Host,
+    ranks::topology::engine::all_variables,
+    report::{Language, Problem, Rule, secrets::Secrets},
+};
+
+pub fn entries() -> impl Iterator<Item = Entry> {
+    texts::entries(include_str!("entries.txt"))
+}
+
+/// Every rule with its sentence.
+pub fn rules() -> impl Iterator<Item = (Rule, &'static str)> {
+    let of_launches = Rule::all().filter_map(|rule| Some((rule, rule.about()?)));
+    of_launches.chain(check::rules().map(|check| (check.rule, check.about)))
+}
+
+pub(super) fn topic(entry: &Entry) -> Topic {
+    let name = entry.name();
+    let is_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    match name {
+        _ if name.starts_with("stage ") => Topic::Stage,
+        "auto" | "ZeRO" | "offload" | "gradient_checkpointing" => Topic::Term,
+        _ if name.chars().all(is_variable) => Topic::Variable,
+        _ => Topic::Key,
+    }
+}
+
+/// The keys directly below a section, without its name.
+fn keys_below(section: &str) -> Option<String> {
+    let below = entries().filter_map(|entry| entry.name().strip_prefix(section)?.strip_prefix('.'));
+    let keys: Vec<&str> = below.filter(|key| !key.contains('.')).collect();
+    (!keys.is_empty()).then(|| keys.join(", "))
+}
 
 pub(super) struct Explanation {
     pub(super) name: String,
     pub(super) topic: Topic,
-    pub(super) text: String,
+    pub(super) about: String,
     rows: Vec<Row>,
 }
 
@@ -39,11 +78,11 @@ struct Row {
 }
 
 impl Explanation {
-    fn new(name: impl Into<String>, topic: Topic, text: impl Into<String>) -> Self {
+    fn new(name: impl Into<String>, topic: Topic, about: impl Into<String>) -> Self {
         Explanation {
             name: name.into(),
             topic,
-            text: text.into(),
+            about: about.into(),
             rows: Vec::new(),
         }
     }
@@ -57,20 +96,24 @@ impl Explanation {
         self
     }
 
-    pub(super) fn render(&self, language: Language, width: usize) -> String {
-        let bold = Style::new().bold();
-        let name = escape_controls(&self.name);
-        let title = self.topic.row().map_or("", |row| row.one.text(language));
-        let between = if columns(&name) + columns(title) + 4 > width {
-            "\n  "
-        } else {
-            "  "
-        };
-        let mut page = format!("{bold}{name}{bold:#}{between}({title})\n");
-        page += &wrapped(&self.text, 2, width);
-        if self.rows.is_empty() {
-            return page;
-        }
+    fn kind(&self, language: Language) -> &'static str {
+        let kind = TOPICS.iter().find(|row| row.topic == self.topic);
+        kind.map_or("", |row| row.one.text(language))
+    }
+
+    pub(super) fn json(&self, language: Language) -> Value {
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| json!({"label": row.label.text(language), "text": row.text}));
+        json!({
+            "name": self.name, "kind": self.kind(language), "about": self.about,
+            "rows": rows.collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn text(&self, language: Language, width: usize) -> String {
+        let kind = self.kind(language);
         let mut table = TextTable::new(2);
         for row in &self.rows {
             let cells = vec![row.label.text(language).to_string(), row.text.clone()];
@@ -79,19 +122,9 @@ impl Explanation {
             let limit = if is_example { usize::MAX } else { width };
             table.lines.push(Line::Wrapped(cells, limit));
         }
-        let coloured = painted(&table.to_string(), |line| {
-            let label = line
-                .get(2..)
-                .and_then(|row| row.split("  ").next())
-                .unwrap_or_default();
-            let is_label = self
-                .rows
-                .iter()
-                .any(|row| row.label.text(language) == label);
-            let style = Style::new().fg_color(is_label.then_some(AnsiColor::Cyan.into()));
-            (line.len().min(2)..line.len().min(2) + label.len(), style)
-        });
-        format!("{page}\n{coloured}")
+        let title = wrapped(&format!("{}  ({kind})", self.name), 0, width);
+        let gap = if self.rows.is_empty() { "" } else { "\n" };
+        format!("{title}{}{gap}{table}", wrapped(&self.about, 2, width))
     }
 
     /// A variable that is not in the glossary but in zlaunch's own tables.
@@ -111,35 +144,26 @@ impl Explanation {
 
 /// What an explanation depends on.
 pub(super) struct Explainer<'a> {
-    search: &'a Search,
+    pub(super) search: &'a Search,
     host: &'a Host,
     pub(super) language: Language,
-    /// The DeepSpeed that is found here, if any.
-    installed: Option<String>,
-    /// The recorded one that speaks for it.
-    judge: VersionMatch,
+    /// The recorded one that speaks for the DeepSpeed that is found here.
+    version: Version,
 }
 
 impl<'a> Explainer<'a> {
     pub(super) fn new(search: &'a Search, host: &'a Host) -> Result<Self, Problem> {
-        let python = Python::on_path(host);
-        let python = python.as_ref();
         Ok(Explainer {
             search,
             host,
             language: Language::of(host)?,
-            installed: python.and_then(|python| python.version_text("deepspeed")),
-            judge: schema::in_environment(python),
+            version: schema::in_environment(Python::on_path(host).as_ref()).version(),
         })
-    }
-
-    fn key(&self, name: &str) -> Option<KeySpec> {
-        schema::find(name, self.judge.version())
     }
 
     pub(super) fn of_entry(&self, entry: &Entry) -> Explanation {
         let name = entry.name();
-        let key = self.key(name);
+        let key = schema::find(name, self.version);
         let since = key.and_then(|key| key.since).map(|since| since.to_string());
         let text = |field: &str| entry.text(field, self.language);
         let ours = all_variables()
@@ -168,7 +192,6 @@ impl<'a> Explainer<'a> {
                 phrases::STATUS,
                 key.and_then(|key| fate(&key, self.language)),
             )
-            .row(phrases::HERE, key.and_then(|key| self.here(&key)))
             .row(phrases::KEYS, keys_below(name))
             .row(phrases::ZLAUNCH, ours)
             .row(phrases::ADVICE, text("advice"))
@@ -178,33 +201,14 @@ impl<'a> Explainer<'a> {
 
     /// A key that is not in the glossary, because it is gone.
     pub(super) fn of_recorded(&self, name: &str) -> Option<Explanation> {
-        let key = self.key(name)?;
-        let page = Explanation::new(key.key, Topic::Key, fate(&key, self.language)?);
-        Some(page.row(phrases::HERE, self.here(&key)))
-    }
-
-    /// The fate of a key that the installed version does not read.
-    fn here(&self, key: &KeySpec) -> Option<String> {
-        let installed = self.installed.as_ref()?;
-        let does = match key.known() {
-            Known::Yes => return None,
-            Known::Later(_) => phrases::NOT_YET_HERE,
-            Known::Dropped(_) => phrases::DROPPED_HERE,
-            Known::Refused(_) => phrases::REFUSED_HERE,
-            Known::Paused => phrases::PAUSED_HERE,
-        };
-        let does = does.text(self.language);
-        let stands_in = match self.judge {
-            VersionMatch::Exact(_) => String::new(),
-            other => phrases::STANDS_IN
-                .text(self.language)
-                .replace("{version}", &other.version().to_string()),
-        };
-        Some(format!("DeepSpeed {installed} {does}{stands_in}"))
+        let key = schema::find(name, self.version)?;
+        let about = fate(&key, self.language)?;
+        Some(Explanation::new(key.key, Topic::Key, about))
     }
 
     pub(super) fn of_rule(&self, rule: Rule) -> Explanation {
-        let entry = of_rule(rule.name());
+        // The reason for it, a wrong and a right config, and the trainer's own error.
+        let entry = texts::find(include_str!("rules.txt"), rule.name());
         let text = |field: &str| entry?.text(field, self.language);
         let about = rules()
             .find(|(known, _)| *known == rule)
@@ -232,30 +236,120 @@ impl<'a> Explainer<'a> {
                 Explanation::new(names[0], Topic::Failure, about)
                     .row(phrases::ALSO, listed(names[1..].iter().copied()))
                     .row(phrases::ADVICE, Some(advice))
+                    .row(phrases::FIXED_IN, self.fixed_in(failure))
                     .row(phrases::SEEN_IN, seen_in)
             }
         }
     }
 
-    /// Where a failure is in a log, which ranks did not come so far, and what to change in this launch.
+    fn fixed_in(&self, failure: &Failure) -> Option<String> {
+        let (package, version) = failure.fixed?;
+        let installed = Python::on_path(self.host).and_then(|it| it.version_text(package));
+        let here = installed.map(|installed| format!("; {package} {installed} is installed here"));
+        Some(format!("{package} {version}{}", here.unwrap_or_default()))
+    }
+
+    /// The statement that says it, its conditions, and what they are here.
+    fn of_said(&self, said: &Said, line: &str, python: &Python, plan: &Value) -> Explanation {
+        let package = said.file.split('/').next().unwrap_or_default();
+        let package = PACKAGES.iter().find(|it| it.0 == package);
+        let package = package.map_or("", |it| it.1);
+        let version = python.version_text(package).unwrap_or_default();
+        let mut place = format!("{}, line {}", said.file, said.line);
+        if !said.function.is_empty() {
+            place += &format!(", in `{}`", said.function);
+        }
+        let (verb, about) = match said.origin {
+            Origin::Statement => ("said by", format!("It comes from {place}.")),
+            Origin::Failed => ("failed in", format!("It failed at {place}.")),
+            Origin::Below => (
+                "raised below",
+                format!(
+                    "It was raised by what {place} calls. The statement itself is in none of the packages zlaunch reads."
+                ),
+            ),
+            Origin::Comment => (
+                "no longer said by",
+                format!("Here it is only a comment, in {place}: this version does without it."),
+            ),
+        };
+        let name = format!("{verb} {package} {version}");
+        let mut page = Explanation::new(name.trim_end(), Topic::Failure, about);
+        if said.origin == Origin::Comment {
+            let upgrade = format!("upgrade {package} where it was printed");
+            return page.row(phrases::ADVICE, Some(upgrade));
+        }
+        for condition in &said.conditions {
+            let label = if condition.holds {
+                phrases::IF
+            } else {
+                phrases::UNLESS
+            };
+            page = page.row(label, Some(&*condition.text));
+        }
+        let (facts, changes) = condition::read(said, self.version, plan, self.host);
+        for fact in facts.into_iter().filter(|_| !plan.is_null()) {
+            page = page.row(phrases::THIS_LAUNCH, Some(fact));
+        }
+        let is_longer = said.text.len() > line.len();
+        let changes = match &changes[..] {
+            [] => None,
+            [only] => Some(only.clone()),
+            several => Some(format!("one of these: {}", several.join("; "))),
+        };
+        page.row(
+            phrases::IN_FULL,
+            is_longer.then(|| said.text.replace('\0', "…")),
+        )
+        .row(phrases::ADVICE, changes)
+    }
+
+    /// Where a failure is in a log, which ranks did not come so far, and what to change in this launch; and whether anything is
+    /// known of it.
     pub(super) fn of_found(
         &self,
         found: &Found,
         log: &Log,
         plan: &Value,
         secrets: &Secrets,
-    ) -> Explanation {
+    ) -> (Explanation, bool) {
         let failure = found.failure;
-        let mut page = self.of_failure(failure);
+        let python = plan["trainer"]["python"].as_str();
+        let python = python.map(|program| Python::at(program.into(), self.host));
+        let python = python.or_else(|| Python::on_path(self.host));
+        let defined = python
+            .as_ref()
+            .and_then(|python| sources::defined(found.lines.first()?, python));
+        let python = python.filter(|_| failure.is_unknown());
+        let said = python.and_then(|python| Some((sources::find(found, &python)?, python)));
+        let is_known = match &said {
+            Some((said, _)) => !matches!(said.origin, Origin::Failed | Origin::Below),
+            None => !failure.is_unknown(),
+        };
+        // Of sentences, only the one that is known.
+        let lines = match &said {
+            Some((said, _)) if !found.is_exception => &found.lines[said.line_of_log..][..1],
+            _ => &found.lines[..],
+        };
+        let mut page = match &said {
+            Some((said, python)) => self.of_said(said, &lines[0], python, plan),
+            None => self.of_failure(failure),
+        };
         let general = std::mem::take(&mut page.rows);
-        for line in &found.lines {
-            page = page.row(phrases::LINE, Some(secrets.hide_in_text(line)));
+        for line in lines {
+            page = page.row(phrases::LINE, Some(secrets.hide_in_line(line)));
         }
         let mut place = found.place.clone();
         if !found.ranks.is_empty() {
             place += &format!(", {}", listed_ranks(&found.ranks));
         }
         page = page.row(phrases::WHERE, Some(place));
+        for line in lines {
+            for said in numbers::read(line) {
+                page = page.row(phrases::NUMBERS, Some(said));
+            }
+        }
+        page = page.row(phrases::IN_THIS_VERSION, defined);
         let missing: BTreeSet<u32> = (0..log.ranks)
             .filter(|rank| !found.ranks.contains(rank))
             .collect();
@@ -272,7 +366,7 @@ impl<'a> Explainer<'a> {
         for advice in failure.here {
             page = page.row(phrases::THIS_LAUNCH, advice.for_plan(plan));
         }
-        page
+        (page, is_known)
     }
 
     pub(super) fn of_template(&self, word: &str) -> Option<Explanation> {
@@ -281,25 +375,15 @@ impl<'a> Explainer<'a> {
         }
         let spec = Sourced::new(word.to_string(), Source::Argument("explain".to_string()));
         let template = template::resolve(&spec, self.search, self.host).ok()?;
-        let origin = match &template.origin {
-            Origin::BuiltIn => phrases::BUILT_IN.text(self.language).to_string(),
-            origin => origin.to_string(),
-        };
         let chain = &template.chain[1..];
         let extends = (!chain.is_empty()).then(|| chain.join(" → "));
-        let text = match (self.language, template.about_zh) {
-            (Language::Chinese, Some(chinese)) => chinese,
-            _ => template.about.unwrap_or_default(),
-        };
-        let mut page = Explanation::new(&*template.name, Topic::Template, text)
-            .row(phrases::FROM, Some(origin))
-            .row(phrases::EXTENDS, extends);
-        let secrets = Secrets::of(self.host);
-        for (name, value) in &template.env {
-            page = page.row(phrases::SETS, Some(secrets.setting(name, value)));
-        }
+        let about = template.about_in(self.language);
         let print = format!("zlaunch templates {}", template.name);
-        Some(page.row(phrases::PRINT_IT, Some(print)))
+        let page = Explanation::new(&*template.name, Topic::Template, about);
+        Some(
+            page.row(phrases::EXTENDS, extends)
+                .row(phrases::PRINT_IT, Some(print)),
+        )
     }
 }
 

@@ -1,8 +1,11 @@
 //! The errors in a log or in a pasted message: the line that matters among those of many ranks.
 
-use std::collections::BTreeSet;
-use std::io::{self, BufRead, Read};
-use std::ptr;
+use std::{
+    collections::BTreeSet,
+    io::{self, BufRead, Read},
+    ops::RangeInclusive,
+    ptr,
+};
 
 use memchr::memmem;
 use serde_json::Value;
@@ -16,21 +19,62 @@ const CHUNK: u64 = 1 << 20;
 const KEPT: usize = 1 << 15;
 /// Bytes of a line that are shown, and that may name its rank.
 const SHOWN: usize = 400;
+/// Nobody wraps lines at fewer or more columns.
+const WIDTHS: RangeInclusive<usize> = 50..=132;
+/// Those of terminals and of `fold`.
+const COLUMNS: [usize; 4] = [80, 100, 120, 132];
+/// Of a text without an exception.
+const SENTENCES: usize = 6;
+const TRACEBACK: &str = "Traceback (most recent";
 
 #[derive(Default)]
 pub struct Log {
-    /// In the order of the log, but causes before what follows from them, and both before what is unknown.
+    /// In the order of the log, but what follows from something else comes last.
     pub found: Vec<Found>,
+    /// For a log without an error that is known by its form: the last lines.
+    pub(super) sentences: Option<Found>,
     /// One more than the highest rank.
     pub ranks: u32,
+    /// Is told the bytes of a file that were read so far.
+    pub progress: Option<fn(&str, u64)>,
 }
 
 /// A failure, and where it is first found.
 pub struct Found {
     pub failure: &'static Failure,
+    pub role: Role,
     pub place: String,
     pub lines: Vec<String>,
     pub ranks: BTreeSet<u32>,
+    /// Of its traceback, the innermost first.
+    pub frames: Vec<Frame>,
+    /// False for the last sentences of a text without an exception: any of them may be the message.
+    pub is_exception: bool,
+}
+
+pub struct Frame {
+    pub file: String,
+    pub function: String,
+    pub code: String,
+}
+
+impl Found {
+    /// The last sentences of a text without an exception: the packages may know one of them.
+    fn of_sentences(name: &str, text: &[u8]) -> Option<Self> {
+        let failure = FAILURES.iter().find(|failure| failure.is_unknown())?;
+        let sentences = lines(text).rev().map(said);
+        let sentences = sentences.filter(|line| line.split_whitespace().count() > 3);
+        let sentences: Vec<String> = sentences.take(SENTENCES).collect();
+        (!sentences.is_empty()).then(|| Found {
+            failure,
+            role: failure.role,
+            place: name.to_string(),
+            lines: sentences,
+            ranks: BTreeSet::new(),
+            frames: Vec::new(),
+            is_exception: false,
+        })
+    }
 }
 
 impl Failure {
@@ -61,7 +105,8 @@ impl Failure {
     }
 
     fn has_traceback<'a>(&self, mut lines: impl Iterator<Item = &'a [u8]>) -> bool {
-        self.traceback.is_empty() || lines.any(|line| contains_any(line, self.traceback))
+        let is_there = |line: &[u8]| !is_source(line) && contains_any(line, self.traceback);
+        self.traceback.is_empty() || lines.any(is_there)
     }
 }
 
@@ -90,22 +135,35 @@ impl Known {
 impl Log {
     pub fn read(&mut self, name: &str, mut log: impl BufRead) -> io::Result<()> {
         let mut text = Vec::new();
-        let mut number = 1;
+        let (mut number, mut bytes) = (1, 0);
         loop {
             let start = text.len();
             log.by_ref().take(CHUNK).read_to_end(&mut text)?;
             log.by_ref().take(CHUNK).read_until(b'\n', &mut text)?;
             if text.len() == start {
-                self.found.sort_by_key(|found| found.failure.role);
+                self.sentences = Found::of_sentences(name, &text);
+                self.found.sort_by_key(|found| found.role);
                 return Ok(());
             }
-            self.search(&text, start, name, &mut number);
+            bytes += (text.len() - start) as u64;
+            if let Some(progress) = self.progress {
+                progress(name, bytes);
+            }
+            let joined = unwrap(&mut text, start);
+            self.search(&text, start, &joined, name, &mut number);
             text.drain(..text.len().saturating_sub(KEPT));
         }
     }
 
-    /// Looks at the lines from `start` on, of which the first has this number.
-    fn search(&mut self, text: &[u8], start: usize, name: &str, number: &mut u64) {
+    /// Looks at the lines from `start` on, of which the first has this number. Some were several ones, `joined` at these places.
+    fn search(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        joined: &[usize],
+        name: &str,
+        number: &mut u64,
+    ) {
         let all = FAILURES
             .iter()
             .flat_map(|failure| failure.lines.iter().map(move |pieces| (failure, *pieces)));
@@ -113,6 +171,7 @@ impl Log {
         let possible: Vec<_> = all
             .filter(|(_, pieces)| contains_any(&text[start..], &pieces[..1]))
             .collect();
+        let mut joined = joined.iter().peekable();
         let mut at = start;
         for line in lines(&text[start..]) {
             let end = at + line.len();
@@ -124,7 +183,7 @@ impl Log {
             let place = || format!("{name}:{number}");
             let traceback = || {
                 above()
-                    .take_while(|line| !contains_any(line, &["Traceback (most recent"]))
+                    .take_while(|line| !contains_any(line, &[TRACEBACK]))
                     .chain([line])
             };
             let found = possible.iter().find(|(failure, pieces)| {
@@ -132,7 +191,16 @@ impl Log {
                     && failure.has_traceback(traceback())
                     && !contains_any(line, failure.unlike)
             });
-            if let Some((failure, _)) = found {
+            let known = found.and_then(|(failure, _)| {
+                let mut all = self.found.iter_mut();
+                all.find(|it| {
+                    let is_same = !failure.is_unknown() || it.lines.contains(&said(line));
+                    ptr::eq(it.failure, *failure) && is_same && it.role == failure.role
+                })
+            });
+            if let Some(known) = known {
+                known.ranks.extend(rank);
+            } else if let Some((failure, _)) = found {
                 let key = (failure.context == Context::KeyAbove).then(|| above().next());
                 let below: Vec<&[u8]> = match failure.context {
                     Context::TwoBelow => below.take(2).collect(),
@@ -142,15 +210,32 @@ impl Log {
                         .collect(),
                 };
                 let shown = key.flatten().into_iter().chain([line]).chain(below);
+                let mut above_traceback = above()
+                    .skip_while(|line| !contains_any(line, &[TRACEBACK]))
+                    .skip(1)
+                    .skip_while(|line| said(line).is_empty());
+                let introduced = above_traceback.next().unwrap_or_default();
+                let is_ignored = contains_any(introduced, &["Exception ignored in"]);
                 let new = Found {
                     failure,
+                    role: if is_ignored {
+                        Role::Consequence
+                    } else {
+                        failure.role
+                    },
                     place: place(),
                     lines: shown.map(said).collect(),
                     ranks: rank.into_iter().collect(),
+                    frames: frames(traceback()),
+                    is_exception: true,
                 };
-                self.add(new);
+                let is_last = contains_any(introduced, &["During handling of the above exception"]);
+                self.add(new, is_last);
             }
             self.ranks = self.ranks.max(rank.map_or(0, |rank| rank + 1));
+            while joined.next_if(|joint| **joint < end).is_some() {
+                *number += 1;
+            }
             if text[end..].starts_with(b"\n") {
                 *number += 1;
             }
@@ -158,18 +243,108 @@ impl Log {
         }
     }
 
-    fn add(&mut self, new: Found) {
+    /// `is_last`: it came while the one before was handled, and ended the rank.
+    fn add(&mut self, new: Found, is_last: bool) {
         let known = self
             .found
             .iter_mut()
             .find(|found| ptr::eq(found.failure, new.failure));
         match known {
-            // Of several exceptions, the last one ended the run.
-            Some(found) if new.failure.is_unknown() && found.lines != new.lines => *found = new,
-            Some(found) => found.ranks.extend(new.ranks),
+            // Of the exceptions of many ranks, the first one is the reason for the others.
+            Some(found) if found.role > new.role || is_last && found.ranks == new.ranks => {
+                *found = new;
+            }
+            Some(_) => {}
             None => self.found.push(new),
         }
     }
+}
+
+/// Joins lines that a terminal or an editor wrapped: all are short, and the first word of the next one had no room, or each is cut
+/// at the same column. Joins the name of an exception with a text that begins below it, too. The places where lines ended.
+fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
+    let width = lines(&text[start..])
+        .filter(|line| line.trim_ascii().contains(&b' '))
+        .map(<[u8]>::len)
+        .max()
+        .filter(|width| WIDTHS.contains(width));
+    let (mut ends, mut cut) = (Vec::new(), 0);
+    let mut at = start;
+    while let Some(length) = text[at..].iter().position(|byte| *byte == b'\n') {
+        let end = at + length;
+        let line = &text[at..end];
+        let next = text[end + 1..].split(|byte| *byte == b'\n').next();
+        let next = next.unwrap_or_default();
+        let word = next.split(|byte| *byte == b' ').next().unwrap_or_default();
+        let is_cut = width == Some(length);
+        // `[2026-11-15`, `[INFO`.
+        let is_header = word.len() > 1 && word[0] == b'[' && !word[1].is_ascii_lowercase();
+        let is_new = word.is_empty()
+            && !(is_cut && next.trim_ascii_start().len() + 1 == next.len())
+            || is_header
+            || [&b"-"[..], b"Traceback", b"Last"].contains(&word)
+            || word.ends_with(b"Error:")
+            || rank(next).is_some();
+        let has_no_room = width.is_some_and(|width| length > 0 && length + 1 + word.len() > width);
+        let is_name = line.trim_ascii_end().ends_with(b"Error:") && !said(line).contains(' ');
+        if !is_new && has_no_room || is_name && !next.trim_ascii().is_empty() {
+            ends.push((end, is_name));
+            cut += usize::from(is_cut || is_name);
+        }
+        at = end + 1;
+    }
+    // All of them end at the last column, so they were cut there, not at a blank.
+    let are_cut = width.is_some_and(|width| COLUMNS.contains(&width)) && cut == ends.len();
+    let mut whole = Vec::with_capacity(text.len() - start);
+    let mut joined = Vec::new();
+    let mut from = start;
+    for (end, is_name) in ends {
+        whole.extend_from_slice(&text[from..end]);
+        if is_name || !are_cut && !whole.ends_with(b" ") {
+            whole.push(b' ');
+        }
+        joined.push(start + whole.len());
+        from = end + 1;
+    }
+    whole.extend_from_slice(&text[from..]);
+    text.truncate(start);
+    text.append(&mut whole);
+    joined
+}
+
+/// A line of source that Python shows below its place.
+fn is_source(line: &[u8]) -> bool {
+    // Behind the label of a rank or of a machine.
+    let label = memmem::find(line, b": ").filter(|at| !line[..*at].contains(&b' '));
+    line[label.map_or(0, |at| at + 2)..].starts_with(b"    ")
+}
+
+/// From the lines of a traceback, the last one first.
+fn frames<'a>(traceback: impl Iterator<Item = &'a [u8]>) -> Vec<Frame> {
+    let mut lines: Vec<String> = traceback.map(said).collect();
+    // The exception itself.
+    lines.pop();
+    let mut below = String::new();
+    let mut frames = Vec::new();
+    for line in lines {
+        // Behind the name of a machine, too.
+        let place = line
+            .split_once("File \"")
+            .and_then(|it| it.1.split_once("\", line "));
+        if let Some((file, place)) = place {
+            let function = place
+                .split_once(", in ")
+                .map_or("", |(_, function)| function);
+            frames.push(Frame {
+                file: file.to_string(),
+                function: function.trim().to_string(),
+                code: std::mem::take(&mut below),
+            });
+        } else if !line.trim_matches(['^', '~', ' ']).is_empty() {
+            below = line;
+        }
+    }
+    frames
 }
 
 fn contains_any(text: &[u8], parts: &[&str]) -> bool {
@@ -217,5 +392,7 @@ fn said(line: &[u8]) -> String {
         .split_once("]: ")
         .filter(|(label, _)| label.starts_with("[rank"))
         .map_or(&*text, |(_, said)| said);
-    said.trim().to_string() + if line.len() > SHOWN { "…" } else { "" }
+    // Quoted in a mail or a report.
+    let said = said.trim_matches(|c: char| c.is_whitespace() || "`>".contains(c));
+    said.to_string() + if line.len() > SHOWN { "…" } else { "" }
 }

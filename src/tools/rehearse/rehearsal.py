@@ -7,7 +7,7 @@ thing that happens.
 
 Real: the parsers of the launcher and the trainer, tokenizer, dataset, collator, Trainer, callbacks, accelerate, and DeepSpeed's own reading of
 its config. Pretended: N ranks (torch's `fake` process group), a GPU (torch.cuda answers, and what is sent to it stays on the CPU), the weights
-(a model of the right class on the meta device), what is written (it goes to the private folder), and the engine that deepspeed.initialize
+(transformers loads a folder that stands in for theirs, to the meta device), what is written (it goes to the private folder), and the engine that deepspeed.initialize
 returns, which computes nothing but shapes. A second process, forked from this one, has a small model with values and DeepSpeed's own engine: see
 `Miniature`. This runs in a sandbox, which stops what is not redirected here; `note_other_writes` tells of it.
 
@@ -16,10 +16,7 @@ What fails because of the pretence must never look like a refusal of the trainer
 import builtins
 import contextlib
 import copy
-import errno
 import functools
-import importlib
-import importlib.abc
 import inspect
 import io
 import json
@@ -43,29 +40,33 @@ from unittest import mock
 
 START = time.time()
 EXECUTE = os.execve
-# What is replaced by `write_into_private_folder`.
-REAL = {name: getattr(os, name) for name in "open mkdir stat lstat statvfs listdir scandir access remove unlink rmdir rename replace chmod utime symlink link".split()}
-REAL["rmtree"] = shutil.rmtree
-ASKED = {}  # the frames that were there when the network was asked for, and their lines
+ASKED = {}  # the frames that were there when the network or another rank was asked for, their lines, and what is said of them
 
 
-class Spec:
-    """What zlaunch asks for."""
+class Spec(types.SimpleNamespace):
+    """What zlaunch asks for: `argv`, which a launch would execute, `nnodes` and `nproc_per_node`, the private `folder` where whatever is written goes,
+    and which zlaunch removes, `online`, and the bytes of `gpu_memory`."""
 
-    def __init__(self, path):
-        with open(path, encoding="utf-8") as file:
-            fields = json.load(file)
-        self.argv = fields["argv"]  # what a launch would execute
-        self.place(fields["nnodes"], fields["nproc_per_node"])
-        self.folder = os.path.realpath(fields["folder"])  # private: whatever is written goes there, and zlaunch removes it
+    rows = 1000  # of each dataset
+
+    def __init__(self, **fields):
+        super().__init__(**fields)
         self.written = os.path.join(self.folder, "written")  # below it, what is written elsewhere, and the files of the plan
-        self.online = fields["online"]
         self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # so does the launch
-        self.rows = fields.get("rows", 1000)  # of each dataset
-        self.gpu_memory = fields.get("gpu_memory") or 80 << 30
 
-    def place(self, nnodes, nproc_per_node):
-        self.nnodes, self.nproc_per_node, self.world_size = nnodes, nproc_per_node, nnodes * nproc_per_node
+    @property
+    def world_size(self):
+        return self.nnodes * self.nproc_per_node
+
+
+def instead_of(holder, name):
+    """The decorated function takes the place of another one, which it gets as its first argument."""
+    real = getattr(holder, name)
+
+    def put(function):
+        setattr(holder, name, functools.wraps(real)(lambda *args, **options: function(real, *args, **options)))
+
+    return put
 
 
 # ---- the report ----
@@ -73,12 +74,15 @@ class Spec:
 class Report:
     """Lines of JSON to whoever started this. What the trainer prints goes to standard error, which zlaunch keeps in a file."""
 
+    reached = "start"
+    guessed = False  # which elements a mask chooses, and so a shape
+    pretended = False  # what the failure is about
+
     def __init__(self):
         self.file = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
         self.process = os.getpid()
-        self.reached, self.passed = "start", set()
-        self.guessed = False  # which elements a mask chooses, and so a shape
+        self.passed = set()
 
     def tell(self, event, **more):
         # A process that was forked from this one has nothing to say.
@@ -102,15 +106,14 @@ class Arrived(BaseException):
 # ---- the miniature: a process with values ----
 
 class Miniature:
-    """A process that is forked from this one before the first model is made. There, a model is two layers deep and 64 wide, its weights have values, and the
+    """A process that is forked from this one before the first model is made. There, a model is 64 wide, its weights have values, and the
     first step is really taken. Its answer counts where this process, which is for the true sizes, knows only shapes: see `agree`."""
 
-    def __init__(self):
-        self.process = None  # its id, in the process that has started it
-        self.is_here = False
-        self.is_shrunk = self.builds = False
-        self.goes_on = False  # past the next forward pass, to an evaluation and a checkpoint
-        self.vocabulary = 1
+    process = None  # its id, in the process that has started it
+    is_here = False
+    is_shrunk = builds = False  # what is made now is part of a model that is made already
+    goes_on = False  # past the next forward pass, to an evaluation and a checkpoint
+    vocabulary = 1
 
     def start(self):
         if self.is_here or self.process is not None or threading.current_thread() is not threading.main_thread():
@@ -159,19 +162,21 @@ class Miniature:
 MINIATURE = Miniature()
 LOGITS = 1 << 26  # of a batch
 LARGEST = 1 << 29  # parameters of a model that is not made by transformers
-ENDINGS = ("end", "refused", "limit", "unsure", "network", "unable", "shapes")
+ENDINGS = "end refused limit unsure network unable shapes".split()
 
 
 # ---- the world outside: nothing is written there, and nothing is asked of the network ----
 
 def pretend_outside():
+    for name in "HF_MODULES_CACHE TRITON_CACHE_DIR TRITON_HOME TORCHINDUCTOR_CACHE_DIR TORCH_EXTENSIONS_DIR NUMBA_CACHE_DIR MPLCONFIGDIR WANDB_DIR".split():
+        os.environ[name] = private(name)
+    os.environ["TMPDIR"] = private("tmp")
     os.makedirs(private("tmp"), exist_ok=True)
-    os.environ.update(
-        TMPDIR=private("tmp"), HF_MODULES_CACHE=private("modules"), TRITON_CACHE_DIR=private("triton"), TRITON_HOME=private("triton"),
-        TORCHINDUCTOR_CACHE_DIR=private("inductor"), TORCH_EXTENSIONS_DIR=private("extensions"), NUMBA_CACHE_DIR=private("numba"), MPLCONFIGDIR=private("matplotlib"),
-        # Trackers accept their settings and send nothing.
-        WANDB_MODE="disabled", WANDB_DIR=private("wandb"), SWANLAB_MODE="disabled", COMET_MODE="disabled", MLFLOW_TRACKING_URI="file:" + private("mlflow"), NEPTUNE_MODE="offline",
-        CLEARML_OFFLINE_MODE="1", DO_NOT_TRACK="1", HF_HUB_DISABLE_XET="1", HF_HUB_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false")
+    turned_on = "CLEARML_OFFLINE_MODE TORCHDYNAMO_DISABLE HF_DEACTIVATE_ASYNC_LOAD DO_NOT_TRACK HF_HUB_DISABLE_XET HF_HUB_DISABLE_TELEMETRY HF_HUB_DISABLE_PROGRESS_BARS".split()
+    offline = "HF_HUB_OFFLINE TRANSFORMERS_OFFLINE HF_DATASETS_OFFLINE".split()
+    os.environ.update(dict.fromkeys(turned_on if SPEC.online else turned_on + offline, "1"), TOKENIZERS_PARALLELISM="false")
+    # Trackers accept their settings and send nothing.
+    os.environ.update(WANDB_MODE="disabled", SWANLAB_MODE="disabled", COMET_MODE="disabled", MLFLOW_TRACKING_URI="file:" + private("mlflow"), NEPTUNE_MODE="offline")
     tempfile.tempdir = None
     sys.dont_write_bytecode = True
     # The driver reads its variable from C, and finds no GPU; the trainer still sees the user's.
@@ -181,7 +186,6 @@ def pretend_outside():
     limit_resources()
     os.execv = os.execve = os.execvp = os.execvpe = become
     if not SPEC.online:
-        os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1")
         sys.addaudithook(refuse_network)
 
 
@@ -193,84 +197,77 @@ def refuse_network(event, args):
     """Nobody is asked for anything but this machine."""
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
         address = args[1] if event == "socket.connect" else args
-        host = (isinstance(address, tuple) and address[0]) or ""
-        host = host.decode() if isinstance(host, bytes) else str(host)
+        host = os.fsdecode(address[0] or "") if isinstance(address, tuple) else ""
         if host not in ("", "localhost", "::1", "0.0.0.0", socket.gethostname()) and not host.startswith("127."):
             remember_who_asked()
             raise socket.gaierror(socket.EAI_NONAME, f"a rehearsal has no network: {host}")
 
 
-def remember_who_asked():
-    """What asked for the network, and may say something else about it than that it is not there."""
+def remember_who_asked(verdict="network", are_all=True):
+    """What asked for something, and may say something else about it than that it is not there."""
     for frame, line in traceback.walk_stack(sys._getframe(1)):
-        ASKED[id(frame)] = frame, line
+        if are_all or not re.search(r"/(site|dist)-packages/|/lib/python3", frame.f_code.co_filename):
+            ASKED[id(frame)] = frame, line, verdict
 
 
-def is_elsewhere(path):
-    return isinstance(path, (str, bytes, os.PathLike)) and not os.path.abspath(os.fsdecode(path)).startswith((SPEC.folder + "/", "/dev/", "/proc/"))
+def is_elsewhere(path, dir_fd=None, **_):
+    return dir_fd is None and isinstance(path, (str, bytes, os.PathLike)) and not os.path.abspath(os.fsdecode(path)).startswith((SPEC.folder + "/", "/dev/", "/proc/"))
 
 
 def copy_of(path):
-    copy = SPEC.written + os.path.abspath(os.fsdecode(path))
-    return os.fsencode(copy) if isinstance(path, bytes) else copy
+    return SPEC.written + os.path.abspath(os.fsdecode(path))
 
 
-def seen(path):
+def seen(path, **options):
     """Where a file is read from."""
-    if is_elsewhere(path):
+    if is_elsewhere(path, **options):
         with contextlib.suppress(OSError, ValueError):
-            REAL["lstat"](copy_of(path))
+            os.lstat.__wrapped__(copy_of(path))
             return copy_of(path)
     return path
 
 
-def written(path, keeps=False):
+def written(path, keeps=False, **options):
     """Where a file is written to. Its folder must be there; `keeps`: what it holds stays."""
-    if not is_elsewhere(path):
+    if not is_elsewhere(path, **options):
         return path
     os.stat(os.path.dirname(os.path.abspath(path)))
     copy = copy_of(path)
     os.makedirs(os.path.dirname(copy), exist_ok=True)
     with contextlib.suppress(OSError):
-        if keeps and REAL["stat"](path) and seen(path) == path:
+        if keeps and os.stat.__wrapped__(path) and seen(path) == path:
             shutil.copyfile(path, copy)
     return copy
 
 
 def write_into_private_folder():
     """Files and folders that are made anywhere else are made below `written`, and found there again."""
-    real_open = builtins.open
+    @instead_of(builtins, "open")
+    def open_file(real, file, mode="r", *more, **options):
+        writes = set(mode) & set("wax+")
+        return real(written(file, "w" not in mode) if writes else seen(file), mode, *more, **options)
 
-    @functools.wraps(real_open)
-    def open_file(file, mode="r", *more, **options):
-        writes = isinstance(mode, str) and set(mode) & set("wax+")
-        return real_open(written(file, "w" not in mode) if writes else seen(file), mode, *more, **options)
+    @instead_of(os, "open")
+    def open_descriptor(real, path, flags, *more, **options):
+        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        return real(written(path, not flags & os.O_TRUNC, **options) if writes else seen(path, **options), flags, *more, **options)
 
-    def open_descriptor(path, flags, *more, **options):
-        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and "dir_fd" not in options
-        return REAL["open"](written(path, not flags & os.O_TRUNC) if writes else seen(path), flags, *more, **options)
+    @instead_of(os, "mkdir")
+    def mkdir(real, path, *more, **options):
+        if is_elsewhere(path, **options) and os.path.lexists(path):
+            raise FileExistsError(17, "File exists", path)
+        return real(written(path, **options), *more, **options)
 
-    def mkdir(path, *more, **options):
-        if not is_elsewhere(path) or options.get("dir_fd") is not None:
-            return REAL["mkdir"](path, *more, **options)
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-        return REAL["mkdir"](written(path))
-
-    def entries_of(path):
+    def entries_of(real, path):
         """Of a folder that has been written to, both what is there and what was written."""
         folders, found = [path] if seen(path) == path else [path, seen(path)], {}
         for folder in folders:
-            with contextlib.suppress(*(FileNotFoundError,) * (len(folders) - 1)), REAL["scandir"](folder) as entries:
+            with contextlib.suppress(*(FileNotFoundError,) * (len(folders) - 1)), real(folder) as entries:
                 found.update((entry.name, entry) for entry in entries)
-        return list(found.values())
+        return found.values()
 
     class Entries(contextlib.ExitStack):
         """What os.scandir returns can be iterated, entered and closed."""
-
-        def __init__(self, path):
-            super().__init__()
-            self.entries = iter(entries_of(path))
 
         def __iter__(self):
             return self.entries
@@ -278,52 +275,59 @@ def write_into_private_folder():
         def __next__(self):
             return next(self.entries)
 
-    def reading(name):
-        return lambda path=".", *more, **options: REAL[name](path if options.get("dir_fd") is not None else seen(path), *more, **options)
+    @instead_of(os, "scandir")
+    def scandir(real, path="."):
+        if isinstance(path, int):
+            return real(path)
+        found = Entries()
+        found.entries = iter(entries_of(real, path))
+        return found
 
-    def changing(name):
+    @instead_of(os, "listdir")
+    def listdir(real, path="."):
+        return real(path) if isinstance(path, int) else [entry.name for entry in os.scandir(path)]
+
+    @instead_of(os, "symlink")
+    def symlink(real, target, path, *more, **options):
+        return real(target, written(path), *more, **options)
+
+    @instead_of(os, "link")
+    def link(real, target, path, *more, **options):
+        return real(seen(target), written(path), *more, **options)
+
+    def reading(real, path, *more, **options):
+        return real(seen(path, **options), *more, **options)
+
+    def changing(real, path, *more, **options):
         """What is there already cannot be changed or removed."""
-        def change(path, *more, **options):
-            if options.get("dir_fd") is not None or isinstance(path, int):
-                return REAL[name](path, *more, **options)
-            if is_elsewhere(path) and seen(path) == path:
-                return None
-            return REAL[name](seen(path), *(written(it) if name in ("rename", "replace") else it for it in more), **options)
+        if is_elsewhere(path, **options) and seen(path) == path:
+            return None
+        return real(seen(path, **options), *(written(it) if real.__name__ in ("rename", "replace") else it for it in more), **options)
 
-        return change
-
-    builtins.open = io.open = open_file
-    os.open, os.mkdir = open_descriptor, mkdir
-    os.symlink = lambda target, path, *more, **options: REAL["symlink"](target, written(path), *more, **options)
-    os.link = lambda target, path, *more, **options: REAL["link"](seen(target), written(path), *more, **options)
-    os.listdir = lambda path=".": REAL["listdir"](path) if isinstance(path, int) else [entry.name for entry in entries_of(path)]
-    os.scandir = lambda path=".": REAL["scandir"](path) if isinstance(path, int) else Entries(path)
+    io.open = builtins.open
     for name in "stat lstat statvfs access".split():
-        setattr(os, name, functools.wraps(REAL[name])(reading(name)))
+        instead_of(os, name)(reading)
     for name in "remove unlink rmdir rename replace chmod utime".split():
-        setattr(os, name, functools.wraps(REAL[name])(changing(name)))
-    shutil.rmtree = changing("rmtree")
+        instead_of(os, name)(changing)
+    instead_of(shutil, "rmtree")(changing)
     # shutil and others ask whether these take such arguments.
     for names in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
-        names.update(getattr(os, name) for name, function in REAL.items() if function in names)
+        names.update(function for function in vars(os).values() if getattr(function, "__wrapped__", None) in names)
 
 
 def note_other_writes():
     """What is not redirected is stopped by the sandbox alone: as bytes, by FileIO, by sqlite3. What other programs write is not seen here."""
-    writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-    # By the event: which of its arguments is the path, and which is a folder that the path may be relative to.
-    changes = {"os.truncate": (0, None), "os.remove": (0, 1), "os.rmdir": (0, 1), "os.mkdir": (0, 2), "os.chmod": (0, 2), "os.chown": (0, 3), "os.utime": (0, 3), "os.setxattr": (0, None),
-               "os.rename": (0, 2), "os.symlink": (1, 2), "os.link": (1, 3), "sqlite3.connect": (0, None)}
+    # The last argument of these is a folder that the path may be relative to.
+    placed = ["os." + name for name in "remove rmdir mkdir chmod chown utime rename symlink link".split()]
     noted = set()
 
     def note(event, args):
-        at, folder = changes.get(event, (0, None))
-        if event != "open" and event not in changes or event == "open" and not args[2] & writes or folder is not None and args[folder] not in (-1, None):
-            return
-        path = args[at]
-        if is_elsewhere(path) and path not in ("", ":memory:") and path not in noted and len(noted) < 10:
-            noted.add(path)
-            REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(os.fsdecode(path))}")
+        writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        if writes or event in placed and args[-1] in (-1, None) or event in ("os.truncate", "os.setxattr", "sqlite3.connect"):
+            path = args[event in ("os.symlink", "os.link")]
+            if is_elsewhere(path) and path not in ("", ":memory:") and path not in noted and len(noted) < 10:
+                noted.add(path)
+                REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(os.fsdecode(path))}")
 
     sys.addaudithook(note)
 
@@ -332,8 +336,7 @@ def limit_resources():
     """No process may have more memory than is free now (but 8 GiB in any case), and no file more than 16 GiB; nobody reads a core dump."""
     import resource
 
-    memory = 0
-    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo") as file:
+    with open("/proc/meminfo") as file:
         memory = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:"))
     for what, most in ((resource.RLIMIT_DATA, max(memory, 8 << 30)), (resource.RLIMIT_FSIZE, 16 << 30), (resource.RLIMIT_CORE, 0)):
         with contextlib.suppress(OSError, ValueError):  # One that is stricter stays.
@@ -345,14 +348,10 @@ def limit_resources():
 class Anything:
     """A stream, an event or a graph of a GPU."""
 
-    def __init__(self, *_, **__):
-        pass
+    __init__ = __exit__ = lambda *_, **__: None
 
     def __enter__(self):
         return self
-
-    def __exit__(self, *_):
-        return False
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -360,38 +359,34 @@ class Anything:
         return lambda *_, **__: 0
 
 
+def answer(module, answers):
+    for name, value in answers.items():
+        # A function of its own for each: torch._dynamo tells them apart by identity.
+        setattr(module, name, lambda *_, value=value, **__: value)
+
+
 def pretend_gpu(torch):
     cuda, memory = torch.cuda, SPEC.gpu_memory
     device = types.SimpleNamespace(name="NVIDIA H100 80GB HBM3", major=9, minor=0, total_memory=memory, multi_processor_count=132, gcnArchName="", is_integrated=False, uuid="GPU-0",
                                    warp_size=32, shared_memory_per_block=49152, L2_cache_size=50 << 20, max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536)
-
-    def answering(value):
-        # A function of its own for each: torch._dynamo tells them apart by identity.
-        return lambda *_, **__: value
-
-    answers = {
-        "is_available": True, "current_device": 0, "get_device_name": device.name, "get_device_capability": (9, 0), "get_device_properties": device,
-        "mem_get_info": (memory, memory), "is_initialized": True, "is_bf16_supported": True, "is_tf32_supported": True, "get_arch_list": ["sm_80", "sm_90"], "memory_stats": {}, "memory_summary": "",
-        "can_device_access_peer": True, "is_current_stream_capturing": False}
     nothing = ("init _lazy_init set_device synchronize empty_cache ipc_collect manual_seed manual_seed_all seed reset_peak_memory_stats reset_max_memory_allocated set_rng_state "
-               "set_rng_state_all set_per_process_memory_fraction set_stream")
-    zero = [name for name in dir(cuda) if name in ("memory_allocated", "memory_reserved", "memory_cached") or name.startswith("max_memory_")]
-    for name, answer in [*answers.items(), *((name, None) for name in nothing.split()), *((name, 0) for name in zero)]:
-        setattr(cuda, name, answering(answer))
+               "set_rng_state_all set_per_process_memory_fraction set_stream is_current_stream_capturing")
+    answer(cuda, {
+        **dict.fromkeys(nothing.split()), **dict.fromkeys("is_available is_initialized is_bf16_supported is_tf32_supported can_device_access_peer".split(), True),
+        **{name: 0 for name in dir(cuda) if re.match("max_memory_|memory_(allocated|reserved|cached)$", name)}, "current_device": 0, "current_stream": Anything(), "default_stream": Anything(),
+        "get_device_name": device.name, "get_device_capability": (9, 0), "get_device_properties": device, "mem_get_info": (memory, memory), "get_arch_list": ["sm_80", "sm_90"],
+        "memory_stats": {}, "memory_summary": ""})
     cuda.device_count = lambda: SPEC.nproc_per_node
     cuda.get_rng_state = lambda *_, **__: torch.get_rng_state()
     cuda.get_rng_state_all = lambda: [torch.get_rng_state()]
-    for name in ("Stream", "Event", "CUDAGraph", "device", "device_of", "stream"):
+    for name in "Stream Event CUDAGraph device device_of stream".split():
         setattr(cuda, name, type(name, (Anything,), {}))
-    cuda.current_stream, cuda.default_stream = answering(Anything()), answering(Anything())
     cuda.nccl.version = lambda: (2, 27, 3)
     torch.version.cuda = torch.version.cuda or "12.8"
     if hasattr(torch, "accelerator"):
-        torch.accelerator.device_count = lambda: SPEC.nproc_per_node
-        answers = {"is_available": True, "current_device_index": 0, "current_device_idx": 0, "current_accelerator": torch.device("cuda"),
-                   "set_device_index": None, "set_device_idx": None, "synchronize": None, "current_stream": Anything(), "set_stream": None, "empty_cache": None}
-        for name, answer in answers.items():
-            setattr(torch.accelerator, name, answering(answer))
+        torch.accelerator.device_count = cuda.device_count
+        answer(torch.accelerator, {"is_available": True, "current_device_index": 0, "current_device_idx": 0, "current_accelerator": torch.device("cuda"), "current_stream": Anything(),
+                                   **dict.fromkeys("set_device_index set_device_idx synchronize set_stream empty_cache".split())})
     redirection(torch)().__enter__()
     load_in_this_process(torch.utils.data.DataLoader)
     load_few_rows(torch.utils.data._utils.fetch._BaseDatasetFetcher)
@@ -400,36 +395,30 @@ def pretend_gpu(torch):
 
 def cast_on_meta(autocast):
     """Models turn autocast off for the device of a tensor; older torch knows none for meta. Where there are values, they are on the CPU."""
-    init = autocast.__init__
-
-    @functools.wraps(init)
-    def __init__(self, device_type, *args, **options):
+    @instead_of(autocast, "__init__")
+    def __init__(init, self, device_type, *args, **options):
         init(self, "cpu" if device_type == "cuda" and MINIATURE.is_here else "cuda" if device_type == "meta" else device_type, *args, **options)
-
-    autocast.__init__ = __init__
 
 
 def load_in_this_process(loader):
     """Neither workers nor pinned memory, once a data loader has accepted its arguments."""
-    init = loader.__init__
-
-    @functools.wraps(init)
-    def __init__(self, *args, **options):
+    @instead_of(loader, "__init__")
+    def __init__(init, self, *args, **options):
         init(self, *args, **options)
         self.num_workers, self.pin_memory, self.prefetch_factor = 0, False, None
         self.__dict__["persistent_workers"] = False
 
-    loader.__init__ = __init__
-
 
 def load_few_rows(fetcher):
     """Logits with values take memory and time, so a batch of the miniature has few tokens, but two rows."""
-    init = fetcher.__init__
-    plain = {"input_ids", "labels", "attention_mask", "token_type_ids", "completion_mask", "assistant_masks", "loss_scale", "length"}
+    plain = set("input_ids labels attention_mask token_type_ids completion_mask assistant_masks loss_scale length".split())
+
+    def has_length(part):
+        return hasattr(part, "__len__") and not isinstance(part, str) and getattr(part, "ndim", 1)
 
     def length(row):
         parts = row.values() if isinstance(row, dict) else row if isinstance(row, (list, tuple)) else ()
-        return max((len(part) for part in parts if hasattr(part, "__len__") and not isinstance(part, str)), default=1)
+        return max((len(part) for part in parts if has_length(part)), default=1)
 
     def few(rows):
         room = max(256, LOGITS // MINIATURE.vocabulary)
@@ -437,18 +426,17 @@ def load_few_rows(fetcher):
         rows = rows[:max(2, room // max(1, longest))]
         if longest * len(rows) > room and all(isinstance(row, dict) and set(row) <= plain for row in rows):
             # The end of a row has the answer.
-            return [{name: part[-(room // 2):] if hasattr(part, "__len__") else part for name, part in row.items()} for row in rows]
+            return [{name: part[-(room // 2):] if has_length(part) else part for name, part in row.items()} for row in rows]
         if longest * len(rows) > 16 * room:
             MINIATURE.cannot(f"a row of {longest} tokens would take long on a CPU")
         return rows
 
-    def __init__(self, dataset, auto_collation, collate_fn, drop_last):
+    @instead_of(fetcher, "__init__")
+    def __init__(init, self, dataset, auto_collation, collate_fn, drop_last):
         def collate(rows):
             return collate_fn(few(rows) if MINIATURE.is_here and isinstance(rows, list) else rows)
 
         init(self, dataset, auto_collation, collate if auto_collation else collate_fn, drop_last)
-
-    fetcher.__init__ = __init__
 
 
 def redirection(torch):
@@ -457,9 +445,7 @@ def redirection(torch):
     from torch.utils import _pytree as trees
 
     def is_gpu(value):
-        if isinstance(value, torch.device):
-            return value.type == "cuda"
-        return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
+        return isinstance(value, (torch.device, str)) and str(value).split(":")[0] == "cuda"
 
     with contextlib.suppress(ImportError, AttributeError):
         import torch.fx.experimental._config as config
@@ -483,14 +469,15 @@ def redirection(torch):
                 return function(*args, **kwargs) if len(args) > 1 or "dtype" in kwargs else args[0]
             if function is torch.Tensor.cuda:
                 return args[0]
+            if function in (torch.equal, torch.Tensor.equal) and args[0].is_meta:
+                return args[0].shape == args[1].shape
             if function in (torch.device, torch.Tensor.to) and not isinstance(next(iter(args), None), str):
                 args = tuple(f"cuda:{it}" if type(it) is int else it for it in args)  # A number is a GPU.
-            if is_gpu(kwargs.get("device")):
+            if is_gpu(kwargs.get("device")) or type(kwargs.get("device")) is int:
                 kwargs["device"] = cpu
-            if function is not torch.device and any(is_gpu(it) for it in args):
+            if function is not torch.device:
                 args = tuple(cpu if is_gpu(it) else it for it in args)
-            if kwargs.get("pin_memory"):
-                kwargs["pin_memory"] = False
+            kwargs.pop("pin_memory", None)
             if function is torch.Tensor.__getitem__ and args[0].is_meta:
                 args = (args[0], chosen_by(args[1]))
             # The miniature has values; DeepSpeed takes shapes from meta tensors there.
@@ -506,8 +493,6 @@ def redirection(torch):
 
     def chosen_by(index):
         """A mask that is real tells how many it chooses."""
-        if not isinstance(index, (torch.Tensor, tuple)):
-            return index
         found = []
         with torch._C.DisableTorchFunction():
             for it in index if isinstance(index, tuple) else (index,):
@@ -529,23 +514,24 @@ def redirection(torch):
 
 def pretend_ranks(dist):
     """Every process group is torch's `fake` one, of which this process is rank 0. Every rank has what rank 0 has."""
+    import torch
     import torch.testing._internal.distributed.fake_pg as fake  # registers the backend
 
-    start, group_of, gather_into = dist.init_process_group, dist.new_group, dist.all_gather_into_tensor
+    start, group_of, gather_into, reduce = dist.init_process_group, dist.new_group, dist.all_gather_into_tensor, dist.all_reduce
 
     @functools.wraps(start)
-    def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, **more):
-        return start(backend="fake", store=fake.FakeStore(), rank=0, world_size=SPEC.world_size)
+    def init_process_group(*_, **__):
+        return start("fake", store=fake.FakeStore(), rank=0, world_size=SPEC.world_size)
 
     @functools.wraps(group_of)
-    def new_group(ranks=None, timeout=None, backend=None, **more):
-        return group_of(ranks=ranks)
+    def new_group(ranks=None, *_, **__):
+        return group_of(ranks)
 
-    def gather_object(own, objects=None, dst=0, group=None, **_):
+    def gather_object(own, objects=None, *_, **__):
         if objects is not None:
             objects[:] = [own] * len(objects)
 
-    def scatter_object_list(received, objects, src=0, group=None, **_):
+    def scatter_object_list(received, objects, *_, **__):
         received[0] = objects[0]
 
     def all_gather(tensors, tensor, *_, **__):
@@ -553,136 +539,195 @@ def pretend_ranks(dist):
             if not it.is_meta and not tensor.is_meta and it.shape == tensor.shape:
                 it.copy_(tensor)
 
-    @functools.wraps(gather_into)
     def all_gather_into_tensor(output_tensor, input_tensor, *more, **options):
-        with sys.modules["torch"].no_grad():  # The fake group copies without a look at the shapes, and perhaps into a view that was made so.
+        with torch.no_grad():  # The fake group copies without a look at the shapes, and perhaps into a view that was made so.
             return gather_into(output_tensor.view(-1), input_tensor.reshape(-1), *more, **options)
 
     def gather(tensor, gather_list=None, *_, **__):
         all_gather(gather_list or [], tensor)
 
-    replaced = {function.__name__: function for function in (init_process_group, new_group, gather_object, scatter_object_list, all_gather, all_gather_into_tensor, gather)}
+    def all_reduce(tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            if op == dist.ReduceOp.SUM and tensor.dtype is not torch.bool:
+                tensor.mul_(max(1, dist.get_world_size(group)))
+            return reduce(tensor, op, group, async_op)
+
+    def noted(function):
+        """A script may expect that ranks differ."""
+        @functools.wraps(function)
+        def called(*args, **options):
+            remember_who_asked("unsure", False)
+            return function(*args, **options)
+
+        return called
+
+    replaced = {function.__name__: function for function in (init_process_group, new_group, gather_object, scatter_object_list, all_gather, all_gather_into_tensor, gather, all_reduce)}
     replaced.update(broadcast_object_list=lambda *_, **__: None, monitored_barrier=lambda *_, **__: None, barrier=lambda *_, **__: None)
+    for name in dir(dist):
+        if re.match("all_|gather|scatter|reduce|broadcast", name) and inspect.isfunction(getattr(dist, name)):
+            replaced[name] = noted(replaced.get(name, getattr(dist, name)))
     for module in (dist, dist.distributed_c10d):
         for name, function in replaced.items():
             setattr(module, name, function)
 
 
-# ---- the weights ----
+# ---- the weights: transformers itself loads them, from a folder that stands in for the one it is given ----
+
+WEIGHTS = re.compile(r"\.(safetensors|bin|pt|pth|gguf|h5|msgpack|onnx|ot)(\.index\.json)?$")
+
+
+def count(parameters):
+    return sum(it.numel() for it in parameters)
+
 
 def hook_modeling(module):
     import torch
+    from safetensors.torch import save_file
 
     model_class = module.PreTrainedModel
-    from_config, load, resize = model_class._from_config.__func__, model_class.from_pretrained.__func__, model_class.resize_token_embeddings
+    from_config, load = model_class._from_config.__func__, model_class.from_pretrained.__func__
+
+    @instead_of(model_class, "__init__")
+    def __init__(init, self, config, *args, **options):
+        if MINIATURE.is_here:
+            shrink(config)
+        init(self, config, *args, **options)
 
     def _from_config(cls, config, **options):
         MINIATURE.start()
-        if MINIATURE.is_here:
-            return small(functools.partial(from_config, cls, **options), config)
-        with torch.device("meta"):
-            model = from_config(cls, config, **options)
-        REPORT.reach("model", name=cls.__name__, parameters=sum(p.numel() for p in model.parameters()))
-        return model
+        if MINIATURE.builds:  # A part of another model.
+            return from_config(cls, config, **options)
+        with mock.patch.object(MINIATURE, "builds", True):
+            if MINIATURE.is_here:
+                return with_values(cls, config, **options)
+            with torch.device("meta"):
+                return told(from_config(cls, config, **options))
 
-    def small(make, config):
-        MINIATURE.builds = True
+    def from_pretrained(cls, path=None, *positional, **options):
+        MINIATURE.start()
+        place = {name: options[name] for name in "cache_dir revision token subfolder local_files_only".split() if name in options}
+        source = None if MINIATURE.builds or options.get("gguf_file") else folder_of(path, place)
+        if source is None:  # A part of another model, or it says itself what is wrong.
+            return load(cls, path, *positional, **options)
+        is_own = seen(source) != source  # It was saved by this process.
+        given = {name: value for name, value in options.items() if name not in ("subfolder", "variant", "use_safetensors")}
+        with mock.patch.object(MINIATURE, "builds", True):
+            if is_own and MINIATURE.is_here:
+                return load(cls, seen(source), *positional, **given)
+            within = module.ContextManagers  # A model is made within these.
+            on_meta = mock.patch.object(module, "ContextManagers", lambda those: within([*those, torch.device("meta")]))
+            with contextlib.nullcontext() if MINIATURE.is_here else on_meta, mock.patch.object(model_class, "_load_pretrained_model", filled(model_class._load_pretrained_model)):
+                result = load(cls, stand_in(source), *positional, **given)
+            model = result[0] if isinstance(result, tuple) else result
+            model.name_or_path = model.config._name_or_path = str(path)
+            if not MINIATURE.is_here and told(model) and not is_own:
+                known = [*place, *"variant use_safetensors ignore_mismatched_sizes key_mapping attn_implementation dtype torch_dtype".split()]
+                compare_weights(module, functools.partial(load, cls, path, **{name: options[name] for name in known if name in options}), model)
+        return result
+
+    def folder_of(path, place):
+        with contextlib.suppress(Exception):
+            is_folder = os.path.isdir(path)
+            return os.path.join(path, place.get("subfolder") or "") if is_folder else os.path.dirname(module.cached_file(path, "config.json", **place))
+
+    def stand_in(source):
+        """All that is beside the weights, and a file for these."""
+        folder = tempfile.mkdtemp(prefix="checkpoint-", dir=SPEC.folder)
+        for name in os.listdir(source):
+            if not WEIGHTS.search(name):
+                os.symlink(os.path.abspath(seen(os.path.join(source, name))), os.path.join(folder, name))
+        put({"none": torch.zeros(1)}, os.path.join(folder, "model.safetensors"))
+        return folder
+
+    def put(weights, file):
+        save_file({name: it.clone().contiguous() for name, it in weights.items()}, file, {"format": "pt"})
+
+    def filled(fit):
+        """The weights of a small model are there once it is known, and are loaded. Others are not made."""
+        def fill(model, state_dict, files, *more, **options):
+            if MINIATURE.is_here:
+                put(with_values(type(model), model.config).state_dict(), files[0])
+                return fit(model, state_dict, files, *more, **options)
+            news = getattr(module, "LoadStateDictInfo", None)
+            return (news(**{name: set() for name in news.__dataclass_fields__}), None) if news else (model, [], [], [], None, [])
+
+        return staticmethod(fill)
+
+    def with_values(cls, config, **options):
         try:
-            config = copy.deepcopy(config)
-            shrink(config)
             with torch.device("cpu"):
-                model = make(config)
+                model = from_config(cls, config, **options)
             with torch.no_grad():
                 for weight in model.parameters():
                     if not weight.isfinite().all():
                         weight.normal_(std=0.02)
-                if MINIATURE.is_shrunk:
+                if MINIATURE.is_shrunk and model.main_input_name == "input_ids":
                     tokens = {name: torch.tensor([[1, 2, 3]]) for name in ("input_ids", "decoder_input_ids")[:2 if config.is_encoder_decoder else 1]}
                     model.eval()(**tokens)
         except Exception as error:
             MINIATURE.cannot(f"{type(config).__name__} cannot be shrunk: {type(error).__name__}: {error}")
-        MINIATURE.builds = False
         return model
 
-    def from_pretrained(cls, path=None, *positional, **options):
-        config = options.pop("config", None)
-        if config is None or isinstance(config, (str, os.PathLike)):
-            known = ("cache_dir", "revision", "token", "subfolder", "local_files_only", "trust_remote_code")
-            config = cls.config_class.from_pretrained(config or path, **{name: options[name] for name in known if name in options})
-        dtype = options.get("dtype", options.get("torch_dtype")) or "auto"
-        if dtype == "auto":
-            dtype = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or torch.float32
-        dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
-        dtype = dtype.get("", torch.float32) if isinstance(dtype, dict) else dtype
-        more = {name: options[name] for name in ("attn_implementation", "use_flash_attention_2") if options.get(name)}
-        quantization = options.get("quantization_config") or getattr(config, "quantization_config", None)
-        quantization = quantization or next(({name: True, "quant_method": "bitsandbytes"} for name in ("load_in_4bit", "load_in_8bit") if options.get(name)), None)
-        if quantization is not None:
-            check_quantizer(module, quantization)
-        name_of_dtype = "dtype" if re.search(r'pop\("dtype"', inspect.getsource(from_config)) else "torch_dtype"
-        model = cls._from_config(config, **{name_of_dtype: dtype}, **more)
-        model.name_or_path = model.config._name_or_path = str(path)
-        if quantization is not None:
-            mark_quantized(model, quantization)
-        if path and not MINIATURE.is_here and not options.get("gguf_file") and options.get("state_dict") is None:
-            known = ("cache_dir", "revision", "token", "subfolder", "variant", "use_safetensors", "ignore_mismatched_sizes", "key_mapping", "attn_implementation")
-            compare_weights(module, functools.partial(load, cls, path, **{name: options[name] for name in known if name in options}, **{name_of_dtype: dtype}), model, quantization is not None)
-        model.eval()
-        no_news = {"missing_keys": [], "unexpected_keys": [], "mismatched_keys": [], "error_msgs": []}
-        return (model, no_news) if options.get("output_loading_info") else model
+    def told(model):
+        REPORT.reach("model", name=type(model).__name__, parameters=count(model.parameters()))
+        return model
 
-    @functools.wraps(resize)
-    def resize_token_embeddings(self, *args, **options):
-        # The mean of weights that are not there cannot be taken.
-        return resize(self, *args, **(dict(options, mean_resizing=False) if "mean_resizing" in inspect.signature(resize).parameters else options))
+    @instead_of(model_class, "save_pretrained")
+    def save_pretrained(save, *args, **options):
+        return save(*args, **(options if MINIATURE.is_here else dict(options, state_dict={})))
 
-    save = model_class.save_pretrained
     model_class._from_config, model_class.from_pretrained = classmethod(_from_config), classmethod(from_pretrained)
-    model_class.save_pretrained = functools.wraps(save)(lambda *args, **options: save(*args, **options) if MINIATURE.is_here else None)
-    model_class.resize_token_embeddings = resize_token_embeddings
+    # The mean of weights that are not there cannot be taken.
+    model_class._init_added_embeddings_weights_with_mean = model_class._init_added_lm_head_bias_with_mean = lambda *_, **__: None
     # Batches are sent to where the model says it is: they are data, and real until they meet a weight.
     model_class.device = property(lambda self: torch.device("cuda", 0))
 
 
-# What a config calls its sizes, and what they are in a miniature. Of lists about layers, two entries are left.
+# What a config calls its sizes, and what they are in a miniature. It has all of its layers: arguments and lists name them.
 SIZES = {
     64: "hidden_size n_embd d_model embed_dim dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim lru_width",
-    2: "num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers num_decoder_layers depth num_experts_per_tok moe_topk moe_k",
+    2: "num_experts_per_tok moe_topk moe_k",
     4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads num_experts num_local_experts n_routed_experts moe_num_experts mamba_n_heads",
     16: "head_dim d_kv qk_head_dim v_head_dim q_lora_rank kv_lora_rank kv_channels global_head_dim linear_key_head_dim linear_value_head_dim rotary_dim",
     8: "qk_rope_head_dim qk_nope_head_dim index_head_dim index_topk",
     32: "moe_intermediate_size shared_expert_intermediate_size expert_ffn_hidden_size hidden_size_per_layer_input mamba_d_head",
     128: "intermediate_size ffn_dim n_inner d_ff ffn_hidden_size encoder_ffn_dim decoder_ffn_dim mlp_hidden_size dense_intermediate_size intermediate_size_mlp shared_intermediate_size",
-    1: "n_group n_groups mamba_n_groups topk_group first_k_dense_replace n_shared_experts",
+    1: "n_group n_groups mamba_n_groups topk_group n_shared_experts",
 }
 SIZE_OF = {name: size for size, names in SIZES.items() for name in names.split()}
-LISTS = "layer_types mlp_layer_types layers_block_type attention_layers no_rope_layers mlp_only_layers fullatt_block_indexes deepstack_visual_indexes moe_layers cross_attention_layers".split()
+
+
+def sizes_of(config):
+    return {name: value for name, value in vars(config).items() if type(value) is int}
+
+
+def parts_of(config):
+    """It, and the configs in it: of text, vision, audio."""
+    return [config, *(it for part in vars(config).values() if hasattr(part, "to_dict") and hasattr(part, "model_type") for it in parts_of(part))]
 
 
 def shrink(config):
-    """The same model, two layers deep and 64 wide, with all of its vocabulary."""
-    sizes = {name: value for name, value in vars(config).items() if isinstance(value, int) and not isinstance(value, bool)}
-    MINIATURE.vocabulary = max(MINIATURE.vocabulary, sizes.get("vocab_size", 1))
-    for part in vars(config).values():
-        if hasattr(part, "to_dict") and hasattr(part, "model_type"):
-            shrink(part)
-    width = next((sizes[name] for name in SIZES[64].split() if name in sizes), 0)
-    if width <= 128:
+    """The same model, 64 wide in all of its parts, with all of its vocabulary and layers."""
+    parts = parts_of(config)
+    MINIATURE.vocabulary = max(MINIATURE.vocabulary, *(sizes_of(part).get("vocab_size", 1) for part in parts))
+    if all(value <= 128 for part in parts for name, value in sizes_of(part).items() if name in SIZES[64].split()):
         return
     MINIATURE.is_shrunk = True
-    heads = next((sizes[name] for name in SIZES[4].split() if name in sizes), 4)
+    for part in parts:
+        shrink_part(part, sizes_of(part))
+
+
+def shrink_part(config, sizes):
+    heads, experts = (next((sizes[name] for name in SIZES[4].split() if name in sizes and ("expert" in name) == is_of_experts), 4) for is_of_experts in (False, True))
     changes = {name: min(value, SIZE_OF[name]) for name, value in sizes.items() if name in SIZE_OF and value > 0}
-    for name in ("num_key_value_heads", "num_kv_heads", "n_head_kv", "num_global_key_value_heads"):
+    for name in SIZES[2].split():
+        if sizes.get(name, 0) > experts:
+            changes[name] = 5  # They are too many here, too.
+    for name in "num_key_value_heads num_kv_heads n_head_kv num_global_key_value_heads".split():
         if sizes.get(name):
             changes[name] = max(1, 4 * min(sizes[name], heads) // heads)
     if "head_dim" in sizes:  # The four heads of Mamba 2 are as wide as its expanded states.
         changes["head_dim"] = 8 if sizes["head_dim"] == sizes.get("qk_rope_head_dim") else min(sizes["head_dim"], 16 * sizes.get("expand", 1))
-    for name in LISTS:
-        given = getattr(config, name, None)
-        if isinstance(given, (list, tuple)) and given:
-            # Numbers of layers, or something for each layer, of which both kinds are kept.
-            is_numbers = name.endswith(("indexes", "_layers")) and all(isinstance(it, int) for it in given) and not set(given) <= {0, 1}
-            changes[name] = [it for it in given if it < 2] if is_numbers else [given[0], next((it for it in given if it != given[0]), given[0])]
     for name in ("rope_scaling", "rope_parameters"):
         rope = getattr(config, name, None)
         if isinstance(rope, dict):
@@ -708,7 +753,7 @@ class OnDisk(Exception):
     """A file that the trainer will read is not what it has to be."""
 
 
-def compare_weights(module, load, model, is_quantized):
+def compare_weights(module, load, model):
     """transformers itself finds the files of the weights and compares them with the model, but gets their headers for their contents."""
     import torch
 
@@ -716,7 +761,7 @@ def compare_weights(module, load, model, is_quantized):
     if not hasattr(module, "_get_resolved_checkpoint_files"):
         return  # An older version reads them otherwise.
     asked, config = dict(ASKED), copy.deepcopy(model.config)
-    fit, others = type(model)._load_pretrained_model, []
+    fit, others, is_quantized = type(model)._load_pretrained_model, [], getattr(model, "hf_quantizer", None) is not None
     if is_quantized and hasattr(config, "quantization_config"):
         del config.quantization_config
 
@@ -742,9 +787,10 @@ def compare_weights(module, load, model, is_quantized):
     except Arrived:
         pass
     except (OnDisk, Exception) as error:
-        if not has_weights(path):
-            if os.path.isdir(path):
-                REPORT.tell("note", text=f"the weights of {path} are not here yet")
+        if not os.path.isdir(path):
+            pass
+        elif not any(map(WEIGHTS.search, os.listdir(path))):
+            REPORT.tell("note", text=f"the weights of {path} are not here yet")
         elif others or isinstance(error, RuntimeError) and "size mismatch" in str(error):
             found = "".join(f"\n{name}: {tuple(on_disk)} on disk, {tuple(built)} in the model" for name, on_disk, built in sorted(others))
             raise OnDisk(f"the weights in {path} do not fit its config.json: {error}{found}") from error
@@ -757,10 +803,6 @@ def compare_weights(module, load, model, is_quantized):
         ASKED.clear()
         ASKED.update(asked)  # The network was not asked for by the trainer.
     REPORT.tell("weights", path=str(path))
-
-
-def has_weights(path):
-    return os.path.isdir(path) and any(name.endswith((".safetensors", ".bin", ".pt", ".gguf")) for name in os.listdir(path))
 
 
 def header_of(module, file):
@@ -788,73 +830,56 @@ def torch_files_as_headers(torch):
     return mock.patch.object(torch, "load", lambda file, *args, **options: load(file, **{**options, "map_location": "meta", "mmap": zipfile.is_zipfile(file)}))
 
 
-def check_quantizer(module, quantization):
-    """Packages that the quantised model needs must be there."""
-    from transformers.quantizers import AutoHfQuantizer
+# ---- the dataset: what is done to each row is done to some, and nothing is written to the user's cache ----
 
-    quantizer = AutoHfQuantizer.from_config(quantization, pre_quantized=False)
-    try:
-        quantizer.validate_environment(device_map=None)
-    except ImportError:
-        raise
-    except Exception:
-        pass  # It also looks at the device and the files.
-
-
-def mark_quantized(model, quantization):
-    """What transformers' Trainer and PEFT ask of a quantised model."""
-    settings = quantization if isinstance(quantization, dict) else getattr(quantization, "to_dict", dict)()
-    model.is_quantized = True
-    model.quantization_method = settings.get("quant_method") or "bitsandbytes"
-    model.hf_quantizer = types.SimpleNamespace(is_trainable=True, is_qat_trainable=False, quantization_config=quantization, is_compileable=False)
-    model.is_loaded_in_4bit, model.is_loaded_in_8bit = bool(settings.get("load_in_4bit")), bool(settings.get("load_in_8bit"))
-
-
-# ---- the dataset: its first rows, and nothing in the user's cache ----
-
-def first_rows(data, count):
+def spread(data, count):
+    """Rows from all over it: a file may be sorted."""
     if isinstance(data, dict):
-        return type(data)({name: first_rows(part, count) for name, part in data.items()})
+        return type(data)({name: spread(part, count) for name, part in data.items()})
     rows = getattr(data, "num_rows", None) if hasattr(data, "select") else None
-    return data.select(range(count)) if rows is not None and rows > count else data
+    return data.select([at * rows // count for at in range(count)]) if rows is not None and rows > count else data
 
 
 def hook_datasets(module):
     module.disable_caching()
 
-    def here(function, then=lambda result: result):
+    def here(function, *args, **options):
         """In this process: others, which may be started anew, write where they are told to."""
-        @functools.wraps(function)
-        def called(*args, **options):
-            if isinstance(options.get("num_proc"), int) and options["num_proc"] > 0:
-                options["num_proc"] = None
-            return then(function(*args, **options))
+        if isinstance(options.get("num_proc"), int) and options["num_proc"] > 0:
+            options["num_proc"] = None
+        return function(*args, **options)
 
-        return called
+    def of_some(function, self, *args, **options):
+        """The result has as many rows as if all had been asked: what was made of a row stands for that of its neighbours."""
+        some = spread(self, SPEC.rows)
+        result = function(some, *args, **options)
+        if some is self or result is None:
+            return result
+        made, rows = result.num_rows, result.num_rows * self.num_rows // some.num_rows
+        return result.select([at * made // rows for at in range(rows)])
 
-    def loaded(data):
+    def loaded(function, *args, **options):
+        data = here(function, *args, **options)
         for part in data.values() if isinstance(data, dict) else [data]:
             REPORT.reach("dataset", rows=getattr(part, "num_rows", None) if hasattr(part, "select") else None)
-        return first_rows(data, SPEC.rows)
+        return data
 
-    module.load_dataset = module.load.load_dataset = here(module.load_dataset, loaded)
-    module.load_from_disk = module.load.load_from_disk = here(module.load_from_disk, loaded)
-    for holder in (module.Dataset, module.DatasetDict):
-        holder.map, holder.save_to_disk = here(holder.map), here(holder.save_to_disk)
+    for name in ("load_dataset", "load_from_disk"):
+        instead_of(module.load, name)(loaded)
+        setattr(module, name, getattr(module.load, name))
+    for name in ("map", "filter", "save_to_disk"):
+        instead_of(module.Dataset, name)(of_some)
+        for kind in (module.Dataset, module.DatasetDict):
+            instead_of(kind, name)(here)
 
 
 # ---- the trainer ----
 
 def hook_training_args(module):
-    arguments = module.TrainingArguments
-    post_init = arguments.__post_init__
-
-    @functools.wraps(post_init)
-    def __post_init__(self):
+    @instead_of(module.TrainingArguments, "__post_init__")
+    def __post_init__(post_init, self):
         post_init(self)
         REPORT.reach("arguments", of=type(self).__name__)
-
-    arguments.__post_init__ = __post_init__
 
 
 def compare_tokenizer(trainer):
@@ -869,33 +894,43 @@ def compare_tokenizer(trainer):
 
 def hook_trainer(module):
     trainer = module.Trainer
-    init = trainer.__init__
 
-    @functools.wraps(init)
-    def __init__(self, *args, **options):
+    @instead_of(trainer, "__init__")
+    def __init__(init, self, *args, **options):
         init(self, *args, **options)
         # Trackers were found to be installed, and send nothing.
-        handler = getattr(self, "callback_handler", None)
-        if handler is not None:
-            handler.callbacks = [it for it in handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
+        handler = self.callback_handler
+        handler.callbacks = [it for it in handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
         if not MINIATURE.is_here:
             compare_tokenizer(self)
         REPORT.reach("trainer", of=type(self).__name__)
 
-    trainer.__init__ = __init__
     for name in ("init_hf_repo", "push_to_hub", "_push_from_checkpoint"):
         if hasattr(trainer, name):
             setattr(trainer, name, lambda *_, **__: None)
-    save, after_step = trainer.save_model, trainer._maybe_log_save_evaluate
-    trainer.save_model = functools.wraps(save)(lambda *args, **options: save(*args, **options) if MINIATURE.is_here else None)
 
-    @functools.wraps(after_step)
-    def log_save_evaluate(self, *args, **options):
+    @instead_of(trainer, "save_model")
+    def save_model(save, *args, **options):
+        return save(*args, **options) if MINIATURE.is_here else None
+
+    @instead_of(trainer, "_maybe_log_save_evaluate")
+    def log_save_evaluate(after_step, self, *args, **options):
         """What the arguments ask for at some step is done after the first."""
         evaluates = "no" not in str(getattr(self.args, "eval_strategy", None) or getattr(self.args, "evaluation_strategy", "no")).lower()
         saves = "no" not in str(self.args.save_strategy).lower()
-        if evaluates and self.eval_dataset is not None:
-            self.eval_dataset = first_rows(self.eval_dataset, 2 * self.args.eval_batch_size)
+        whole, evaluate = self.eval_dataset, self.evaluate
+        some = self.eval_dataset = spread(whole, 2 * self.args.eval_batch_size)
+
+        def evaluate_some(*given, **more):
+            try:
+                return evaluate(*given, **more)
+            except Exception:
+                if self.eval_dataset is not some or some is whole:
+                    raise
+                self.eval_dataset = whole  # What fails for some rows is tried with all.
+                return evaluate(*given, **more)
+
+        self.evaluate = evaluate_some
         self.control.should_evaluate, self.control.should_save = evaluates, saves
         after_step(self, *args, **options)
         for name in ["evaluation"] * evaluates + ["checkpoint"] * saves:
@@ -916,7 +951,6 @@ def hook_trainer(module):
         except Exception as error:
             REPORT.tell("unread", text=f"the checkpoint that it saves could not be read again: {type(error).__name__}: {str(error)[:300]}")
 
-    trainer._maybe_log_save_evaluate = log_save_evaluate
     MINIATURE.goes_on = True
 
 
@@ -929,16 +963,17 @@ def hook_deepspeed(deepspeed):
     class RehearsedEngine(DeepSpeedEngine):
         """Answers from the config as the real one; runs the forward pass on shapes, and nothing else."""
 
+        local_rank = global_rank = global_steps = global_samples = micro_steps = skipped_steps = checkpoint_mp_rank = 0
+        losses, dist_backend, _is_gradient_accumulation_boundary = 0.0, "nccl", True
+        pipeline_parallelism = has_moe_layers = _is_compiled = False
+        training_dataloader = random_ltd_scheduler = loaded_checkpoint_mp_world_size = loaded_checkpoint_dp_world_size = None
+
         def __init__(self, model, config, optimizer, mpu):
             torch.nn.Module.__init__(self)
             self._set_client_model(model)
             self._config, self.config, self.mpu = config, config._param_dict, mpu
-            self.optimizer, self.basic_optimizer, self.training_dataloader = optimizer, optimizer, None
-            self.device, self.local_rank, self.global_rank, self.world_size = torch.device("cuda", 0), 0, 0, SPEC.world_size
-            self.global_steps = self.global_samples = self.micro_steps = self.skipped_steps = 0
-            self.pipeline_parallelism = self.has_moe_layers = False
-            self.loaded_checkpoint_mp_world_size = self.loaded_checkpoint_dp_world_size = None
-            self.losses, self._is_compiled, self.dist_backend, self._is_gradient_accumulation_boundary = 0.0, False, "nccl", True
+            self.optimizer = self.basic_optimizer = optimizer
+            self.device, self.world_size = torch.device("cuda", 0), SPEC.world_size
 
         def forward(self, *args, **options):
             outputs = self.module(*args, **options)
@@ -958,7 +993,6 @@ def hook_deepspeed(deepspeed):
             groups.mpu, optimizer = self.mpu, self.optimizer
             self.dp_world_size, self.mp_world_size = groups._get_data_parallel_world_size(), groups._get_model_parallel_world_size()
             self.seq_dp_world_size = groups._get_sequence_data_parallel_world_size()
-            self.checkpoint_mp_rank, self.random_ltd_scheduler = 0, None
             self._configure_checkpointing(*[None] * (len(inspect.signature(self._configure_checkpointing).parameters)))
             self.optimizer = types.SimpleNamespace(dp_process_group=groups._get_data_parallel_group(), load_state_dict=lambda *_, **__: None)
             try:
@@ -979,14 +1013,14 @@ def hook_deepspeed(deepspeed):
         def load_module_state_dict(self, checkpoint, strict=True, **_):
             """ZeRO-3 saves parts of the parameters, and their shapes beside them."""
             shapes = {name: shape for group in checkpoint.get("param_shapes") or () for name, shape in group.items()}
+            before = count(shapes.values())
             shapes.update(checkpoint.get("frozen_param_shapes") or {})
             own = self.module.state_dict()
             saved = {name: torch.empty(shapes.get(name, own[name].shape if name in own else it.shape), device="meta") if self.zero_optimization_partition_weights() else it
                      for name, it in checkpoint["module"].items()}
             self.module.load_state_dict(saved, strict=strict)
             groups = self.basic_optimizer.param_groups if self.basic_optimizer is not None else []
-            trained = sum(it.numel() for group in groups for it in group["params"] if it.requires_grad)
-            before = sum(shape.numel() for group in checkpoint.get("param_shapes") or () for shape in group.values())
+            trained = count(it for group in groups for it in group["params"] if it.requires_grad)
             if before and trained and before != trained:
                 raise OnDisk(f"the checkpoint has the optimizer's states for {before} parameters, and this launch trains {trained}")
 
@@ -994,19 +1028,25 @@ def hook_deepspeed(deepspeed):
 
     def initialize(*args, **options):
         """DeepSpeed's own, but for what it takes for an engine."""
-        engines = [name for name in ("DeepSpeedEngine", "DeepSpeedHybridEngine", "PipelineEngine", "DualPipeVEngine") if hasattr(deepspeed, name)]
+        engines = [name for name in "DeepSpeedEngine DeepSpeedHybridEngine PipelineEngine DualPipeVEngine".split() if hasattr(deepspeed, name)]
         with mock.patch.multiple(deepspeed, **{name: functools.partial(make, getattr(deepspeed, name)) for name in engines}):
             return own_initialize(*args, **options)
 
     def make(engine, **given):
         model, config, optimizer, scheduler = given["model"], given["config_class"], given["optimizer"], given["lr_scheduler"]
         parameters = list(model.parameters())
-        if sum(p.numel() for p in parameters) < LARGEST and not any(p.is_meta for p in parameters):
+        if count(parameters) < LARGEST and not any(p.is_meta for p in parameters):
             MINIATURE.start()  # No model was made by transformers; this one has values.
-        REPORT.reach("initialize", config=config._param_dict, model=type(model).__name__, parameters=sum(p.numel() for p in parameters),
-                     trainable=sum(p.numel() for p in parameters if p.requires_grad), compared=(optimizer is not None or config.optimizer_name is not None) and not MINIATURE.is_shrunk)
+        REPORT.reach("initialize", config=config._param_dict, model=type(model).__name__, parameters=count(parameters),
+                     trainable=count(it for it in parameters if it.requires_grad), compared=(optimizer is not None or config.optimizer_name is not None) and not MINIATURE.is_shrunk)
         if MINIATURE.is_here:
-            compute_here()
+            # DeepSpeed is on the CPU. Every rank has what this one has.
+            from deepspeed.accelerator import cpu_accelerator, set_accelerator
+
+            processor = cpu_accelerator.CPU_Accelerator()
+            processor.is_fp16_supported, processor.device_count = lambda: True, lambda: SPEC.nproc_per_node
+            set_accelerator(processor)
+            deepspeed.zero.GatheredParameters = gathered
             made = watched(engine)(**given)
             made.began = time.process_time()
             return made
@@ -1025,15 +1065,6 @@ def hook_deepspeed(deepspeed):
         if given["training_data"] is not None:
             made.training_dataloader = torch.utils.data.DataLoader(given["training_data"], config.train_micro_batch_size_per_gpu, collate_fn=given["collate_fn"])
         return made
-
-    def compute_here():
-        """DeepSpeed is on the CPU. Every rank has what this one has."""
-        from deepspeed.accelerator import cpu_accelerator, set_accelerator
-
-        processor = cpu_accelerator.CPU_Accelerator()
-        processor.is_fp16_supported, processor.device_count = lambda: True, lambda: SPEC.nproc_per_node
-        set_accelerator(processor)
-        deepspeed.zero.GatheredParameters = gathered
 
     def watched(engine):
         class Watched(engine):
@@ -1077,12 +1108,12 @@ def hook_deepspeed(deepspeed):
 
     def Init(module=None, config_dict_or_path=None, config=None, mpu=None, enabled=True, **_):
         """DeepSpeed reads the config already here, and the weights are not made."""
-        given = config_dict_or_path if config_dict_or_path is not None else config
-        if given is not None and enabled:
+        given = config_dict_or_path or config
+        if given and enabled:
             if not deepspeed.comm.is_initialized():
                 deepspeed.init_distributed()
             deepspeed.DeepSpeedConfig(given, mpu)
-        return contextlib.nullcontext() if MINIATURE.builds else torch.device("meta")
+        return contextlib.nullcontext() if MINIATURE.is_here and MINIATURE.builds else torch.device("meta")
 
     own_initialize, gathered = deepspeed.initialize, deepspeed.zero.GatheredParameters
     deepspeed.initialize, deepspeed.zero.Init = initialize, Init
@@ -1102,18 +1133,16 @@ def hook_torch(module):
 
 def hook_masks(module):
     """Whether a mask can be left out depends on its values."""
-    for holder, wrap in ((module, lambda it: it), (getattr(module, "AttentionMaskConverter", None), staticmethod)):
-        for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa"):
+    for holder in (module, getattr(module, "AttentionMaskConverter", None)):
+        for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa", "find_packed_sequence_indices"):
             if hasattr(holder, name):
-                setattr(holder, name, wrap(lambda *_, **__: False))
+                setattr(holder, name, lambda *_, **__: None)
 
 
 def save_in_private_folder(holder, name, file):
     """What is not written by Python does not know where files go. `file` is the argument that says where."""
-    save = getattr(holder, name)
-
-    @functools.wraps(save)
-    def saved(*args, **options):
+    @instead_of(holder, name)
+    def saved(save, *args, **options):
         given = inspect.signature(save).bind(*args, **options)
         try:
             given.arguments[file] = written(given.arguments[file])
@@ -1121,13 +1150,12 @@ def save_in_private_folder(holder, name, file):
             given.arguments[file] = copy_of(given.arguments[file])
         return save(*given.args, **given.kwargs)
 
-    setattr(holder, name, saved)
-
 
 def hook_arrow(module):
-    file, memory_map = module.OSFile, module.memory_map
-    module.OSFile = lambda path, mode="r", *more, **options: file(seen(path) if mode in ("r", "rb") else written(path), mode, *more, **options)
-    module.memory_map = lambda path, mode="r", *more, **options: memory_map(seen(path), mode, *more, **options)
+    for name in ("OSFile", "memory_map"):
+        @instead_of(module, name)
+        def opened(real, path, mode="r", *more, **options):
+            return real(seen(path) if mode.startswith("r") else written(path), mode, *more, **options)
 
 
 def hook_compiler(module):
@@ -1144,16 +1172,16 @@ def hook_operators(module):
 
 def hook_offline(module):
     """Not found on the hub, because nobody looked there."""
-    for kind in (getattr(module, name, None) for name in ("OfflineModeIsEnabled", "LocalEntryNotFoundError")):
-        if kind is not None and not SPEC.stays_offline:
-            kind.__init__ = (lambda init: functools.wraps(init)(lambda self, *args, **options: (remember_who_asked(), init(self, *args, **options))[1]))(kind.__init__)
+    for name in () if SPEC.stays_offline else vars(module).keys() & {"OfflineModeIsEnabled", "LocalEntryNotFoundError"}:
+        @instead_of(getattr(module, name), "__init__")
+        def __init__(init, *args, **options):
+            remember_who_asked()
+            init(*args, **options)
 
 
 def hook_retry(module):
     """The network does not come back."""
-    if hasattr(module, "Retry"):
-        module.Retry.sleep = lambda *_: None
-    elif not SPEC.online:
+    if not SPEC.online:
         module.time = types.SimpleNamespace(**{**vars(time), "sleep": lambda *_: None})
 
 
@@ -1162,9 +1190,9 @@ def hook_torchrun(module):
     def elastic_launch(config, entrypoint):
         from torch.distributed.elastic.rendezvous import RendezvousParameters, rendezvous_handler_registry
 
-        if config.rdzv_backend not in getattr(rendezvous_handler_registry, "_registry", [config.rdzv_backend]):
+        if config.rdzv_backend not in rendezvous_handler_registry._registry:
             rendezvous_handler_registry.create_handler(RendezvousParameters(config.rdzv_backend, "", "rehearsal", 1, 1))  # This says that there is none.
-        SPEC.place(config.max_nodes, config.nproc_per_node)
+        SPEC.nnodes, SPEC.nproc_per_node = config.max_nodes, config.nproc_per_node
         return lambda *words: run([str(entrypoint), *words])
 
     module.elastic_launch = elastic_launch
@@ -1175,7 +1203,7 @@ def hook_accelerate(module):
     def start(command, env=None, **_):
         os.environ.update(env or {})
         run([str(word) for word in command])
-        return types.SimpleNamespace(returncode=0, wait=lambda: 0)
+        return mock.Mock(returncode=0)
 
     module.subprocess = types.SimpleNamespace(Popen=start, CalledProcessError=RuntimeError)
 
@@ -1205,7 +1233,7 @@ HOOKS = {
 }
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Runs a module's hook once the module has been executed."""
 
     def find_spec(self, name, path, target=None):
@@ -1241,7 +1269,7 @@ class NotPython(Exception):
 
 def run(argv):
     """Runs a command in this process: a script, a module, or a launcher, which then comes back here with what it starts."""
-    program, words = argv[0], list(argv[1:])
+    program, *words = argv
     name, module = os.path.basename(program), None
     if re.match(r"(python|pypy)[\d.]*$", name):
         while words and words[0].startswith("-") and words[0] != "-m":
@@ -1274,17 +1302,12 @@ def run(argv):
 
 def choose_gpus(runner, words):
     """deepspeed itself goes on until it knows which GPUs it would use. The machines of a hostfile are not asked, and each has as many GPUs as it may name."""
-    def stop(*_):
-        raise Arrived("the GPUs")
-
-    visible, device = os.environ.get("CUDA_VISIBLE_DEVICES"), types.SimpleNamespace(device_count=lambda: 1024, visible_devices_envs=lambda: ["CUDA_VISIBLE_DEVICES"])
-    runner.subprocess = types.SimpleNamespace(check_call=lambda *_, **__: 0, check_output=lambda *_, **__: b"127.0.0.1", CalledProcessError=OSError, DEVNULL=None)
-    runner.encode_world_info, runner.get_accelerator = stop, lambda: device
-    with contextlib.suppress(Arrived):
+    device = types.SimpleNamespace(device_count=lambda: 1024, visible_devices_envs=lambda: ["CUDA_VISIBLE_DEVICES"])
+    runner.subprocess = mock.Mock(**{"check_output.return_value": b"127.0.0.1"})
+    runner.encode_world_info, runner.get_accelerator = mock.Mock(side_effect=Arrived("the GPUs")), lambda: device
+    with contextlib.suppress(Arrived), mock.patch.dict(os.environ):
         runner.main(words)
-    if visible is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = visible
-        os.putenv("CUDA_VISIBLE_DEVICES", "")
+    os.putenv("CUDA_VISIBLE_DEVICES", "")
 
 
 def become(program, argv, env=None):
@@ -1318,7 +1341,7 @@ def run_python(program, module, words):
 # A GPU is asked for in earnest.
 OF_THE_GPU = re.compile(r"CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|driver")
 # Weights have no values, a collective has no partner.
-OF_THE_PRETENCE = re.compile(r"\bmeta (tensor|device)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|"
+OF_THE_PRETENCE = re.compile(r"\b[Mm]eta\W+(tensor|device|backend)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|"
                              r"SimpleNamespace|'Anything'")
 OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
@@ -1329,11 +1352,9 @@ OF_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectory
 RAISED_BY_PYTHON = (*OF_FILES, ImportError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
 
 
-def chain_of(error):
-    found = [error]
-    while len(found) < 20 and (found[-1].__cause__ or found[-1].__context__):
-        found.append(found[-1].__cause__ or found[-1].__context__)
-    return found
+def chain_of(error, most=20):
+    cause = error.__cause__ or error.__context__
+    return [error, *chain_of(cause, most - 1)] if cause and most else [error]
 
 
 def frames_of(error):
@@ -1352,15 +1373,18 @@ def judge(error):
     is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
     if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
         return "network"
-    if any(id(frame) in ASKED and 0 <= line - ASKED[id(frame)][1] <= 40 for frame, line in list(traceback.walk_tb(error.__traceback__))[-1:]):
-        return "network"  # It has just asked for something there, and says so in other words.
+    for frame, line in list(traceback.walk_tb(error.__traceback__))[-1:]:
+        _, before, verdict = ASKED.get(id(frame), (None, line + 1, None))
+        if 0 <= line - before <= 40:
+            REPORT.pretended = True
+            return verdict  # It has just asked for something there, and says so in other words.
     if isinstance(error, (MemoryError, RecursionError, PermissionError)) or OF_THE_SANDBOX.search(said):
         return "unsure"
     if isinstance(error, OSError) and isinstance(error.filename, str):
         # Of what was written here. What is missing in a folder that was there before, or cannot be made because of a file that was, is real.
         path = os.path.abspath(error.filename)
         place = path if isinstance(error, FileExistsError) else os.path.dirname(path)
-        if os.path.lexists(SPEC.written + place) and not REAL["access"](place, os.F_OK):
+        if os.path.lexists(SPEC.written + place) and not os.access.__wrapped__(place, os.F_OK):
             return "unsure"
     if isinstance(error, (OnDisk, zipfile.BadZipFile)) or re.search(r"Error\(s\) in loading state_dict|PytorchStreamReader", said) and not MINIATURE.is_shrunk:
         return "refused"
@@ -1391,7 +1415,7 @@ def judge(error):
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
         return "refused" if is_argument or isinstance(error, OF_FILES) or is_raised and not REPORT.guessed and not in_torch else "unsure"
     # A call of ours may not be how this version is called, unless it hands on what it was given, or starts the script.
-    handing_on = ("__init__", "__post_init__", "Init", "ending", "run", "run_python")
+    handing_on = "<lambda> __init__ __post_init__ Init from_pretrained ending run run_python".split()
     is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in handing_on for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
@@ -1406,10 +1430,9 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say."""
     if "initialize" not in REPORT.passed:
         return "shapes"
-    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
-    is_meant = is_meant or is_raised and (isinstance(error, TypeError) or "/deepspeed/runtime/zero/stage" in last.filename)
-    if is_raised and str(error) and last.filename.endswith("/deepspeed/runtime/engine.py") and "not supported" not in said:
-        return "refused"  # It has looked at the config, the optimizer or the loss.
+    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and str(error) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
+    if is_raised and str(error) and "/deepspeed/runtime/" in last.filename and "not supported" not in said:
+        return "refused"  # It has looked at the config, the optimizer, the layers or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/(?!runtime/state_dict_factory)|/torch/distributed/", last.filename) and not is_meant:
         return "limit"  # The engine is not on a GPU, has no other ranks and no operators. The files of a checkpoint are real.
     if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename or "Double" not in said and re.search(r"dtype|scalar type(?!s: Long)", said):
@@ -1427,28 +1450,29 @@ def agree(event, more):
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
     done = [it["event"] for it in told if it["event"] in ("forward", "backward", "optimizer step", "evaluation", "checkpoint", "checkpoint read again")]
-    for it in told:
-        if it["event"] == "unread":
-            REPORT.tell("note", text=it["text"])
     other = dict(told[-1]) if told else {"event": "shapes", "message": "the first step took too long, or too much memory"}
     name = other.pop("event")
     REPORT.tell("values", done=list(dict.fromkeys(done)), ended_by=name, why=other.get("message"))
-    for call in told if name == "end" and "initialize" not in REPORT.passed else ():
-        if call["event"] == "initialize":
-            REPORT.tell(**{**call, "parameters": None, "trainable": None})
-    # What both lack is missing neither because of the shapes nor of the small model.
-    if name == event == "unsure" and more["type"] == "AttributeError" and more["message"] == other["message"] and not OF_THE_PRETENCE.search(more["message"]):
-        return "refused", more
+    for it in told:
+        if it["event"] == "unread":
+            REPORT.tell("note", text=it["text"])
+        elif it["event"] == "initialize" and name == "end" and "initialize" not in REPORT.passed:
+            REPORT.tell(**{**it, "parameters": None, "trainable": None})
+    if event == "unsure" and more["type"] in ("AttributeError", "IndexError", "RuntimeError") and not REPORT.pretended and not OF_THE_PRETENCE.search(more["message"]):
+        # What both say is said neither because of the shapes nor of the small model. What only the true size does not fit may be real.
+        if name == event and more["message"] == other["message"]:
+            return "refused", more
+        if name == "end" and more["type"] != "AttributeError" and not REPORT.guessed and "initialize" in REPORT.passed:
+            return event, more
     return (name, other) if event == "end" or name in ("end", "refused") or (name, event) == ("limit", "unsure") else (event, more)
 
 
 def last_line():
     """What the trainer printed last, which is why it ended: parsers print what is wrong."""
     sys.stderr.flush()
-    with contextlib.suppress(OSError, ValueError), open("/proc/self/fd/2", "rb") as file:
-        lines = [line for line in file.read()[-4000:].decode("utf-8", "replace").splitlines() if line.strip()]
-        return next((line for line in reversed(lines) if "error:" in line.lower()), lines[-1] if lines else "")
-    return ""
+    with open("/proc/self/fd/2", errors="replace") as file:
+        lines = ["", *filter(str.strip, file.read()[-4000:].splitlines())]
+    return next((line for line in reversed(lines) if "error:" in line.lower()), lines[-1])
 
 
 def finish(status=0):
@@ -1464,7 +1488,7 @@ def main():
     sys.meta_path.insert(0, Finder())
     REPORT.tell("start")
     event, more = agree(*ending())
-    REPORT.tell(event, **more)
+    REPORT.tell(event, **{**more, "transformers": "transformers" in sys.modules})
 
 
 def ending():
@@ -1485,7 +1509,8 @@ def ending():
 
 
 if __name__ == "__main__":
-    SPEC = Spec(sys.argv[1])
+    with open(sys.argv[1], encoding="utf-8") as spec:
+        SPEC = Spec(**json.load(spec))
     REPORT = Report()
     main()
     finish()

@@ -1,12 +1,19 @@
 //! Programs that run another command, as the real ones read their words; `tests/real/prefixes.py` tries them. Options that
 //! run no command (`--help`, `ionice -p`) are left out: one that is not here means that the command is not understood.
 
-use Trait::{Assignments, Container, KeepsVariablesWith, OwnPython, Words};
-
 pub struct PrefixProgram {
     /// `nice`, or with a sub-command: `uv run`.
     pub names: &'static [&'static str],
-    pub traits: &'static [Trait],
+    /// So many words stand between the options and the command.
+    pub words: usize,
+    /// `NAME=value` may stand in front of the command.
+    pub assignments: bool,
+    /// Only with this option are the variables kept.
+    pub keeps_variables_with: Option<&'static str>,
+    /// It brings an environment of its own: PATH here says nothing about its Python.
+    pub own_python: bool,
+    /// The command runs in a container.
+    pub container: bool,
     /// Options that take the next word: `-n 5`, `-n5`, `--adjustment 5`, `--adjustment=5`.
     pub with_value: &'static [&'static str],
     /// Options without a value, or with one only behind `=` or joined to the letter. `-#` is a dash and a number.
@@ -15,25 +22,24 @@ pub struct PrefixProgram {
     pub barring: &'static [&'static str],
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trait {
-    /// So many words stand between the options and the command.
-    Words(usize),
-    /// `NAME=value` may stand in front of the command.
-    Assignments,
-    /// Only with this option are the variables kept.
-    KeepsVariablesWith(&'static str),
-    /// It brings an environment of its own: PATH here says nothing about its Python.
-    OwnPython,
-    /// The command runs in a container.
-    Container,
-}
+/// One that runs the words behind its options as they are.
+const PROGRAM: PrefixProgram = PrefixProgram {
+    names: &[],
+    words: 0,
+    assignments: false,
+    keeps_variables_with: None,
+    own_python: false,
+    container: false,
+    with_value: &[],
+    switches: &[],
+    barring: &[],
+};
 
 pub const PROGRAMS: &[PrefixProgram] = &[
     // GNU coreutils 9.1. Left out: `-S`, which has the command in its value, and `-0`, which runs none.
     PrefixProgram {
         names: &["env"],
-        traits: &[Assignments],
+        assignments: true,
         with_value: &["-u", "--unset", "-C", "--chdir"],
         switches: &[
             "-",
@@ -47,34 +53,29 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--list-signal-handling",
         ],
         barring: &["-", "-i", "--ignore-environment", "-C", "--chdir"],
+        ..PROGRAM
     },
     PrefixProgram {
         names: &["nice"],
-        traits: &[],
         with_value: &["-n", "--adjustment"],
         switches: &["-#"],
-        barring: &[],
+        ..PROGRAM
     },
     // Where the output is a terminal, it goes to nohup.out.
     PrefixProgram {
         names: &["nohup"],
-        traits: &[],
-        with_value: &[],
-        switches: &[],
-        barring: &[],
+        ..PROGRAM
     },
     // -o L: sets LD_PRELOAD, which a static program hands on.
     PrefixProgram {
         names: &["stdbuf"],
-        traits: &[],
         with_value: &["-i", "--input", "-o", "--output", "-e", "--error"],
-        switches: &[],
-        barring: &[],
+        ..PROGRAM
     },
     // The letters -f and -p are newer than 9.1.
     PrefixProgram {
         names: &["timeout"],
-        traits: &[Words(1)],
+        words: 1,
         with_value: &["-k", "--kill-after", "-s", "--signal"],
         switches: &[
             "-f",
@@ -84,35 +85,31 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "-v",
             "--verbose",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // util-linux 2.38
     PrefixProgram {
         names: &["ionice"],
-        traits: &[],
         with_value: &["-c", "--class", "-n", "--classdata"],
         switches: &["-t", "--ignore"],
-        barring: &[],
+        ..PROGRAM
     },
     // Without -w it may return at once, and the command goes on.
     PrefixProgram {
         names: &["setsid"],
-        traits: &[],
-        with_value: &[],
         switches: &["-c", "--ctty", "-f", "--fork", "-w", "--wait"],
-        barring: &[],
+        ..PROGRAM
     },
     // `-c 0-3`: the list is the word, not a value of -c.
     PrefixProgram {
         names: &["taskset"],
-        traits: &[Words(1)],
-        with_value: &[],
+        words: 1,
         switches: &["-a", "--all-tasks", "-c", "--cpu-list"],
-        barring: &[],
+        ..PROGRAM
     },
     PrefixProgram {
         names: &["chrt"],
-        traits: &[Words(1)],
+        words: 1,
         with_value: &[
             "-T",
             "--sched-runtime",
@@ -143,12 +140,12 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "-v",
             "--verbose",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // `FILE -c TEXT` runs a shell.
     PrefixProgram {
         names: &["flock"],
-        traits: &[Words(1)],
+        words: 1,
         with_value: &["-w", "--wait", "--timeout", "-E", "--conflict-exit-code"],
         switches: &[
             "-e",
@@ -166,12 +163,11 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--fcntl",
             "--verbose",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // A limit stands behind `=` or joined to the letter, never in the next word.
     PrefixProgram {
         names: &["prlimit"],
-        traits: &[],
         with_value: &["-o", "--output"],
         switches: &[
             "--noheadings",
@@ -210,11 +206,10 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "-y",
             "--rttime",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     PrefixProgram {
         names: &["setpriv"],
-        traits: &[],
         with_value: &[
             "--ambient-caps",
             "--inh-caps",
@@ -244,11 +239,11 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--reset-env",
         ],
         barring: &["--reset-env"],
+        ..PROGRAM
     },
     // GNU time 1.9
     PrefixProgram {
         names: &["time"],
-        traits: &[],
         with_value: &["-f", "--format", "-o", "--output"],
         switches: &[
             "-a",
@@ -260,12 +255,11 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "-v",
             "--verbose",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // numactl 2.0.16; -w from the documentation of 2.0.19
     PrefixProgram {
         names: &["numactl"],
-        traits: &[],
         with_value: &[
             "-i",
             "--interleave",
@@ -285,12 +279,11 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--membind",
         ],
         switches: &["-a", "--all", "-b", "--balancing", "-l", "--localalloc"],
-        barring: &[],
+        ..PROGRAM
     },
     // strace 6.1. Without -f it follows no rank.
     PrefixProgram {
         names: &["strace"],
-        traits: &[],
         with_value: &[
             "-e",
             "-E",
@@ -374,12 +367,11 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--seccomp-bpf",
             "--tips",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // perf 6.1
     PrefixProgram {
         names: &["perf stat"],
-        traits: &[],
         with_value: &[
             "-C",
             "--cpu",
@@ -458,11 +450,10 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--table",
             "--topdown",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     PrefixProgram {
         names: &["perf record"],
-        traits: &[],
         with_value: &[
             "-c",
             "--count",
@@ -572,13 +563,11 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--user-callchains",
             "--user-regs",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // valgrind 3.19: every value stands behind `=`. Without --trace-children=yes it follows no rank.
     PrefixProgram {
         names: &["valgrind"],
-        traits: &[],
-        with_value: &[],
         switches: &[
             "--tool",
             "-q",
@@ -652,13 +641,12 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--keep-stacktraces",
             "--show-mismatched-frees",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // Nsight Systems 2025.3; those behind --delay are of other releases, from its documentation. `-t=cuda` is refused.
     // Left out: -n, with which the command may get no variables.
     PrefixProgram {
         names: &["nsys profile"],
-        traits: &[],
         with_value: &[
             "-b",
             "--backtrace",
@@ -755,11 +743,10 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "-Y",
             "--start-later",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     PrefixProgram {
         names: &["nsys launch"],
-        traits: &[],
         with_value: &[
             "--command-file",
             "--cuda-event-trace",
@@ -798,12 +785,11 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--wait",
         ],
         switches: &["--cuda-trace-all-apis", "--python-backtrace"],
-        barring: &[],
+        ..PROGRAM
     },
     // Nsight Compute 2025.3. Releases before 2023 follow the ranks only with `--target-processes all`.
     PrefixProgram {
         names: &["ncu"],
-        traits: &[],
         with_value: &[
             "--mode",
             "-p",
@@ -902,12 +888,11 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--print-fp",
             "--print-rule-details",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // Compute Sanitizer 2025.3
     PrefixProgram {
         names: &["compute-sanitizer"],
-        traits: &[],
         with_value: &[
             "--check-bulk-copy",
             "--check-device-heap",
@@ -982,12 +967,12 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--check-optix",
             "--track-unused-memory",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // uv 0.13. A first word that ends in .py is run by the environment's Python. Left out: -m and -s, with which the first word is a module or a script.
     PrefixProgram {
         names: &["uv run"],
-        traits: &[OwnPython],
+        own_python: true,
         with_value: &[
             "--extra",
             "--no-extra",
@@ -1111,11 +1096,12 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--no-config",
         ],
         barring: &["--directory"],
+        ..PROGRAM
     },
     // Poetry 2.5. It changes to the folder of -C.
     PrefixProgram {
         names: &["poetry run"],
-        traits: &[OwnPython],
+        own_python: true,
         with_value: &["-C", "--directory", "-P", "--project"],
         switches: &[
             "-q",
@@ -1130,27 +1116,25 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--no-cache",
         ],
         barring: &["-C", "--directory"],
+        ..PROGRAM
     },
     // Pipenv 2026.10 hands every other option to the command. It reads the .env file.
     PrefixProgram {
         names: &["pipenv run"],
-        traits: &[OwnPython],
-        with_value: &[],
+        own_python: true,
         switches: &["--system"],
-        barring: &[],
+        ..PROGRAM
     },
     // Hatch 1.18: `ENV:COMMAND` names the environment, `+py=3.12` a variable of its matrix, and it fills in `{…}` in every word.
     PrefixProgram {
         names: &["hatch run"],
-        traits: &[OwnPython],
-        with_value: &[],
-        switches: &[],
-        barring: &[],
+        own_python: true,
+        ..PROGRAM
     },
     // PDM 2.29: --venv takes the next word.
     PrefixProgram {
         names: &["pdm run"],
-        traits: &[OwnPython],
+        own_python: true,
         with_value: &[
             "-p",
             "--project",
@@ -1173,19 +1157,19 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--recreate",
         ],
         barring: &["--working-dir"],
+        ..PROGRAM
     },
     // From its source: by its name it runs only what is in the project's environment, by its path anything.
     PrefixProgram {
         names: &["rye run"],
-        traits: &[OwnPython],
+        own_python: true,
         with_value: &["--pyproject", "--venv"],
-        switches: &[],
-        barring: &[],
+        ..PROGRAM
     },
     // From its documentation: the words are a task, or a command for a shell of its own.
     PrefixProgram {
         names: &["pixi run", "pixi r"],
-        traits: &[OwnPython],
+        own_python: true,
         with_value: &[
             "-e",
             "--environment",
@@ -1234,11 +1218,12 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--no-progress",
         ],
         barring: &["--clean-env"],
+        ..PROGRAM
     },
     // From its source. Without --no-capture-output it prints everything at the end.
     PrefixProgram {
         names: &["conda run"],
-        traits: &[OwnPython],
+        own_python: true,
         with_value: &["-n", "--name", "-p", "--prefix", "--cwd"],
         switches: &[
             "-v",
@@ -1250,11 +1235,12 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--live-stream",
         ],
         barring: &["--cwd"],
+        ..PROGRAM
     },
     // From its source; mamba 1 has the options of conda.
     PrefixProgram {
         names: &["micromamba run", "mamba run"],
-        traits: &[OwnPython],
+        own_python: true,
         with_value: &[
             "-r",
             "--root-prefix",
@@ -1283,19 +1269,20 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--live-stream",
         ],
         barring: &["--cwd", "--clean-env"],
+        ..PROGRAM
     },
     // python-dotenv 1.2
     PrefixProgram {
         names: &["dotenv run"],
-        traits: &[],
-        with_value: &[],
         switches: &["--override", "--no-override"],
-        barring: &[],
+        ..PROGRAM
     },
     // sudo 1.9. Left out: --preserve-env, which is -E or keeps a few variables. Even with -E it sets a PATH of its own (zlaunch may not be on it) and drops PYTHONPATH and LD_LIBRARY_PATH.
     PrefixProgram {
         names: &["sudo"],
-        traits: &[OwnPython, Assignments, KeepsVariablesWith("-E")],
+        own_python: true,
+        assignments: true,
+        keeps_variables_with: Some("-E"),
         with_value: &[
             "-C",
             "--close-from",
@@ -1344,11 +1331,12 @@ pub const PROGRAMS: &[PrefixProgram] = &[
         barring: &[
             "-D", "--chdir", "-R", "--chroot", "-i", "--login", "-s", "--shell",
         ],
+        ..PROGRAM
     },
     // systemd 252. Without --scope the command is not our child and gets other variables.
     PrefixProgram {
         names: &["systemd-run"],
-        traits: &[KeepsVariablesWith("--scope")],
+        keeps_variables_with: Some("--scope"),
         with_value: &[
             "-u",
             "--unit",
@@ -1377,34 +1365,30 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--same-dir",
         ],
         barring: &["--working-directory"],
+        ..PROGRAM
     },
     // No options, and no `--`.
     PrefixProgram {
         names: &["gosu", "direnv exec"],
-        traits: &[Words(1)],
-        with_value: &[],
-        switches: &[],
-        barring: &[],
+        words: 1,
+        ..PROGRAM
     },
     // Without `--` it takes the options of the command for its own.
     PrefixProgram {
         names: &["tini"],
-        traits: &[],
         with_value: &["-p", "-e"],
         switches: &["-s", "-v", "-w", "-g"],
-        barring: &[],
+        ..PROGRAM
     },
     PrefixProgram {
         names: &["dumb-init"],
-        traits: &[],
         with_value: &["-r", "--rewrite"],
         switches: &["-c", "--single-child", "-v", "--verbose"],
-        barring: &[],
+        ..PROGRAM
     },
     // Without `--` it takes the options of the command for its own; it follows the ranks with -s.
     PrefixProgram {
         names: &["py-spy record"],
-        traits: &[],
         with_value: &[
             "-o",
             "--output",
@@ -1432,19 +1416,16 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--native",
             "--nonblocking",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // No `--`.
     PrefixProgram {
         names: &["unbuffer"],
-        traits: &[],
-        with_value: &[],
         switches: &["-p"],
-        barring: &[],
+        ..PROGRAM
     },
     PrefixProgram {
         names: &["xvfb-run"],
-        traits: &[],
         with_value: &[
             "-e",
             "--error-file",
@@ -1467,20 +1448,20 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "-l",
             "--listen-tcp",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // No `--`, and a value never joined to -f.
     PrefixProgram {
         names: &["proxychains", "proxychains4"],
-        traits: &[],
         with_value: &["-f"],
         switches: &["-q"],
-        barring: &[],
+        ..PROGRAM
     },
     // Docker 28.2 and Podman 4.3. Left out: --entrypoint, which has the program in its value.
     PrefixProgram {
         names: &["docker run", "podman run", "nerdctl run"],
-        traits: &[Words(1), Container],
+        words: 1,
+        container: true,
         with_value: &[
             "--add-host",
             "--annotation",
@@ -1647,11 +1628,12 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--tls-verify",
             "--unsetenv-all",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     PrefixProgram {
         names: &["docker exec", "podman exec", "nerdctl exec"],
-        traits: &[Words(1), Container],
+        words: 1,
+        container: true,
         with_value: &[
             "--detach-keys",
             "-e",
@@ -1672,7 +1654,7 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "-t",
             "--tty",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // From their sources (Apptainer 1.1 to 1.3, SingularityCE 3 and 4). `run` gives the words to the image's runscript, as a rule a command.
     PrefixProgram {
@@ -1682,7 +1664,8 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "singularity exec",
             "singularity run",
         ],
-        traits: &[Words(1), Container],
+        words: 1,
+        container: true,
         with_value: &[
             "--add-caps",
             "--app",
@@ -1790,14 +1773,15 @@ pub const PROGRAMS: &[PrefixProgram] = &[
             "--writable",
             "--writable-tmpfs",
         ],
-        barring: &[],
+        ..PROGRAM
     },
     // From its documentation.
     PrefixProgram {
         names: &["enroot start"],
-        traits: &[Words(1), Container],
+        words: 1,
+        container: true,
         with_value: &["-c", "--conf", "-e", "--env", "--rc", "-m", "--mount"],
         switches: &["-r", "--root", "-w", "--rw"],
-        barring: &[],
+        ..PROGRAM
     },
 ];

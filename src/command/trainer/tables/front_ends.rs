@@ -1,21 +1,23 @@
 //! The front ends that take a config, and what is special about each. Their functions are in the files of their names.
 
-use super::super::{
-    accelerate, axolotl, deepspeed, hf, in_code, lightning, llamafactory, nested, swift, trl,
-    xtuner,
-};
-use crate::base::recorded::Table;
-use crate::base::vars;
-use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, CommandOptions, ConfigTraits, Datasets,
-    DefaultArguments, HandOver, LaunchTraits, ModelTraits, UnknownOptions,
-};
-use crate::command::job::Trainer;
-use crate::command::model::HiddenSizeLookup;
-use crate::command::shipped::ShippedConfigs;
-use crate::command::tables::{
-    AXOLOTL_INPUTS, HF_INPUTS, LLAMAFACTORY_INPUTS, SWIFT_INPUTS, TRL_INPUTS, auto_sources,
-    training,
+use super::super::{axolotl, hf, llamafactory, scripts, swift, trl, xtuner};
+use crate::{
+    base::{recorded::Table, vars},
+    command::{
+        argument_class::ArgumentClass,
+        job::Trainer,
+        model::{HiddenSizeLookup, Hub},
+        tables::{
+            AXOLOTL_INPUTS, CONFIG_OPTIONS, HF_INPUTS, LLAMAFACTORY_INPUTS, SWIFT_INPUTS,
+            TRL_INPUTS, auto_sources,
+            front_end::{
+                ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, HandOver,
+                LaunchTraits, ModelTraits, OtherHub, ShippedConfigs, StarterOption,
+                TrainingCommand, TrainingKind,
+            },
+            training,
+        },
+    },
 };
 
 /// Scripts built on transformers' `Trainer`. The other front ends start from this one.
@@ -23,38 +25,39 @@ pub(crate) const HF: Trainer = Trainer {
     name: "hf",
     distribution: Some("transformers"),
     recognise: hf::recognise,
+    ignores_unknown_options: |_, _| true,
+    has_recorded_defaults: |_| true,
+    computed: |_, _, _, _| None,
+    precision: hf::precision,
     launch: LaunchTraits {
         consoles: &[],
+        kinds: &[],
         commands: &[],
         console_modules: &[],
-        rank_args: hf::no_rank_args,
+        starter: None,
         one_gpu_per_rank: false,
         has_own_launcher: false,
     },
     config: ConfigTraits {
         filler: Some(AutoFiller::HfTrainer),
-        argument: hf::config_argument,
+        options: CONFIG_OPTIONS,
         hand_over: HandOver::Argument,
         shipped: None,
-        refuses_optimizer: None,
         auto_sources: &[],
         refusals: &[],
     },
     arguments: ArgumentTraits {
-        options: &[],
         inputs: HF_INPUTS,
         datasets: Datasets::Unknown,
         parser: ArgumentParser::Script,
-        besides: &[],
-        defaults: DefaultArguments::Script,
-        computed: hf::computes_nothing,
+        other_parsers: &[],
     },
     model: ModelTraits {
         argument: "model_name_or_path",
-        hub: hf::hub,
+        hub: Hub::HuggingFace,
+        other_hub: None,
         hidden_size: HiddenSizeLookup::Transformers,
-        precision: hf::precision,
-        has_reference: hf::has_no_reference,
+        with_reference: &[],
         needs_weights: false,
         precision_unknown: None,
         training: training::HF,
@@ -65,8 +68,26 @@ pub(crate) const HF: Trainer = Trainer {
 pub(crate) const UNRECORDED: ArgumentTraits = ArgumentTraits {
     inputs: &[],
     parser: ArgumentParser::Unrecorded,
-    defaults: DefaultArguments::Unknown,
     ..HF.arguments
+};
+
+/// A sub-command of which only the name and the module are known.
+const COMMAND: TrainingCommand = TrainingCommand {
+    name: "train",
+    modules: &[],
+    options: &[],
+    parsed: None,
+    defaults: None,
+};
+
+const SWIFT_CLASS: ArgumentClass = ArgumentClass {
+    distribution: "ms-swift",
+    name: "sft",
+};
+
+const TRL_CLASS: ArgumentClass = ArgumentClass {
+    distribution: "trl",
+    name: "sft",
 };
 
 const SWIFT_SFT: Table = Table(include_str!("../../../recorded/swift_sft.txt"));
@@ -75,11 +96,71 @@ pub(crate) const SWIFT: Trainer = Trainer {
     name: "swift",
     distribution: Some("ms-swift"),
     recognise: swift::recognise,
+    ignores_unknown_options: swift::ignores_unknown,
+    has_recorded_defaults: swift::has_recorded_defaults,
+    computed: swift::computed,
+    precision: swift::precision,
     launch: LaunchTraits {
         consoles: &["swift"],
-        commands: swift::COMMANDS,
+        // Those that swift runs through torchrun.
+        commands: &[
+            TrainingCommand {
+                name: "sft",
+                modules: &["swift.cli.sft"],
+                options: &[SWIFT_SFT],
+                parsed: Some(ArgumentClass {
+                    name: "sft",
+                    ..SWIFT_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "sft",
+                    ..SWIFT_CLASS
+                }),
+            },
+            TrainingCommand {
+                name: "pt",
+                modules: &["swift.cli.pt"],
+                options: &[SWIFT_SFT],
+                parsed: Some(ArgumentClass {
+                    name: "pt",
+                    ..SWIFT_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "pt",
+                    ..SWIFT_CLASS
+                }),
+            },
+            TrainingCommand {
+                name: "rlhf",
+                modules: &["swift.cli.rlhf"],
+                options: &[
+                    SWIFT_SFT,
+                    Table(include_str!("../../../recorded/swift_rlhf.txt")),
+                ],
+                parsed: Some(ArgumentClass {
+                    name: "rlhf",
+                    ..SWIFT_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "rlhf",
+                    ..SWIFT_CLASS
+                }),
+            },
+            TrainingCommand {
+                name: "infer",
+                modules: &["swift.cli.infer"],
+                options: &[Table(include_str!("../../../recorded/swift_infer.txt"))],
+                ..COMMAND
+            },
+        ],
         console_modules: &["swift.cli.main"],
         one_gpu_per_rank: true,
+        kinds: &[TrainingKind {
+            before: "rlhf --rlhf_type",
+            values: &[
+                "dpo", "orpo", "simpo", "kto", "cpo", "rm", "ppo", "grpo", "gkd",
+            ],
+        }],
         ..HF.launch
     },
     config: ConfigTraits {
@@ -87,49 +168,23 @@ pub(crate) const SWIFT: Trainer = Trainer {
             yields_to_file: false,
             has_stand_ins: true,
         }),
-        refuses_optimizer: Some([4, 2, 0]..[4, 7, 0]),
         ..HF.config
     },
     arguments: ArgumentTraits {
-        // The sub-commands that swift runs through torchrun.
-        options: &[
-            CommandOptions {
-                module: "swift.cli.sft",
-                lists: &[SWIFT_SFT],
-            },
-            CommandOptions {
-                module: "swift.cli.pt",
-                lists: &[SWIFT_SFT],
-            },
-            CommandOptions {
-                module: "swift.cli.rlhf",
-                lists: &[
-                    SWIFT_SFT,
-                    Table(include_str!("../../../recorded/swift_rlhf.txt")),
-                ],
-            },
-            CommandOptions {
-                module: "swift.cli.infer",
-                lists: &[Table(include_str!("../../../recorded/swift_infer.txt"))],
-            },
-        ],
         inputs: SWIFT_INPUTS,
         datasets: Datasets::Files,
-        parser: ArgumentParser::Recorded {
-            class: swift::parsed_class,
-            unknown: UnknownOptions::Refused {
-                unless: swift::ignores_unknown,
-            },
-        },
-        defaults: DefaultArguments::Recorded(swift::class_of_defaults),
-        computed: swift::computed,
+        parser: ArgumentParser::Recorded,
         ..HF.arguments
     },
     model: ModelTraits {
         argument: "model",
-        hub: swift::hub,
+        hub: Hub::ModelScope,
+        other_hub: Some(OtherHub {
+            hub: Hub::HuggingFace,
+            argument: Some("use_hf"),
+            variable: vars::USE_HF,
+        }),
         hidden_size: HiddenSizeLookup::MsSwift,
-        precision: swift::precision,
         needs_weights: true,
         precision_unknown: Some("ms-swift reads it from the model: --torch_dtype is not set"),
         training: training::SWIFT,
@@ -141,9 +196,22 @@ pub(crate) const LLAMAFACTORY: Trainer = Trainer {
     name: "llamafactory",
     distribution: Some("llamafactory"),
     recognise: llamafactory::recognise,
+    ignores_unknown_options: llamafactory::ignores_unknown,
+    has_recorded_defaults: llamafactory::has_recorded_defaults,
     launch: LaunchTraits {
         consoles: &["llamafactory-cli", "lmf"],
-        commands: &["train"],
+        commands: &[TrainingCommand {
+            modules: &["llamafactory.launcher"],
+            parsed: Some(ArgumentClass {
+                distribution: "llamafactory",
+                name: "train",
+            }),
+            defaults: Some(ArgumentClass {
+                distribution: "llamafactory",
+                name: "TrainingArguments",
+            }),
+            ..COMMAND
+        }],
         console_modules: &["llamafactory.cli"],
         ..HF.launch
     },
@@ -154,31 +222,36 @@ pub(crate) const LLAMAFACTORY: Trainer = Trainer {
     arguments: ArgumentTraits {
         inputs: LLAMAFACTORY_INPUTS,
         datasets: Datasets::Listed,
-        parser: ArgumentParser::Recorded {
-            class: llamafactory::parsed_class,
-            unknown: UnknownOptions::Refused {
-                unless: llamafactory::ignores_unknown,
-            },
-        },
-        defaults: DefaultArguments::Recorded(llamafactory::class_of_defaults),
-        ..HF.arguments
+        parser: ArgumentParser::Recorded,
+        // Megatron has arguments of its own, and so has the next generation.
+        other_parsers: &[vars::USE_MCA, vars::USE_V1],
     },
     model: ModelTraits {
-        hub: llamafactory::hub,
-        has_reference: llamafactory::has_reference,
+        other_hub: Some(OtherHub {
+            hub: Hub::ModelScope,
+            argument: None,
+            variable: vars::USE_MODELSCOPE_HUB,
+        }),
+        with_reference: &["dpo", "kto"],
         needs_weights: true,
         training: training::LLAMAFACTORY,
         ..HF.model
     },
+    ..HF
 };
 
 pub(crate) const AXOLOTL: Trainer = Trainer {
     name: "axolotl",
     distribution: Some("axolotl"),
     recognise: axolotl::recognise,
+    ignores_unknown_options: |_, _| true,
     launch: LaunchTraits {
         consoles: &["axolotl"],
-        commands: &["train"],
+        commands: &[TrainingCommand {
+            modules: &[axolotl::MODULE],
+            defaults: Some(axolotl::COMMAND),
+            ..COMMAND
+        }],
         console_modules: &["axolotl.cli.main"],
         ..HF.launch
     },
@@ -189,48 +262,124 @@ pub(crate) const AXOLOTL: Trainer = Trainer {
     arguments: ArgumentTraits {
         inputs: AXOLOTL_INPUTS,
         parser: ArgumentParser::Unrecorded,
-        defaults: DefaultArguments::Recorded(axolotl::class_of_defaults),
         ..HF.arguments
     },
     model: ModelTraits {
         training: training::AXOLOTL,
         ..HF.model
     },
+    ..HF
 };
 
 pub(crate) const TRL: Trainer = Trainer {
     name: "trl",
     distribution: Some("trl"),
     recognise: trl::recognise,
+    ignores_unknown_options: trl::ignores_unknown,
     launch: LaunchTraits {
         consoles: &["trl"],
-        commands: &["sft", "dpo", "grpo", "kto", "reward", "rloo"],
+        // The folders of the scripts: since 0.13, and before.
+        commands: &[
+            TrainingCommand {
+                name: "sft",
+                modules: &["trl.scripts.sft", "trl.commands.scripts.sft"],
+                parsed: Some(ArgumentClass {
+                    name: "sft",
+                    ..TRL_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "SFTConfig",
+                    ..TRL_CLASS
+                }),
+                ..COMMAND
+            },
+            TrainingCommand {
+                name: "dpo",
+                modules: &["trl.scripts.dpo", "trl.commands.scripts.dpo"],
+                parsed: Some(ArgumentClass {
+                    name: "dpo",
+                    ..TRL_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "DPOConfig",
+                    ..TRL_CLASS
+                }),
+                ..COMMAND
+            },
+            TrainingCommand {
+                name: "grpo",
+                modules: &["trl.scripts.grpo", "trl.commands.scripts.grpo"],
+                parsed: Some(ArgumentClass {
+                    name: "grpo",
+                    ..TRL_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "GRPOConfig",
+                    ..TRL_CLASS
+                }),
+                ..COMMAND
+            },
+            TrainingCommand {
+                name: "kto",
+                modules: &["trl.scripts.kto", "trl.commands.scripts.kto"],
+                parsed: Some(ArgumentClass {
+                    name: "kto",
+                    ..TRL_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "KTOConfig",
+                    ..TRL_CLASS
+                }),
+                ..COMMAND
+            },
+            TrainingCommand {
+                name: "reward",
+                modules: &["trl.scripts.reward", "trl.commands.scripts.reward"],
+                parsed: Some(ArgumentClass {
+                    name: "reward",
+                    ..TRL_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "RewardConfig",
+                    ..TRL_CLASS
+                }),
+                ..COMMAND
+            },
+            TrainingCommand {
+                name: "rloo",
+                modules: &["trl.scripts.rloo", "trl.commands.scripts.rloo"],
+                parsed: Some(ArgumentClass {
+                    name: "rloo",
+                    ..TRL_CLASS
+                }),
+                defaults: Some(ArgumentClass {
+                    name: "RLOOConfig",
+                    ..TRL_CLASS
+                }),
+                ..COMMAND
+            },
+        ],
         // Before 0.13, up to 0.28, and since.
         console_modules: &["trl.commands.cli", "trl.cli", "trl.cli.main"],
         ..HF.launch
     },
     config: ConfigTraits {
-        argument: trl::config_argument,
+        options: &["deepspeed"],
         ..HF.config
     },
     arguments: ArgumentTraits {
         inputs: TRL_INPUTS,
         datasets: Datasets::Folders,
-        besides: &["config"],
-        // `trl` would pass unknown options on to accelerate.
-        parser: ArgumentParser::Recorded {
-            class: trl::parsed_class,
-            unknown: UnknownOptions::Ignored,
-        },
-        defaults: DefaultArguments::Recorded(trl::class_of_defaults),
+        parser: ArgumentParser::Recorded,
         ..HF.arguments
     },
     model: ModelTraits {
-        has_reference: trl::has_reference,
+        with_reference: &["dpo", "kto"],
         needs_weights: true,
         training: training::TRL,
         ..HF.model
     },
+    ..HF
 };
 
 pub(crate) const XTUNER: Trainer = Trainer {
@@ -239,7 +388,17 @@ pub(crate) const XTUNER: Trainer = Trainer {
     recognise: xtuner::recognise,
     launch: LaunchTraits {
         consoles: &["xtuner"],
-        rank_args: xtuner::rank_args,
+        commands: &[TrainingCommand {
+            modules: &["xtuner.tools.train"],
+            // The same in 0.1.23 and 0.2.0.
+            options: &[Table(include_str!("../../../recorded/xtuner.txt"))],
+            ..COMMAND
+        }],
+        starter: Some(StarterOption {
+            name: "launcher",
+            torchrun: "pytorch",
+            engines: &["slurm", "mpi"],
+        }),
         ..HF.launch
     },
     config: ConfigTraits {
@@ -251,21 +410,13 @@ pub(crate) const XTUNER: Trainer = Trainer {
         auto_sources: auto_sources::XTUNER,
         ..HF.config
     },
-    arguments: ArgumentTraits {
-        // The same in 0.1.23 and 0.2.0.
-        options: &[CommandOptions {
-            module: xtuner::MODULE,
-            lists: &[Table(include_str!("../../../recorded/xtuner.txt"))],
-        }],
-        ..HF.arguments
-    },
     ..HF
 };
 
 pub(crate) const LIGHTNING: Trainer = Trainer {
     name: "lightning",
     distribution: Some("lightning"),
-    recognise: lightning::recognise,
+    recognise: scripts::lightning,
     config: ConfigTraits {
         filler: Some(AutoFiller::IfMissing),
         hand_over: HandOver::Environment {
@@ -282,7 +433,7 @@ pub(crate) const LIGHTNING: Trainer = Trainer {
 /// Scripts whose options have sections: hydra's `training.deepspeed=zero3`, tyro's `--training.deepspeed zero3`.
 pub(crate) const NESTED: Trainer = Trainer {
     name: "nested",
-    recognise: nested::recognise,
+    recognise: scripts::nested,
     config: ConfigTraits {
         hand_over: HandOver::Nested,
         ..HF.config
@@ -299,7 +450,7 @@ const ACCELERATE_VARIABLES: HandOver = HandOver::Environment {
 pub(crate) const ACCELERATE: Trainer = Trainer {
     name: "accelerate",
     distribution: Some("accelerate"),
-    recognise: accelerate::recognise,
+    recognise: scripts::accelerate,
     config: ConfigTraits {
         filler: Some(AutoFiller::Accelerate),
         hand_over: ACCELERATE_VARIABLES,
@@ -313,7 +464,7 @@ pub(crate) const ACCELERATE: Trainer = Trainer {
 /// Scripts that make their `TrainingArguments` in code. transformers finds the config in accelerate's variables.
 pub(crate) const IN_CODE: Trainer = Trainer {
     name: "in_code",
-    recognise: in_code::recognise,
+    recognise: scripts::in_code,
     config: ConfigTraits {
         hand_over: ACCELERATE_VARIABLES,
         ..HF.config
@@ -329,10 +480,10 @@ pub(crate) const IN_CODE: Trainer = Trainer {
 pub(crate) const DEEPSPEED: Trainer = Trainer {
     name: "deepspeed",
     distribution: Some("deepspeed"),
-    recognise: deepspeed::recognise,
+    recognise: scripts::deepspeed,
     config: ConfigTraits {
         filler: Some(AutoFiller::Nobody),
-        argument: deepspeed::config_argument,
+        options: &["deepspeed_config", "deepspeed"],
         ..HF.config
     },
     ..HF

@@ -1,10 +1,12 @@
 //! The order in which the front ends are asked.
 
-use super::front_ends::{
-    ACCELERATE, AXOLOTL, DEEPSPEED, HF, IN_CODE, LIGHTNING, LLAMAFACTORY, NESTED, SWIFT, TRL,
-    XTUNER,
+use super::{
+    front_ends::{
+        ACCELERATE, AXOLOTL, DEEPSPEED, HF, IN_CODE, LIGHTNING, LLAMAFACTORY, NESTED, SWIFT, TRL,
+        XTUNER,
+    },
+    without_config::{FABRIC, MEGATRON, OPENRLHF, PASSTHROUGH, RAY, VERL, XTUNER_V1},
 };
-use super::without_config::{FABRIC, MEGATRON, OPENRLHF, PASSTHROUGH, RAY, VERL, XTUNER_V1};
 use crate::command::job::Trainer;
 
 /// Every front end. The first that recognises a command counts, and the last one takes anything.

@@ -1,19 +1,26 @@
 //! Front ends that take no DeepSpeed config: they shard in another way, make a config of their own options, or start
 //! their ranks themselves.
 
-use super::super::without_config::recognise;
+use super::super::scripts;
 use super::front_ends::{HF, UNRECORDED};
-use crate::command::front_end::{AutoFiller, ConfigTraits, LaunchTraits};
-use crate::command::job::Trainer;
-use crate::command::tables::recognition::Sign::{Console, Imports, Modules, Text};
-use crate::command::tables::recognition::{Example, Subject, WithoutConfig};
+use crate::command::{
+    job::Trainer,
+    tables::{
+        front_end::{AutoFiller, ConfigTraits, LaunchTraits},
+        recognition::{
+            Example,
+            Sign::{Console, Imports, Modules, Text},
+            Subject, WithoutConfig,
+        },
+    },
+};
 
 /// Any command: executed once and as it stands, with the environment of the plan. Those that start their ranks
 /// themselves begin with it.
 pub(crate) const PASSTHROUGH: Trainer = Trainer {
     name: "command",
     distribution: None,
-    recognise,
+    recognise: scripts::without_config,
     config: ConfigTraits {
         filler: None,
         ..HF.config
@@ -23,7 +30,7 @@ pub(crate) const PASSTHROUGH: Trainer = Trainer {
 
 /// torchrun starts their ranks.
 const RANKS: Trainer = Trainer {
-    recognise,
+    recognise: scripts::without_config,
     config: ConfigTraits {
         filler: Some(AutoFiller::Nobody),
         ..HF.config

@@ -134,4 +134,12 @@ pub(crate) const CONFIG: &str = "deepspeed_config_file";
 /// Without this switch, the flag for the config has no effect.
 pub(crate) const SWITCH: &str = "use_deepspeed";
 
+/// accelerate takes only one of these and the switch.
+pub(crate) const OTHER_SWITCHES: &[&str] = &["multi_gpu", "cpu", "tpu", "use_fsdp"];
+
+/// What starts the ranks of several machines.
+pub(crate) const RUNNER: &str = "deepspeed_multinode_launcher";
+
+pub(crate) const HOSTFILE: &str = "deepspeed_hostfile";
+
 pub(crate) const RUN_FILE: &str = "config_file";

@@ -25,6 +25,9 @@ pub struct Engine {
     /// The engine is asked if the name of any variable begins with one of these. None begins with another.
     pub prefixes: &'static [&'static str],
     pub kind: Kind,
+    /// Starts zlaunch on each machine from the shell of a job. `{hosts}` stands for their names. Empty
+    /// if this engine runs no such shell.
+    pub line: &'static str,
     pub inside: Inside,
     /// These engines set the variables of this one, too. Where one of them answers with the same
     /// numbers, this one does not count.
@@ -65,15 +68,14 @@ pub enum Kind {
     RanksBelow(&'static [&'static str], Option<&'static str>),
     /// An MPI that never sets LOCAL_RANK or the like.
     RanksWithoutPlace,
-    /// The shell of a job, and the line that starts zlaunch on each of its machines. `{hosts}` stands
-    /// for their names.
-    Shell(&'static str),
+    /// The shell of a job.
+    Shell,
     /// Engines with code of their own. Those with a line are shells, too.
     Slurm,
-    Lsf(&'static str),
-    GridEngine(&'static str),
-    Azure(&'static str),
-    MpiJob(&'static str),
+    Lsf,
+    GridEngine,
+    Azure,
+    MpiJob,
     Determined,
     SageMaker,
     Vertex,
@@ -152,6 +154,9 @@ pub enum Role {
     Pairs,
 }
 
+/// Of one process for each rank: as far as an engine has variables for these, all of them must be set.
+pub(crate) const PLACE_A_TASK: [Role; 5] = [Rank, Size, LocalRank, LocalSize, Nodes];
+
 /// Of one process on each machine: any of these shows that it belongs to a job.
 pub(crate) const SHOW_A_JOB: [Role; 9] = [
     Count,
@@ -210,6 +215,7 @@ const ENGINE: Engine = Engine {
     name: "",
     prefixes: &[],
     kind: Machines,
+    line: "",
     inside: Nothing,
     set_by: &[],
     undocumented: &[],
@@ -480,9 +486,8 @@ pub const ENGINES: &[Engine] = &[
         // Slurm or PBS with one machine each.
         name: "HyperQueue",
         prefixes: &["HQ_NUM_NODES", "HQ_NODE_FILE", "HQ_HOST_FILE"],
-        kind: Shell(
-            "mpirun --hostfile $HQ_NODE_FILE --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -f $HQ_NODE_FILE -ppn 1 zlaunch … (MPICH)",
-        ),
+        kind: Shell,
+        line: "mpirun --hostfile $HQ_NODE_FILE --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -f $HQ_NODE_FILE -ppn 1 zlaunch … (MPICH)",
         inside: These(&[SLURM, PBS]),
         documented: &[Documented {
             about: "the machines of a HyperQueue task",
@@ -500,9 +505,8 @@ pub const ENGINES: &[Engine] = &[
         // variables.
         name: "QCG-PilotJob",
         prefixes: &["QCG_PM_"],
-        kind: Shell(
-            "mpirun -np $QCG_PM_NNODES --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $QCG_PM_NNODES -ppn 1 zlaunch … (Intel MPI)",
-        ),
+        kind: Shell,
+        line: "mpirun -np $QCG_PM_NNODES --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $QCG_PM_NNODES -ppn 1 zlaunch … (Intel MPI)",
         inside: These(&[SLURM]),
         documented: &[Documented {
             about: "the machines of a job of QCG-PilotJob",
@@ -587,7 +591,8 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: LSF,
         prefixes: &["LSB_"],
-        kind: Lsf(r#"blaunch -z "{hosts}" -no-shell zlaunch …"#),
+        kind: Lsf,
+        line: r#"blaunch -z "{hosts}" -no-shell zlaunch …"#,
         undocumented: &[Shows(Mark, "LSB_JOBID", Both("4"))],
         documented: &[
             Documented {
@@ -615,9 +620,8 @@ pub const ENGINES: &[Engine] = &[
         // once for each of its slots; Torque also counts them (`man qsub` of each).
         name: PBS,
         prefixes: &["PBS_"],
-        kind: Shell(
-            "mpirun --hostfile $PBS_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -ppn 1 zlaunch … (MPICH, Intel MPI, PALS)",
-        ),
+        kind: Shell,
+        line: "mpirun --hostfile $PBS_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -ppn 1 zlaunch … (MPICH, Intel MPI, PALS)",
         undocumented: &[
             Shows(FirstFile, "PBS_NODEFILE", Lines(&["n1", "n1", "n2", "n2"])),
             Shows(Mark, "PBS_JOBID", Both("1.server")),
@@ -634,9 +638,8 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "Grid Engine",
         prefixes: &["NHOSTS", "PE_HOSTFILE"],
-        kind: GridEngine(
-            "mpirun -np $NHOSTS --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $NHOSTS -ppn 1 zlaunch … (MPICH, Intel MPI)",
-        ),
+        kind: GridEngine,
+        line: "mpirun -np $NHOSTS --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $NHOSTS -ppn 1 zlaunch … (MPICH, Intel MPI)",
         documented: &[
             Documented {
                 about: "the machines of a Grid Engine job",
@@ -670,9 +673,8 @@ pub const ENGINES: &[Engine] = &[
         // machines of the job (the same, "oarsh").
         name: "OAR",
         prefixes: &["OAR_"],
-        kind: Shell(
-            "mpirun --mca plm_rsh_agent oarsh --hostfile $OAR_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI)",
-        ),
+        kind: Shell,
+        line: "mpirun --mca plm_rsh_agent oarsh --hostfile $OAR_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI)",
         documented: &[Documented {
             about: "the machines of an OAR job",
             variables: &[
@@ -692,9 +694,8 @@ pub const ENGINES: &[Engine] = &[
         // starts a command on one of them.
         name: "Cobalt",
         prefixes: &["COBALT_"],
-        kind: Shell(
-            "mpirun --hostfile $COBALT_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -f $COBALT_NODEFILE -ppn 1 zlaunch … (MPICH)",
-        ),
+        kind: Shell,
+        line: "mpirun --hostfile $COBALT_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -f $COBALT_NODEFILE -ppn 1 zlaunch … (MPICH)",
         documented: &[Documented {
             about: "the machines of a Cobalt job",
             variables: &[
@@ -711,9 +712,8 @@ pub const ENGINES: &[Engine] = &[
         // PJM_NODE counts them, PJM_VNODES where a job has parts of machines.
         name: "PJM",
         prefixes: &["PJM_"],
-        kind: Shell(
-            "mpirun -machinefile $PJM_O_NODEINF -npernode 1 zlaunch … (Open MPI), or mpiexec -machinefile $PJM_O_NODEINF -ppn 1 zlaunch … (Intel MPI)",
-        ),
+        kind: Shell,
+        line: "mpirun -machinefile $PJM_O_NODEINF -npernode 1 zlaunch … (Open MPI), or mpiexec -machinefile $PJM_O_NODEINF -ppn 1 zlaunch … (Intel MPI)",
         undocumented: &[
             Beside(Other, "PJM_JOBID", Both("7")),
             Beside(Other, "PJM_ENVIRONMENT", Both("BATCH")),
@@ -812,9 +812,8 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "Azure",
         prefixes: &["AZUREML_NODE_COUNT", "AZ_BATCHAI_", "AZ_BATCH_"],
-        kind: Azure(
-            "Azure ML: `distribution: type: pytorch` in the job; Azure Batch: mpirun -hosts $AZ_BATCH_HOST_LIST -ppn 1 zlaunch …",
-        ),
+        kind: Azure,
+        line: "Azure ML: `distribution: type: pytorch` in the job; Azure Batch: mpirun -hosts $AZ_BATCH_HOST_LIST -ppn 1 zlaunch …",
         undocumented: &[
             Beside(Other, "AZ_BATCH_NODE_ID", Each("tvm-1", "tvm-2")),
             Beside(
@@ -1119,7 +1118,7 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         // Saturn Cloud's jobs of several instances: saturncloud.io/docs, "Multi-Node Multi-GPU
         // Training". How many instances there are is not told, and the only one of a job may be
-        // number 0 as well: `unused_env.rs` warns of that.
+        // number 0 as well: `uncounted.rs` warns of that.
         name: "Saturn Cloud",
         prefixes: &["SATURN_JOB_"],
         undocumented: &[
@@ -1375,9 +1374,8 @@ pub const ENGINES: &[Engine] = &[
             "I_MPI_HYDRA_HOST_FILE",
             "HYDRA_HOST_FILE",
         ],
-        kind: MpiJob(
-            "mpirun --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -ppn 1 zlaunch … (MPICH, Intel MPI)",
-        ),
+        kind: MpiJob,
+        line: "mpirun --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -ppn 1 zlaunch … (MPICH, Intel MPI)",
         undocumented: &[
             Beside(Other, "KUBERNETES_SERVICE_HOST", Both("10.0.0.1")),
             Shows(File, "OMPI_MCA_orte_default_hostfile", Lines(&["n1", "n2"])),

@@ -12,6 +12,9 @@ pub(crate) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_P
 /// Every launcher sets these for each rank.
 pub(crate) const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE];
 
+/// Variables whose value is the rank. On one machine these are the same number.
+pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_RANK];
+
 /// torchrun sets these for each rank, and no engine does.
 pub(crate) const STARTED_BY_TORCHRUN: [&str; 3] = [
     vars::LOCAL_WORLD_SIZE,
@@ -47,6 +50,16 @@ pub(crate) const SCHEDULED_JOBS: &[&str] = &[
     "OAR_JOB_ID",
     "COBALT_JOBID",
     "FLUX_JOB_ID",
+];
+
+/// The ids of jobs, some together with the number of a task in an array.
+pub(crate) const JOB_IDS: &[(&str, Option<&str>)] = &[
+    (vars::PMIX_NAMESPACE, None),
+    (vars::SLURM_JOB_ID, None),
+    (vars::PBS_JOBID, None),
+    (vars::LSB_JOBID, Some("LSB_JOBINDEX")),
+    ("JOB_ID", Some("SGE_TASK_ID")),
+    (vars::LSB_JOBID, None),
 ];
 
 /// Words with which a whole list of GPUs says that none is wanted, in any case.

@@ -17,6 +17,8 @@ pub struct Failure {
     pub of_missing_ranks: Option<&'static str>,
     /// What to change in a launch that has these values.
     pub here: &'static [Advice],
+    /// The package and the version in which it is mended.
+    pub fixed: Option<(&'static str, &'static str)>,
     /// A line that was seen. The row for every other error has none.
     #[cfg_attr(
         not(feature = "testing"),
@@ -43,10 +45,10 @@ pub enum Meaning {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Cause,
-    /// It follows from something else: what happened on another rank, what NCCL printed before, whoever killed a rank.
-    Consequence,
     /// Any other exception.
     Unknown,
+    /// It follows from something else: what happened on another rank, what NCCL printed before, whoever killed a rank.
+    Consequence,
 }
 
 /// The lines that are shown with the one that is recognized.
@@ -101,6 +103,7 @@ const FAILURE: Failure = Failure {
     context: Context::List,
     of_missing_ranks: None,
     here: &[],
+    fixed: None,
     example: "",
     seen_in: "",
 };
@@ -148,9 +151,92 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["out of GPU memory in the hand-over to vLLM"],
+            about: "The weights go from training to vLLM on the same GPU: both have their share of it at this moment, and ZeRO-3 gathers what it hands over.",
+            advice: "a smaller --vllm_gpu_memory_utilization (0.3), fewer weights at a time (ms-swift: --move_model_batches 16), the sleep mode of vLLM (ms-swift: --sleep_level 1, TRL: --vllm_enable_sleep_mode true), or a vLLM server on other GPUs (--vllm_mode server)",
+        },
+        lines: &[&["CUDA out of memory"]],
+        traceback: &[
+            "_move_full_model_to_vllm",
+            "_move_model_to_vllm",
+            "sync_weights",
+            "update_named_param",
+            "wake_up",
+        ],
+        example: "torch.OutOfMemoryError: CUDA out of memory.",
+        seen_in: "modelscope/ms-swift#7986",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory when DeepSpeed initializes"],
+            about: "DeepSpeed makes the fp32 weights and the optimizer states before the first step: 12 bytes a parameter, divided by the ranks. The batch has no part in it.",
+            advice: "more GPUs, --deepspeed zero3, or an offloaded optimizer: --deepspeed zero2_offload, zero3_offload; a smaller batch does not help",
+        },
+        lines: &[&["CUDA out of memory"]],
+        traceback: &[
+            "initialize_optimizer_states",
+            "_create_fp32_partitions",
+            "_create_fp16_partitions",
+            "_setup_for_real_optimizer",
+            "flatten_dense_tensors",
+            "_configure_zero_optimizer",
+            "_configure_bf16_optimizer",
+        ],
+        here: &[
+            Advice {
+                key: STAGE,
+                when: Is(Number(3)),
+                text: "this launch shards everything already: --deepspeed zero3_offload, or more GPUs",
+            },
+            Advice {
+                key: STAGE,
+                when: Is(Number(2)),
+                text: "this launch keeps all weights on every GPU: --deepspeed zero3, or zero2_offload",
+            },
+        ],
+        example: "RuntimeError: CUDA out of memory. Tried to allocate 8.52 GiB (GPU 0; 31.72 GiB total capacity; 25.59 GiB already allocated; 5.39 GiB free; 14.59 MiB cached)",
+        seen_in: "deepspeedai/DeepSpeed#237",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory while the model loads"],
+            about: "The weights themselves do not fit. Without ZeRO-3 each rank loads all of them, and a quantized model (QLoRA, 4 bits) is loaded whole on every GPU with any stage.",
+            advice: "without quantization: --deepspeed zero3, which loads the weights in pieces; with it: fewer bits, a larger GPU, or FSDP with bnb_4bit_quant_storage; no device_map that puts all ranks on GPU 0",
+        },
+        lines: &[&["CUDA out of memory"]],
+        traceback: &[
+            "from_pretrained",
+            "_load_pretrained_model",
+            "_load_state_dict_into",
+            "create_quantized_param",
+        ],
+        example: "torch.OutOfMemoryError: CUDA out of memory. (in AutoModelForCausalLM.from_pretrained)",
+        seen_in: "huggingface/peft#2016",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["out of GPU memory while weights are gathered"],
+            about: "ZeRO-3 gathers the weights of the next layers on top of what is there.",
+            advice: "a smaller micro batch; --set zero_optimization.stage3_max_live_parameters=1e8 and --set zero_optimization.stage3_prefetch_bucket_size=1e7, which gather less ahead; --deepspeed zero3_offload",
+        },
+        lines: &[&["CUDA out of memory"]],
+        traceback: &[
+            "all_gather_coalesced",
+            "fetch_sub_module",
+            "_allgather_params",
+        ],
+        example: "[rank4]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 462.00 MiB. GPU 4 has a total capacity of 79.11 GiB of which 462.56 MiB is free. Process 179754 has 78.61 GiB memory in use.",
+        seen_in: "modelscope/ms-swift#4023",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["out of GPU memory in a step"],
             about: "Weights, gradients, optimizer states and the activations of the micro batch do not fit on the GPU together.",
-            advice: "`zlaunch fit -- COMMAND` says what fits. Halve --per_device_train_batch_size and double --gradient_accumulation_steps, add --gradient_checkpointing true, or shard more with --deepspeed zero3",
+            advice: "`zlaunch fit -- COMMAND` says what fits. Halve --per_device_train_batch_size and double --gradient_accumulation_steps, add --gradient_checkpointing true, or shard more (zero2, zero3, zero3_offload)",
         },
         lines: &[&["CUDA out of memory"]],
         traceback: &["training_step", "compute_loss", "backward", "loss_function"],
@@ -189,7 +275,7 @@ pub const FAILURES: &[Failure] = &[
         meaning: Explained {
             names: &["out of GPU memory", "OOM", "OutOfMemoryError"],
             about: "The GPU had less free memory than was asked for. The numbers in the line tell whether this process or another one holds it.",
-            advice: "`nvidia-smi` shows other processes, `zlaunch fit -- COMMAND` says what fits; a smaller micro batch, --gradient_checkpointing true, or --deepspeed zero3",
+            advice: "`nvidia-smi` shows other processes, `zlaunch fit -- COMMAND` says what fits; a smaller micro batch, --gradient_checkpointing true, or a higher stage (with stage 3 already: zero3_offload). A quantized model (QLoRA) is whole on every GPU while it loads, with any stage",
         },
         lines: &[&["CUDA out of memory"], &["CUDA error: out of memory"]],
         here: &[
@@ -225,7 +311,10 @@ pub const FAILURES: &[Failure] = &[
             about: "cuBLAS found no memory for its workspace, because the GPU is full. A wrong index into an embedding can say the same.",
             advice: "a smaller micro batch; if that does not help, run once with CUDA_LAUNCH_BLOCKING=1, which names the operation",
         },
-        lines: &[&["CUBLAS_STATUS_ALLOC_FAILED"]],
+        lines: &[
+            &["CUBLAS_STATUS_ALLOC_FAILED"],
+            &["CUDA error: CUBLAS_STATUS_NOT_INITIALIZED"],
+        ],
         example: "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
         seen_in: "QwenLM/Qwen3#873",
         ..FAILURE
@@ -441,7 +530,10 @@ pub const FAILURES: &[Failure] = &[
             about: "A rank asks for a GPU whose number is higher than any that CUDA sees on this machine.",
             advice: "--nproc-per-node GPUS; CUDA_VISIBLE_DEVICES may hide some of them",
         },
-        lines: &[&["CUDA error: invalid device ordinal"]],
+        lines: &[
+            &["CUDA error: invalid device ordinal"],
+            &["device >= 0 && device < num_gpus"],
+        ],
         here: &[Advice {
             key: RANKS,
             when: Given,
@@ -591,7 +683,10 @@ pub const FAILURES: &[Failure] = &[
             about: "Rank 0 waited for ranks that never started, or that cannot reach it.",
             advice: "start it on every machine with the same --nnodes, --master-addr and --master-port; `zlaunch doctor` inside the job compares the machines",
         },
-        lines: &[&["waiting for clients.", "clients joined"]],
+        lines: &[
+            &["waiting for clients.", "clients joined"],
+            &["DistStoreError: Socket Timeout"],
+        ],
         here: &[Advice {
             key: "topology.nnodes",
             when: IsNot(Number(1)),
@@ -613,6 +708,7 @@ pub const FAILURES: &[Failure] = &[
                 "while trying to connect to",
             ],
             &["The client socket has failed to connect to any network address"],
+            &["RendezvousConnectionError: The connection to the C10d store has failed"],
         ],
         here: &[Advice {
             key: "topology.master_addr",
@@ -632,6 +728,23 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["Timed out initializing process group in store based barrier on rank"]],
         example: "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:10:00)",
         seen_in: "NVIDIA/Megatron-LM#782",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no ssh to another machine"],
+            about: "The deepspeed launcher starts the ranks of other machines by ssh or pdsh, without asking anything, and that did not work.",
+            advice: "`ssh MACHINE true` must work from here without a question: a key in ~/.ssh/authorized_keys, the machine in ~/.ssh/known_hosts, and pdsh installed (apt install pdsh, or deepspeed --launcher openmpi); or start one zlaunch on every machine (srun, --node-rank), which needs no ssh",
+        },
+        lines: &[
+            &["launcher 'pdsh' not installed"],
+            &["was not reachable via ssh"],
+            &["ssh exited with exit code 255"],
+            &["Host key verification failed"],
+            &["Permission denied (publickey"],
+        ],
+        example: "RuntimeError: Using hostfile at /home/552/dz9214/hostfile but host=gadi-gpu-v100-0011 was not reachable via ssh. If you are running with a single node please remove /home/552/dz9214/hostfile or setup passwordless ssh.",
+        seen_in: "hpcac/2023-APAC-HPC-AI#1",
         ..FAILURE
     },
     Failure {
@@ -658,14 +771,99 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["no launcher, so DeepSpeed looks for MPI"],
+            about: "RANK, WORLD_SIZE and MASTER_ADDR are not set, so DeepSpeed thinks that mpirun started it and asks mpi4py for the ranks.",
+            advice: "start it with a launcher: zlaunch --nproc-per-node GPUS -- python train.py (torchrun or deepspeed do it too); mpi4py is only needed under mpirun",
+        },
+        lines: &[&["No module named 'mpi4py'"], &["Error"]],
+        traceback: &["in mpi_discovery", "No module named 'mpi4py'"],
+        example: "ModuleNotFoundError: No module named 'mpi4py'",
+        seen_in: "deepspeedai/DeepSpeed#8444",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a script that does not take its local rank"],
+            about: "torch.distributed.launch and deepspeed give every rank --local_rank (torch 2 writes --local-rank), and this script has another spelling of it or none.",
+            advice: "torchrun, which sets LOCAL_RANK instead: zlaunch --nproc-per-node GPUS -- python train.py; or both spellings in the script: parser.add_argument('--local_rank', '--local-rank', type=int)",
+        },
+        lines: &[
+            &["unrecognized arguments: --local-rank"],
+            &["unrecognized arguments: --local_rank"],
+            &["No such option: --local"],
+            &["KeyError: '--local"],
+        ],
+        example: "aquila_pretrain.py: error: unrecognized arguments: --local-rank=1",
+        seen_in: "FlagAI-Open/FlagAI#511",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["accelerate's state before its Accelerator"],
+            about: "Something asks accelerate for its state (TrainingArguments, a dataset, PartialState) before the script has made its Accelerator, or a trainer of an older TRL makes it in a way that accelerate 1 refuses.",
+            advice: "make `Accelerator()` first, before anything else of accelerate; with a trainer of TRL or transformers: upgrade trl and transformers together with accelerate",
+        },
+        lines: &[
+            &["properly initialize your accelerator"],
+            &["initialize your accelerator via"],
+        ],
+        example: "ValueError: Please make sure to properly initialize your accelerator via `accelerator = Accelerator()` before using any functionality from the `accelerate` library.",
+        seen_in: "huggingface/accelerate#3428",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a GPU that the deepspeed launcher does not count"],
+            about: "The deepspeed launcher counts the visible GPUs from 0 on, so a number of CUDA_VISIBLE_DEVICES or of --include may not be among them.",
+            advice: "unset CUDA_VISIBLE_DEVICES, and deepspeed --include localhost:0,2; or zlaunch, which takes CUDA_VISIBLE_DEVICES as it is",
+        },
+        lines: &[&["No slot '", "specified on host"]],
+        example: "ValueError: No slot '2' specified on host 'localhost'",
+        seen_in: "deepspeedai/DeepSpeed#5818",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["one process for all GPUs with DeepSpeed"],
+            about: "ms-swift found more GPUs than processes on this machine, and would spread the model over them (device_map), which DeepSpeed does not allow. It counts processes by LOCAL_WORLD_SIZE, which torchrun sets and the deepspeed launcher does not.",
+            advice: "one process for each GPU: NPROC_PER_NODE=GPUS swift sft …, torchrun, or zlaunch -- swift sft …",
+        },
+        lines: &[
+            &["DeepSpeed is not compatible with MP."],
+            &["DeepSpeed is not compatible with `device_map`"],
+        ],
+        example: "ValueError: DeepSpeed is not compatible with MP. n_gpu: 2, local_world_size: 1.",
+        seen_in: "modelscope/ms-swift#1188",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a sequence group smaller than the world"],
+            about: "torch's all_gather with gradients takes the number of the rank in the world as its place in the group, so sequence parallelism (Ulysses) fails in its backward pass where a group has not all ranks.",
+            advice: "a sequence_parallel_size equal to the number of all ranks, or a newer torch and DeepSpeed, which use the rank within the group",
+        },
+        lines: &[&["IndexError: tuple index out of range"]],
+        traceback: &["torch/distributed/nn/functional.py"],
+        example: "IndexError: tuple index out of range",
+        seen_in: "deepspeedai/DeepSpeed#7672",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["no ranks in the environment"],
-            about: "The program expects a launcher that starts it once per GPU, and was started without one.",
+            about: "The program expects a launcher that starts it once per GPU, and was started without one. Some trainers go on as if there were no DeepSpeed, until they need its optimizer.",
             advice: "zlaunch --nproc-per-node GPUS -- python train.py",
         },
         lines: &[
             &["environment variable RANK expected, but not set"],
             &["environment variable MASTER_ADDR expected, but not set"],
             &["environment variable WORLD_SIZE expected, but not set"],
+            &["KeyError: 'RANK'"],
+            &["KeyError: 'LOCAL_RANK'"],
+            &["KeyError: 'WORLD_SIZE'"],
+            &["KeyError: 'MASTER_ADDR'"],
+            &["KeyError: 'MASTER_PORT'"],
+            &["'DummyOptim' object has no attribute 'step'"],
         ],
         example: "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set",
         seen_in: "torch 2.15.0",
@@ -730,7 +928,11 @@ pub const FAILURES: &[Failure] = &[
             about: "DeepSpeed compiles operators when they are first used, and finds no nvcc.",
             advice: "module load cuda, or export CUDA_HOME=/usr/local/cuda; conda install -c nvidia cuda-nvcc",
         },
-        lines: &[&["CUDA_HOME does not exist, unable to compile CUDA op(s)"]],
+        lines: &[
+            &["CUDA_HOME environment variable is not set"],
+            &["No such file or directory: '", "/bin/nvcc'"],
+            &["CUDA_HOME does not exist, unable to compile CUDA op(s)"],
+        ],
         example: "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)",
         seen_in: "whittle-org/whittle#153",
         ..FAILURE
@@ -764,6 +966,7 @@ pub const FAILURES: &[Failure] = &[
             advice: "python -c 'import deepspeed; deepspeed.ops.op_builder.CPUAdamBuilder().load()' shows it alone; rm -r ~/.cache/torch_extensions after an update; or a template without offload",
         },
         lines: &[
+            &["has no attribute 'ds_opt_adam'"],
             &["Error building extension 'cpu_adam'"],
             &["DeepSpeedCPUAdam requires the cpu_adam op, which failed to build/load"],
             &["'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'"],
@@ -780,11 +983,28 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["what the compiler says"],
+            about: "An operator of DeepSpeed was being compiled, and this is the compiler's own reason: all below follows from it.",
+            advice: "a compiler that nvcc supports: CC=gcc CXX=g++ (unload other compilers), not newer than this CUDA allows; then rm -r ~/.cache/torch_extensions",
+        },
+        lines: &[&["nvcc fatal"], &["#error -- unsupported GNU version"]],
+        unlike: &["Unsupported gpu architecture"],
+        example: "nvcc fatal   : Unsupported NVHPC compiler found. nvc++ is the only NVHPC compiler that is supported.",
+        seen_in: "deepspeedai/DeepSpeed#6654",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["an operator does not compile"],
             about: "DeepSpeed compiles operators when they are first used. The compiler's own message is above this line, on one of the ranks.",
             advice: "ds_report names what is missing; rm -r ~/.cache/torch_extensions after an update of torch or the compiler",
         },
-        lines: &[&["Error building extension '"]],
+        lines: &[
+            &["torch_extensions/", ".so: cannot open shared object file"],
+            &["has no attribute 'multi_tensor_adam'"],
+            &["Command '['ninja'"],
+            &["Error building extension '"],
+        ],
         example: "Error building extension 'fused_adam' with DeepSpeed==0.3.13",
         seen_in: "deepspeedai/DeepSpeed#885",
         ..FAILURE
@@ -810,11 +1030,83 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["operators built for another torch"],
+            about: "This DeepSpeed was built, or downloaded as a wheel, with its operators compiled for another torch.",
+            advice: "rebuild it for this torch: pip install --force-reinstall --no-cache-dir --no-deps --no-binary deepspeed deepspeed; or install the torch that the line names",
+        },
+        lines: &[&["DeepSpeed ops were compiled and installed with a different version"]],
+        example: "RuntimeError: PyTorch version mismatch! DeepSpeed ops were compiled and installed with a different version than what is being used at runtime. Please re-install DeepSpeed or switch torch versions. Install torch version=2.11, Runtime torch version=2.9",
+        seen_in: "ray-project/ray#65936",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a package that is too new or too old for the trainer"],
+            about: "The trainer checks the versions of other packages, and one is outside of what it was tested with.",
+            advice: "install what the line asks for, in quotes, because < and > mean something to a shell; LLaMA-Factory takes any version with DISABLE_VERSION_CHECK=1, at your own risk",
+        },
+        lines: &[&["is required for a normal functioning of this module, but found"]],
+        example: "[rank2]: ImportError: deepspeed>=0.10.0,<=0.16.9 is required for a normal functioning of this module, but found deepspeed==0.17.2.",
+        seen_in: "xming521/WeClone#184",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["DeepSpeed is older than numpy 2"],
+            about: "DeepSpeed before 0.14.4 imports a name that numpy 2 does not have.",
+            advice: "pip install --upgrade deepspeed, or pip install 'numpy<2'",
+        },
+        lines: &[&["cannot import name 'BUFSIZE' from 'numpy'"]],
+        fixed: Some(("deepspeed", "0.14.4")),
+        example: "ImportError: cannot import name 'BUFSIZE' from 'numpy' (~/anaconda3/envs/llama_factory/lib/python3.10/site-packages/numpy/__init__.py)",
+        seen_in: "hiyouga/LlamaFactory#4403",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["keys that this DeepSpeed does not know yet"],
+            about: "The lines above name keys of the config that came with a later DeepSpeed, or that are misspelt.",
+            advice: "pip install --upgrade deepspeed, or leave these keys out (--unset KEY); `zlaunch explain KEY` says since when there is one",
+        },
+        lines: &[&["extra fields not permitted"]],
+        example: "  extra fields not permitted (type=value_error.extra)",
+        seen_in: "deepspeedai/DeepSpeed#3827",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["different samples within a tensor-parallel group"],
+            about: "All ranks of a tensor-parallel group must get the same samples, and older releases of accelerate give each rank others.",
+            advice: "pip install --upgrade 'accelerate>=1.6' 'transformers>=4.50'",
+        },
+        lines: &[&["Data inconsistency within the TP group"]],
+        fixed: Some(("accelerate", "1.6.0")),
+        example: "AssertionError: Data inconsistency within the TP group. Please check the Dataloader implementation to ensure consistency.",
+        seen_in: "deepspeedai/DeepSpeed#7199",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an optimizer section without a scheduler"],
+            about: "transformers 4.30 to 4.32 refuse an optimizer in the DeepSpeed config without a scheduler beside it.",
+            advice: "pip install --upgrade transformers accelerate; or --unset optimizer; or add a scheduler section",
+        },
+        lines: &[&["Found `optimizer` configured in the DeepSpeed config, but no `scheduler`"]],
+        fixed: Some(("transformers", "4.33.0")),
+        example: "ValueError: Found `optimizer` configured in the DeepSpeed config, but no `scheduler`. Please configure a scheduler in the DeepSpeed config.",
+        seen_in: "huggingface/transformers#24359",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["DeepSpeed is older than torch"],
-            about: "This DeepSpeed was written for torch before 2.4.",
+            about: "This DeepSpeed was written for an older torch: before 2.0 without `torch._six`, before 2.4 without this `log`.",
             advice: "pip install --upgrade deepspeed",
         },
-        lines: &[&["cannot import name 'log' from 'torch.distributed.elastic.agent.server.api'"]],
+        lines: &[
+            &["cannot import name 'log' from 'torch.distributed.elastic.agent.server.api'"],
+            &["No module named 'torch._six'"],
+        ],
         example: "ImportError: cannot import name 'log' from 'torch.distributed.elastic.agent.server.api' (/root/miniconda3/lib/python3.11/site-packages/torch/distributed/elastic/agent/server/api.py)",
         seen_in: "deepspeedai/DeepSpeed#5337",
         ..FAILURE
@@ -826,6 +1118,10 @@ pub const FAILURES: &[Failure] = &[
             advice: "unset LD_LIBRARY_PATH, or do not load the CUDA module: torch brings its own libraries",
         },
         lines: &[
+            &[
+                "ImportError: libcudart.so",
+                "cannot open shared object file",
+            ],
             &["undefined symbol: __nvJitLink"],
             &["libcudart.so.12: cannot open shared object file"],
         ],
@@ -1109,7 +1405,10 @@ pub const FAILURES: &[Failure] = &[
             about: "Since torch 2.6, torch.load accepts only tensors by default; the states of the optimizer and the random number generators hold more.",
             advice: "upgrade transformers and DeepSpeed; for a checkpoint of your own, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
         },
-        lines: &[&["Weights only load failed"]],
+        lines: &[
+            &["Weights only load failed"],
+            &["learn more about types accepted by default with weights_only"],
+        ],
         example: "[rank4]: _pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the source of the checkpoint.",
         seen_in: "modelscope/ms-swift#5808",
         ..FAILURE
@@ -1117,10 +1416,18 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["weights that are not gathered"],
-            about: "A part of the model, such as a reference model or an embedding, is used outside ZeRO-3's engine, so its weights are still sharded and empty.",
-            advice: "--deepspeed zero2, or hand that model to deepspeed.initialize too",
+            about: "A part of the model is used outside ZeRO-3's engine, so its weights are still sharded and empty: a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
+            advice: "--deepspeed zero2, or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
         },
-        lines: &[&["RuntimeError: 'weight' must be 2-D"]],
+        lines: &[
+            &["RuntimeError: shape '[", "is invalid for input of size 0"],
+            &["RuntimeError: 'weight' must be 2-D"],
+            &["weight should have at least three dimensions"],
+            &["weight should have at least two dimensions"],
+            &["size mismatch, got input", "vec (0)"],
+            &["mat2 must be a matrix, got 1-D tensor"],
+            &["shape '[-1, 0]' is invalid for input of size"],
+        ],
         here: &[Advice {
             key: STAGE,
             when: Is(Number(3)),
@@ -1132,9 +1439,283 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["Muon with weights that ZeRO has flattened"],
+            about: "Muon works on whole matrices, and ZeRO flattens the weights and splits them among the ranks. A Muon of the trainer or of your own does not know that.",
+            advice: "DeepSpeed's own Muon, with a newer DeepSpeed and stage 1 or 2: --set optimizer.type=Muon, and no --optim or --optimizer of the trainer; or AdamW",
+        },
+        lines: &[
+            &["KeyError: 'use_muon'"],
+            &["has no attribute 'use_muon'"],
+            &["if use muon, then tensor dim > 1"],
+        ],
+        example: "KeyError: 'use_muon'",
+        seen_in: "MoonshotAI/Moonlight#6",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a Muon of the trainer with DeepSpeed"],
+            about: "Muon works on whole matrices, and DeepSpeed gives an optimizer the weights as one long vector, at every stage.",
+            advice: "AdamW, or no DeepSpeed; or DeepSpeed's own Muon, where the trainer takes an optimizer of the config (ms-swift 4.2 to 4.6 does not): --set optimizer.type=Muon, and no --optim or --optimizer of the trainer",
+        },
+        lines: &[&["AssertionError"]],
+        traceback: &["zeropower_via_", "newtonschulz"],
+        example: "AssertionError",
+        seen_in: "modelscope/ms-swift#6953",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["tensor parallelism with a quantized model"],
+            about: "DeepSpeed's AutoTP cuts the weights and copies them, and quantized weights of bitsandbytes cannot be copied so.",
+            advice: "either no quantization, or ZeRO instead of AutoTP: --unset tensor_parallel, and no --deepspeed_autotp_size",
+        },
+        lines: &[&[".to() does not accept copy argument"]],
+        example: "RuntimeError: .to() does not accept copy argument",
+        seen_in: "modelscope/ms-swift#6606",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a prompt that fills the context of vLLM"],
+            about: "What may be generated is the context of vLLM less the prompt, and nothing is left.",
+            advice: "a larger --vllm_max_model_len (TRL: --vllm_max_model_length), or shorter prompts: --max_length with --truncation_strategy delete, fewer turns or pixels",
+        },
+        lines: &[&["max_tokens must be at least 1, got"]],
+        example: "[rank12]: ValueError: max_tokens must be at least 1, got -239.",
+        seen_in: "modelscope/ms-swift#8223",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an engine without trained parameters"],
+            about: "DeepSpeed makes optimizer states for an engine in which nothing is trained: all parameters are frozen, or a reference model got the optimizer section of the config.",
+            advice: "--unset optimizer --unset scheduler, so that only the trained model has an optimizer; a newer DeepSpeed; or train at least one parameter",
+        },
+        lines: &[
+            &["ValueError: max() arg is an empty sequence"],
+            &["torch.cat(): expected a non-empty list of Tensors"],
+        ],
+        traceback: &[
+            "initialize_optimizer_states",
+            "deepspeed/runtime",
+            "torch.cat()",
+        ],
+        example: "ValueError: max() arg is an empty sequence",
+        seen_in: "hiyouga/LlamaFactory#2546",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a backward pass without the engine"],
+            about: "With ZeRO the engine runs the backward pass, and prepares its buckets for it. Here the script calls backward() of the loss.",
+            advice: "engine.backward(loss) and engine.step(), or accelerator.backward(loss), instead of loss.backward()",
+        },
+        lines: &[&["object has no attribute 'ipg_index'"]],
+        example: "AttributeError: 'DeepSpeedZeroOptimizer' object has no attribute 'ipg_index'",
+        seen_in: "deepspeedai/DeepSpeed#6995",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an engine that only evaluates"],
+            about: "deepspeed.initialize got no optimizer, so it made an engine for inference with ZeRO-3, which has no backward pass.",
+            advice: "an optimizer section in the config, or optimizer= for deepspeed.initialize; for evaluation alone, no call of backward()",
+        },
+        lines: &[&["'DeepSpeedZeRoOffload' object has no attribute '"]],
+        unlike: &["_register_hooks_recursively"],
+        example: "AttributeError: 'DeepSpeedZeRoOffload' object has no attribute 'backward'",
+        seen_in: "deepspeedai/DeepSpeed#3024",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a parameter that is still in use"],
+            about: "A parameter is to be freed while a module of the last forward pass still holds it: at the hand-over to vLLM, after a checkpoint, or after an incomplete last batch.",
+            advice: "a newer TRL or ms-swift, where ds_active_sub_modules is emptied before the hand-over; --dataloader_drop_last true, so that no batch is incomplete; or --deepspeed zero2",
+        },
+        lines: &[
+            &["assert not param.ds_active_sub_modules"],
+            &[
+                "AssertionError: {'id':",
+                "'status': 'AVAILABLE'",
+                "'active_sub_modules': {",
+            ],
+        ],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "[rank1]: AssertionError: {'id': 0, 'status': 'AVAILABLE', 'numel': 233373696, 'ds_numel': 233373696, 'shape': (151936, 1536), 'ds_shape': (151936, 1536), 'requires_grad': True, 'grad_shape': None, 'persist': False, 'active_sub_modules': {372}, 'ds_tensor.shape': torch.Size([58343424])}",
+        seen_in: "dhcode-cpp/X-R1#23",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["hooks of ZeRO-3 in the wrong order"],
+            about: "Between two training steps the model generated or was evaluated, and ZeRO-3's hooks were not left as they were: its record of the modules' order is empty.",
+            advice: "a newer TRL and DeepSpeed, which remove the hooks for generate() and add them again; or --deepspeed zero2",
+        },
+        lines: &[
+            &["IndexError: pop from an empty deque"],
+            &["RuntimeError: still have inflight params"],
+        ],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "[rank0]: IndexError: pop from an empty deque",
+        seen_in: "huggingface/trl#2304",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["DeepSpeed is newer than TRL"],
+            about: "DeepSpeed 0.16.4 renamed a private method that older releases of TRL call under ZeRO-3.",
+            advice: "pip install --upgrade trl; or deepspeed<0.16.4, or --deepspeed zero2",
+        },
+        lines: &[&["has no attribute '_register_hooks_recursively'"]],
+        fixed: Some(("trl", "0.16.0")),
+        example: "AttributeError: 'DeepSpeedZeRoOffload' object has no attribute '_register_hooks_recursively'",
+        seen_in: "huggingface/trl#2962",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["ranks that run different experts"],
+            about: "Every rank must run the same modules in the same order (under ZeRO-3 to gather weights, else to reduce gradients), and here they differ: experts that not every rank uses, or pictures or videos in some batches only.",
+            advice: "every kind of data in every batch, or the tower of pictures frozen; under ZeRO-3, --deepspeed zero2; or the block of experts as a leaf module, which is gathered as a whole: --set 'zero_optimization.leaf_module.classes=[\"CLASS\"]' (DeepSpeed 0.18), deepspeed.utils.set_z3_leaf_modules() before",
+        },
+        lines: &[
+            &["Detected a disagreement on list length between rank0"],
+            &["Detected a disagreement on list items between rank0"],
+            &["disagreement error detected"],
+            &["Detected mismatch between collectives on ranks"],
+        ],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "[rank7]: RuntimeError: Detected a disagreement on list length between rank0 and rank7: ",
+        seen_in: "hiyouga/LlamaFactory#10224",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an embedding that was split before it was initialized"],
+            about: "zero.Init has split a weight among the ranks, so it is empty here, and transformers sets a row of it, such as that of the padding token.",
+            advice: "another transformers: 4.57 and 5.0 do this, older and newer ones gather the weight first; or --deepspeed zero2, which does not split weights",
+        },
+        lines: &[&["index 0 is out of bounds for dimension 0 with size 0"]],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "[rank0]: IndexError: index 0 is out of bounds for dimension 0 with size 0",
+        seen_in: "huggingface/transformers#43596",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a gradient for a weight that ZeRO-3 has split"],
+            about: "The backward pass met a weight of size 0: it was gathered for the forward pass and split again before its gradient came, as with reentrant gradient checkpointing or a module that is called by hand.",
+            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', a newer DeepSpeed, or --deepspeed zero2",
+        },
+        lines: &[
+            &[
+                "The size of tensor a (",
+                "must match the size of tensor b (0)",
+            ],
+            &["The size of tensor a (0) must match the size of tensor b"],
+            &[
+                "returned an invalid gradient at index",
+                "expected shape compatible with [0]",
+            ],
+        ],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "RuntimeError: The size of tensor a (0) must match the size of tensor b (1536) at non-singleton dimension 1",
+        seen_in: "bytedance/HLLM#14",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["two gradients for one weight"],
+            about: "A trained weight got a second gradient in one backward pass: reentrant gradient checkpointing runs a weight that is used twice (tied weights, two forward passes, Unsloth's checkpointing) again.",
+            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', --gradient_checkpointing false, or --deepspeed zero1",
+        },
+        lines: &[&["has already been reduced"]],
+        example: "AssertionError: The parameter 666 has already been reduced. Gradient computed twice for this partition.",
+        seen_in: "huggingface/transformers#39022",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["weights without data"],
+            about: "The model was made on the meta device, where weights have no data: by zero.Init of ZeRO-3, by quantized loading (QLoRA, bitsandbytes), or by low_cpu_mem_usage. Something copies it before the data came.",
+            advice: "--deepspeed zero2, with a quantized model always; or the model unquantized; without quantization, a newer transformers and DeepSpeed",
+        },
+        lines: &[
+            &["Cannot copy out of meta tensor; no data!"],
+            &["Tensor on device meta is not on the expected device"],
+        ],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "NotImplementedError: Cannot copy out of meta tensor; no data!",
+        seen_in: "axolotl-ai-cloud/axolotl#1249",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a quantized model with ZeRO-3"],
+            about: "The model is quantized (its config.json has a quantization_config: fp8, GPTQ, AWQ; or it is loaded in 4 or 8 bits), and such weights cannot be split among the ranks beside others.",
+            advice: "with bitsandbytes in 4 bits, bnb_4bit_quant_storage as the precision of the training (bfloat16); else a bf16 version of the model (many have one on the hub; or convert it), or --deepspeed zero2, where it fits",
+        },
+        lines: &[
+            &["is incompatible with PTQ-quantized models"],
+            &["DeepSpeed ZeRO-3 or FSDP is incompatible with"],
+            &["ZeRO-3 is incompatible with quantiz"],
+            // Weights of several types were to be gathered together.
+            &[
+                "only one unique element in <generator object Init",
+                "all_gather",
+            ],
+        ],
+        here: &[Advice {
+            key: STAGE,
+            when: Is(Number(3)),
+            text: "this launch has ZeRO-3: --deepspeed zero2",
+        }],
+        example: "[rank6]: ValueError: DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.",
+        seen_in: "hiyouga/LlamaFactory#6898",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["LoRA's copied modules with ZeRO-3"],
+            about: "The wrapper for modules_to_save passes attributes on to the module inside, so DeepSpeed took it for one that is registered already.",
+            advice: "a newer DeepSpeed; or without modules_to_save: put those modules into target_modules; or --deepspeed zero2",
+        },
+        lines: &[&["has no attribute 'ds_grads_remaining'"]],
+        example: "AttributeError: 'Linear' object has no attribute 'ds_grads_remaining'",
+        seen_in: "deepspeedai/DeepSpeed#7203",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["a parameter that ZeRO-3 has lost track of"],
-            about: "The order of the modules changed between steps, or a module was replaced after ZeRO-3 had split it.",
-            advice: "update DeepSpeed; --set zero_optimization.stage3_prefetch_bucket_size=0 stops the prefetching that guesses the order; or --deepspeed zero2",
+            about: "The order of the modules changed between steps, or a module was replaced or copied after ZeRO-3 had split it, as the modules_to_save of LoRA are.",
+            advice: "with LoRA: put those modules into target_modules instead of modules_to_save; update DeepSpeed; --set zero_optimization.stage3_prefetch_bucket_size=0 stops the prefetching that guesses the order; or --deepspeed zero2",
         },
         lines: &[
             &["AssertionError: {'id':", "'status': 'NOT_AVAILABLE'"],
@@ -1236,6 +1817,176 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["autocast that DeepSpeed does not know of"],
+            about: "The script runs the engine under torch.autocast, and the config says nothing about it, so the gradients would be sent in another precision.",
+            advice: "--set torch_autocast.enabled=true --set torch_autocast.dtype=bfloat16; or no torch.autocast around the engine",
+        },
+        lines: &[&["torch.autocast is enabled outside DeepSpeed, but not in the DeepSpeed config"]],
+        example: "[rank0]: AssertionError: torch.autocast is enabled outside DeepSpeed, but not in the DeepSpeed config. Please enable torch.autocast through the DeepSpeed config to ensure the correct communication dtype is used.",
+        seen_in: "X-GenGroup/Flow-Factory#50",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a file where a folder is expected"],
+            about: "Since DeepSpeed 0.15.3 the second argument of zero_to_fp32.py is the folder for the weights, not a file; torch says the same of any folder that is not there.",
+            advice: "the name of a folder instead of a file as the second argument: python zero_to_fp32.py . output; mkdir -p for a folder that is missing",
+        },
+        lines: &[&["RuntimeError: Parent directory", "does not exist"]],
+        example: "RuntimeError: Parent directory ../pytorch_model.bin does not exist.",
+        seen_in: "JIA-Lab-research/LISA#155",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["ZenFlow with an NVMe"],
+            about: "ZenFlow selects parts of the gradients, and where the optimizer is offloaded to an NVMe the tensors are not in memory.",
+            advice: "--set zero_optimization.offload_optimizer.device=cpu, or no ZenFlow: --unset zero_optimization.zenflow",
+        },
+        lines: &[&["narrow() cannot be applied to a 0-dim tensor"]],
+        example: "RuntimeError: narrow() cannot be applied to a 0-dim tensor.",
+        seen_in: "deepspeedai/DeepSpeed#7686",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no memory left for vLLM"],
+            about: "vLLM may use its share of the GPU, and after its weights nothing of that share is left for the cache.",
+            advice: "a larger --vllm_gpu_memory_utilization where training leaves room, a smaller --vllm_max_model_len, --vllm_tensor_parallel_size 2, or a vLLM server on other GPUs (--vllm_mode server)",
+        },
+        lines: &[&["No available memory for the cache blocks"]],
+        example: "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.",
+        seen_in: "gensyn-ai/rl-swarm#118",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["parameter groups of another run"],
+            about: "The optimizer of the checkpoint has other groups of parameters than this run: another optimizer, weight decay, LoRA instead of all parameters, or other target modules.",
+            advice: "resume with the arguments that it was saved with; or give the checkpoint as the model or adapter, and start the optimizer anew",
+        },
+        lines: &[
+            &["loaded state dict has a different number of parameter groups"],
+            &["loaded state dict contains a parameter group that doesn't match the size"],
+        ],
+        example: "ValueError: loaded state dict has a different number of parameter groups",
+        seen_in: "huggingface/peft#1313",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["an architecture that is none"],
+            about: "nvcc was asked for an architecture that is cut or misspelt: an older DeepSpeed cuts those with three digits (12.0), and TORCH_CUDA_ARCH_LIST may be wrong.",
+            advice: "pip install --upgrade deepspeed; else TORCH_CUDA_ARCH_LIST as torch says: python -c 'import torch; print(torch.cuda.get_device_capability())'",
+        },
+        lines: &[&["Unsupported gpu architecture 'compute_", ".'"]],
+        example: "nvcc fatal   : Unsupported gpu architecture 'compute_1.'",
+        seen_in: "OpenGVLab/InternVL#1245",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a compiler that does not know this GPU"],
+            about: "nvcc is older than the GPU: it cannot compile for it.",
+            advice: "a newer CUDA toolkit (12.8 for Blackwell, sm_120), the one that torch was built for; CUDA_HOME must point to it",
+        },
+        lines: &[
+            &["Unsupported gpu architecture 'compute_"],
+            &["ptxas", "is not defined for option 'gpu-name'"],
+        ],
+        example: "nvcc fatal   : Unsupported gpu architecture 'compute_89'",
+        seen_in: "deepspeedai/DeepSpeed#3299",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["weights of two precisions gathered together"],
+            about: "ZeRO-3 gathers parameters of one precision together, and here some are in 32 bits and others in 16: a part of the model, an adapter or a head was made or loaded in another precision than the rest.",
+            advice: "one precision for all weights: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16), and in a script .to(torch.bfloat16) for what it adds, before the model is prepared; or --deepspeed zero2, which gathers no parameters",
+        },
+        lines: &[&["output tensor must have the same type as input tensor"]],
+        example: "[rank0]: TypeError: output tensor must have the same type as input tensor",
+        seen_in: "modelscope/ms-swift#9657",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["rotary embeddings in another precision, with flash attention"],
+            about: "flash-attn wants the input and its rotary embeddings in one precision. transformers 4.49 gives Qwen2-VL's and Qwen2.5-VL's vision tower the embeddings in 32 bits.",
+            advice: "transformers 4.50 or newer; or another attention: --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
+        },
+        lines: &[&["Input and cos/sin must have the same dtype"]],
+        example: "AssertionError: Input and cos/sin must have the same dtype, got torch.float32 and torch.bfloat16",
+        seen_in: "hiyouga/LlamaFactory#7141",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["accelerate has no DeepSpeed engine"],
+            about: "accelerate makes DeepSpeed's engine when model and optimizer are prepared together. Either the script does not prepare them so, or this transformers wants another accelerate.",
+            advice: "in a script: accelerator.prepare(model, optimizer, …) in one call, before the first backward; with a trainer, the accelerate that its transformers was made for: accelerate 0.30.1 with transformers 4.40 to 4.42, else the newest of both",
+        },
+        lines: &[&["has no attribute 'deepspeed_engine_wrapped'"]],
+        example: "AttributeError: 'Accelerator' object has no attribute 'deepspeed_engine_wrapped'",
+        seen_in: "OpenBMB/MiniCPM-V#668",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a library divided by zero (SIGFPE)"],
+            about: "A rank died in compiled code, so Python says nothing. With H20 and other Hopper GPUs it is mostly the cuBLAS of CUDA 12.1 to 12.3.",
+            advice: "a newer cuBLAS: pip install 'nvidia-cublas-cu12>=12.4.5.8', or a torch that was built for CUDA 12.4 or newer",
+        },
+        lines: &[
+            &["Signal 8 (SIGFPE) received by PID"],
+            &["exits with return code = -8"],
+            &["failed (exitcode: -8) local_rank"],
+        ],
+        example: "traceback : Signal 8 (SIGFPE) received by PID 487874",
+        seen_in: "huggingface/open-r1#254",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["weights that were gathered while generating"],
+            about: "ZeRO-3 prefetched weights while the trainer generated in inference mode, and the step uses the same tensors: they cannot be part of a backward pass.",
+            advice: "newer TRL and DeepSpeed; until then no prefetch: --set zero_optimization.stage3_prefetch_bucket_size=0",
+        },
+        lines: &[&["Inference tensors cannot be saved for backward"]],
+        example: "[rank0]: RuntimeError: Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd.",
+        seen_in: "modelscope/ms-swift#3261",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a model that this transformers does not know"],
+            about: "The model's config.json names a type that the transformers of this Python does not have: it is older than the model, or the launcher belongs to another environment than the trainer.",
+            advice: "pip install -U transformers, in the environment of the torchrun that ran (the paths of the traceback say which one)",
+        },
+        lines: &[&["KeyError: '"]],
+        traceback: &["transformers/models/auto/configuration_auto.py"],
+        example: "KeyError: 'qwen2_5_vl'",
+        seen_in: "hiyouga/LlamaFactory#8521",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["two precisions in one operation"],
+            about: "One tensor is in 32 bits and another in 16: a part of the model, or the inputs, were not converted as the rest was. DeepSpeed converts the model that it is given, not what is added later, and not the inputs of a script.",
+            advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback",
+        },
+        lines: &[
+            &["Found dtype", "but expected"],
+            &["expected scalar type", "but found"],
+            &["must have the same dtype, but got"],
+            &["to have the same dtype, but got"],
+        ],
+        example: "RuntimeError: mat1 and mat2 must have the same dtype, but got Float and BFloat16",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["fp16 weights with fp16 training"],
             about: "Mixed precision needs the trained weights in fp32, and the model was loaded in fp16.",
             advice: "--bf16 true --fp16 false on Ampere or newer; otherwise load the model in float32 (ms-swift: --torch_dtype float32 --fp16 true), or train it with --deepspeed zero2, which keeps fp32 weights of its own",
@@ -1278,7 +2029,10 @@ pub const FAILURES: &[Failure] = &[
             about: "GPUs before Ampere do not support bf16. Where torch sees no GPU, it says the same.",
             advice: "--fp16 true --bf16 false",
         },
-        lines: &[&["Your setup doesn't support bf16/gpu"]],
+        lines: &[
+            &["Your setup doesn't support bf16/gpu"],
+            &["CUBLAS_STATUS_NOT_SUPPORTED", "CUDA_R_16BF"],
+        ],
         here: &[Advice {
             key: "config.bf16.enabled",
             when: Is(True),
@@ -1294,7 +2048,10 @@ pub const FAILURES: &[Failure] = &[
             about: "The argument has another name in this version, or belongs to another trainer.",
             advice: "zlaunch check -- COMMAND names it, and the nearest one that exists",
         },
-        lines: &[&["Some specified arguments are not used by the HfArgumentParser"]],
+        lines: &[
+            &["Some specified arguments are not used by the HfArgumentParser"],
+            &[".py: error: unrecognized arguments: "],
+        ],
         example: "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--neft_alpha', '0']",
         seen_in: "hiyouga/LlamaFactory#1906",
         ..FAILURE
@@ -1308,6 +2065,52 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["api_key not configured (no-tty)"]],
         example: "wandb: ERROR api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
         seen_in: "unslothai/unsloth#1914",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["NCCL timed out while weights were gathered"],
+            about: "An all-gather in the middle of training is ZeRO-3 collecting the weights of a module. Ranks that run different modules wait for each other for ever: experts that not every rank uses, batches without pictures, a different number of generated tokens. A rank that is slow or has died looks the same.",
+            advice: "look for the first error of another rank; then --deepspeed zero2, which gathers nothing in the middle; for a mixture of experts, its block as a leaf module (--set zero_optimization.leaf_module.classes); for pictures, a dummy image in text-only rows; for generate(), synced_gpus=True",
+        },
+        lines: &[
+            &[
+                "Watchdog caught collective operation timeout",
+                "OpType=_ALLGATHER_BASE",
+            ],
+            &[
+                "Watchdog caught collective operation timeout",
+                "OpType=ALLGATHER",
+            ],
+        ],
+        role: Consequence,
+        of_missing_ranks: Some("the others waited for it, so look at what happened there"),
+        example: "[Rank 7] NCCL watchdog thread terminated with exception: [Rank 7] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=202558, OpType=_ALLGATHER_BASE, NumelIn=2359296, NumelOut=18874368, Timeout(ms)=1800000) ran for 1800860 milliseconds before timing out.",
+        seen_in: "deepspeedai/DeepSpeed#5066",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["modules in another order than before"],
+            about: "Not an error: ZeRO-3 fetches weights ahead in the order of the last step, and this step ran other modules, so the prefetch of this step is lost and it is slower. It happens with two models, with evaluation in between, with experts, and with pictures in some batches only.",
+            advice: "nothing, while the steps go on. If no step ends any more, the ranks run different modules: --deepspeed zero2, a dummy image for text-only rows of a vision model, leaf modules for experts (--set zero_optimization.leaf_module.classes)",
+        },
+        lines: &[&["Invalidate trace cache @ step"]],
+        role: Consequence,
+        example: "Invalidate trace cache @ step 10: expected module 11, but got module 19",
+        seen_in: "hiyouga/LlamaFactory#6760",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["no answer from the vLLM server"],
+            about: "The trainer waits for a vLLM server (GRPO in server mode), and none answers at its host and port.",
+            advice: "start it first, on other GPUs: CUDA_VISIBLE_DEVICES=3 trl vllm-serve --model MODEL (ms-swift: swift rollout), then --vllm_server_host and --vllm_server_port with its address; no_proxy for that host where a proxy is set; or --vllm_mode colocate",
+        },
+        lines: &[&["Server is not up yet. Retrying in"]],
+        role: Consequence,
+        example: "2025-03-26 05:53:13 - INFO - trl.extras.vllm_client - Server is not up yet. Retrying in 2.0 seconds...",
+        seen_in: "huggingface/open-r1#543",
         ..FAILURE
     },
     Failure {
@@ -1345,7 +2148,7 @@ pub const FAILURES: &[Failure] = &[
         meaning: Explained {
             names: &["another rank is gone"],
             about: "The connection to a rank broke, as it does when that rank ends. The network itself is the rarer reason.",
-            advice: "look for the first error of another rank, on the machine that the line names",
+            advice: "look for the first error of another rank, on the machine that the line names; if no rank ended, the network: --env NCCL_SOCKET_IFNAME=NAME, with the interface that connects the machines (`ip -br addr`)",
         },
         lines: &[
             &[
@@ -1383,7 +2186,10 @@ pub const FAILURES: &[Failure] = &[
             about: "NCCL could not use a socket, shared memory or a network card. NCCL_DEBUG=WARN makes NCCL say which.",
             advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
         },
-        lines: &[&["ncclSystemError: System call"]],
+        lines: &[
+            &["NCCL", "unhandled system error"],
+            &["ncclSystemError: System call"],
+        ],
         // What NCCL printed before.
         role: Consequence,
         context: TwoBelow,
@@ -1397,7 +2203,10 @@ pub const FAILURES: &[Failure] = &[
             about: "NCCL could not use a GPU. The line after `Last error:` says why; otherwise NCCL_DEBUG=WARN makes NCCL say it.",
             advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
         },
-        lines: &[&["ncclUnhandledCudaError: Call to CUDA function failed"]],
+        lines: &[
+            &["NCCL error in:", "unhandled cuda error"],
+            &["ncclUnhandledCudaError: Call to CUDA function failed"],
+        ],
         // What NCCL printed before.
         role: Consequence,
         context: TwoBelow,
@@ -1479,7 +2288,10 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Meaning::Rule(Rule::Mismatch),
-        lines: &[&["DeepSpeed config values that mismatch TrainingArguments values"]],
+        lines: &[
+            &["DeepSpeed config values that mismatch TrainingArguments values"],
+            &["- ds ", " vs hf "],
+        ],
         example: "ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments values",
         seen_in: "transformers 5.19.0",
         ..FAILURE
@@ -1499,10 +2311,24 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        meaning: Explained {
+            names: &["a port that only root may use"],
+            about: "The operating system keeps the ports below 1024 for root, and some more where a policy says so.",
+            advice: "--master-port with a number from 1024 to 65535",
+        },
+        lines: &[
+            &["server socket has failed to", "errno: 13"],
+            &["errno: 13 - Permission denied"],
+        ],
+        example: "RuntimeError: The server socket has failed to listen on any local network address. The server socket has failed to bind to [::]:520 (errno: 13 - Permission denied).",
+        seen_in: "liucongg/ChatGLM-Finetuning#140",
+        ..FAILURE
+    },
+    Failure {
         meaning: Meaning::Rule(Rule::Port),
         lines: &[
             &["The server socket has failed to listen on any local network address"],
-            &["errno: 98 - Address already in use"],
+            &["Address already in use"],
         ],
         example: "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. EADDRINUSE",
         seen_in: "torch 2.15.0",
@@ -1511,8 +2337,20 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Meaning::Rule(Rule::SwiftOptimizer),
         lines: &[&["'DummyOptim' object has no attribute 'param_groups'"]],
+        traceback: &["/swift/"],
         example: "AttributeError: 'DummyOptim' object has no attribute 'param_groups'",
         seen_in: "ms-swift 4.6.0",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a placeholder instead of an optimizer"],
+            about: "With an optimizer section in the config, accelerate gives the script a placeholder (DummyOptim), and a scheduler of torch, or the trainer, looks inside it.",
+            advice: "--unset optimizer; or a scheduler section too, so that the script takes a DummyScheduler",
+        },
+        lines: &[&["'DummyOptim' object has no attribute"]],
+        example: "AttributeError: 'DummyOptim' object has no attribute 'param_groups'",
+        seen_in: "bghira/SimpleTuner#759",
         ..FAILURE
     },
     Failure {
@@ -1628,15 +2466,80 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Meaning::Rule(Rule::NoSync),
-        lines: &[&["no_sync context manager is incompatible with gradient partitioning"]],
+        lines: &[
+            &["no_sync context manager is incompatible with gradient partitioning"],
+            &["no sync context manager is incompatible with gradient"],
+        ],
         example: "AssertionError: no_sync context manager is incompatible with gradient partitioning logic of ZeRO stage 2",
         seen_in: "kongds/E5-V#23",
         ..FAILURE
     },
     Failure {
         meaning: Explained {
+            names: &["another rank failed, and this one was ended"],
+            about: "A rank was ended by the launcher, or lost its connection, because another rank had failed.",
+            advice: "look for the first error of another rank",
+        },
+        lines: &[
+            &["NCCL communicator was aborted on rank"],
+            &["failed (exitcode: -15) local_rank"],
+            &["exits with return code = -15"],
+            &["Connection reset by peer"],
+            &["Broken pipe"],
+            &["Signal 15 (SIGTERM) received by PID"],
+        ],
+        role: Consequence,
+        example: "RuntimeError: NCCL communicator was aborted on rank 1.",
+        seen_in: "TexasInstruments/edgeai-mmdetection#8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["two packages of different times"],
+            about: "A package is asked for something that it does not have, or no longer. If another package asks, one of the two is too old for the other; if its own file does, it is a fault of that version, or it does not support what the launch combines.",
+            advice: "upgrade the package whose file the traceback names last; if it is the newest already, an older version of the one that it asks",
+        },
+        lines: &[
+            &["ImportError: cannot import name '"],
+            &["No module named 'torch."],
+            &["No module named 'transformers."],
+            &["No module named 'deepspeed."],
+            &["No module named 'accelerate."],
+            &["No module named 'trl."],
+            &["No module named 'peft."],
+            &["AttributeError: module '", "has no attribute"],
+            &["got an unexpected keyword argument"],
+        ],
+        example: "ImportError: cannot import name 'nothing' from 'json' (/usr/lib/python3.11/json/__init__.py)",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a module that is not installed"],
+            about: "This Python does not have the module; another one may have it.",
+            advice: "`zlaunch doctor -- COMMAND` says which Python runs; pip install it there, on every machine",
+        },
+        lines: &[&["ModuleNotFoundError: No module named '"]],
+        example: "ModuleNotFoundError: No module named 'deepspeed'",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a file that is not there"],
+            about: "The path is relative to the folder in which the launch was started, or the file is not on this machine.",
+            advice: "an absolute path, or start it in the right folder; on several machines the file must be on all of them",
+        },
+        lines: &[&["FileNotFoundError: [Errno 2] No such file or directory"]],
+        example: "FileNotFoundError: [Errno 2] No such file or directory: 'deepspeed/zero2.json'",
+        seen_in: "axolotl-ai-cloud/axolotl#682",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["an error without an explanation"],
-            about: "zlaunch has no explanation for this error. It is the last one in the log.",
+            about: "zlaunch has no explanation for this error. It is the first one in the log.",
             advice: "look it up in the issues of the package that the traceback names last",
         },
         lines: &[

@@ -31,10 +31,6 @@ pub(crate) const STATUS: Phrase = Phrase {
     en: "status",
     zh: "状态",
 };
-pub(crate) const HERE: Phrase = Phrase {
-    en: "here",
-    zh: "本机",
-};
 pub(crate) const KEYS: Phrase = Phrase {
     en: "keys",
     zh: "子键",
@@ -54,6 +50,10 @@ pub(crate) const CAREFUL: Phrase = Phrase {
 pub(crate) const SEEN_IN: Phrase = Phrase {
     en: "seen in",
     zh: "出处",
+};
+pub(crate) const FIXED_IN: Phrase = Phrase {
+    en: "fixed in",
+    zh: "修复于",
 };
 pub(crate) const EXAMPLE: Phrase = Phrase {
     en: "example",
@@ -91,6 +91,25 @@ pub(crate) const WHERE: Phrase = Phrase {
     en: "where",
     zh: "位置",
 };
+pub(crate) const NUMBERS: Phrase = Phrase {
+    en: "numbers",
+    zh: "数字",
+};
+pub(crate) const IF: Phrase = Phrase {
+    en: "if", zh: "当"
+};
+pub(crate) const UNLESS: Phrase = Phrase {
+    en: "unless",
+    zh: "除非",
+};
+pub(crate) const IN_FULL: Phrase = Phrase {
+    en: "in full",
+    zh: "全文",
+};
+pub(crate) const IN_THIS_VERSION: Phrase = Phrase {
+    en: "installed",
+    zh: "已安装版本",
+};
 pub(crate) const MISSING: Phrase = Phrase {
     en: "missing",
     zh: "缺少",
@@ -99,28 +118,16 @@ pub(crate) const THIS_LAUNCH: Phrase = Phrase {
     en: "this launch",
     zh: "本次启动",
 };
-pub(crate) const FROM: Phrase = Phrase {
-    en: "from",
-    zh: "来源",
-};
 pub(crate) const EXTENDS: Phrase = Phrase {
     en: "extends",
     zh: "继承",
-};
-pub(crate) const SETS: Phrase = Phrase {
-    en: "sets",
-    zh: "设置",
 };
 pub(crate) const PRINT_IT: Phrase = Phrase {
     en: "print it",
     zh: "查看内容",
 };
 
-// What a value is, what became of a key, and what the installed DeepSpeed does with it.
-pub(crate) const BUILT_IN: Phrase = Phrase {
-    en: "built in",
-    zh: "内置",
-};
+// What became of a key.
 pub(crate) const COMPARED: Phrase = Phrase {
     en: "; a value of your own must equal it",
     zh: "；自己写的值必须与之相等",
@@ -144,24 +151,4 @@ pub(crate) const DROPPED: Phrase = Phrase {
 pub(crate) const NOW: Phrase = Phrase {
     en: ", now `{name}`",
     zh: "，现在是 `{name}`",
-};
-pub(crate) const NOT_YET_HERE: Phrase = Phrase {
-    en: "does not know it yet",
-    zh: "还不认识这个键",
-};
-pub(crate) const DROPPED_HERE: Phrase = Phrase {
-    en: "no longer knows it",
-    zh: "已不认识这个键",
-};
-pub(crate) const REFUSED_HERE: Phrase = Phrase {
-    en: "refuses a config that has it",
-    zh: "会拒绝含有它的配置",
-};
-pub(crate) const PAUSED_HERE: Phrase = Phrase {
-    en: "does not read it",
-    zh: "不读取这个键",
-};
-pub(crate) const STANDS_IN: Phrase = Phrase {
-    en: " (judged as {version}: this one was not recorded)",
-    zh: "（按 {version} 判断，该版本未记录）",
 };

@@ -66,7 +66,7 @@ pub(crate) const ENDINGS: &[Ending] = &[
         event: "network",
         kind: Kind::NeedsNetwork,
         verdict: "incomplete, the rest needs the network",
-        status: 0,
+        status: 3,
         says: UpTo("; the rest needs the network: "),
     },
     Ending {

@@ -1,0 +1,22 @@
+//! Units as people write them, in capitals. The first that a text ends with counts.
+
+const K: f64 = 1024.0;
+
+pub(crate) const OF_BYTES: &[(&str, f64)] = &[
+    ("KIB", K),
+    ("MIB", K * K),
+    ("GIB", K * K * K),
+    ("TIB", K * K * K * K),
+    ("KB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("K", K),
+    ("M", K * K),
+    ("G", K * K * K),
+    ("T", K * K * K * K),
+    ("B", 1.0),
+    ("", 1.0),
+];
+
+pub(crate) const OF_PARAMETERS: &[(&str, f64)] = &[("T", 1e12), ("B", 1e9), ("M", 1e6), ("", 1.0)];

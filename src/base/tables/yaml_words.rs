@@ -1,0 +1,19 @@
+//! The words of YAML 1.1 that are no strings.
+
+use serde_json::Value;
+
+pub(crate) const WORDS: &[(&[&str], Value)] = &[
+    (&["", "~", "null", "Null", "NULL"], Value::Null),
+    (
+        &[
+            "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON",
+        ],
+        Value::Bool(true),
+    ),
+    (
+        &[
+            "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF",
+        ],
+        Value::Bool(false),
+    ),
+];

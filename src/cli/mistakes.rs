@@ -1,0 +1,411 @@
+//! What was probably meant by words that are not understood: an option of another program, a misspelt one or the trainer's
+//! own in the wrong place, and a config, a template, a run file or a sub-command in the place of the command.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+};
+
+use clap::{
+    Arg, Command,
+    error::{ContextKind, ErrorKind},
+};
+
+use super::{
+    commands::{command_of, described, help_of, takes_command, usage, value_of},
+    reader::{Reader, Subcommand, Tools, describes_launch},
+    tables::{
+        foreign_options::{FOREIGN_OPTIONS, Instead, Place},
+        other_commands::{NEEDLESS, OTHER_COMMANDS},
+    },
+};
+use crate::{
+    base::{
+        options::{flag, option_named, takes_value},
+        shell,
+    },
+    command::{argument_class, prefix::Prefix},
+    config::template::Search,
+    host::Host,
+    ranks::launcher,
+    report::{
+        self, Problem, Rule,
+        fix::{drop_word, give, rename_option, run},
+    },
+    request::understood::trains,
+};
+
+pub(super) fn refused_argument(why: &clap::Error) -> Option<String> {
+    context(why, ContextKind::InvalidArg)
+}
+
+fn context(why: &clap::Error, kind: ContextKind) -> Option<String> {
+    why.get(kind).map(ToString::to_string)
+}
+
+/// A refusal of clap as a problem of ours.
+pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> Problem {
+    let place = tools.named(words.first()).name;
+    let given = refused_argument(why).unwrap_or_default();
+    let command = command_of(place, tools);
+    let usage = usage(command.get_name());
+    let name = &*name_of(place);
+    match why.kind() {
+        ErrorKind::UnknownArgument => report::unexpected_argument(&given, name, usage),
+        ErrorKind::TooManyValues => {
+            let value = context(why, ContextKind::InvalidValue).unwrap_or_default();
+            if given.starts_with('-') {
+                takes_no_value(&given, &value)
+            } else {
+                report::unexpected_argument(&value, name, usage)
+            }
+        }
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues => needs_value(&given, &command),
+        ErrorKind::MissingRequiredArgument => {
+            report::missing_argument(given.trim_matches(['<', '>', '[', ']']), name, usage)
+        }
+        _ => {
+            let text = why.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            Problem::error(Rule::Usage, first.trim_start_matches("error: "))
+                .at("the command line")
+                .fix("`zlaunch --help` lists the options")
+        }
+    }
+}
+
+/// `zlaunch check`.
+fn name_of(place: &str) -> String {
+    format!("zlaunch {place}").trim_end().to_string()
+}
+
+/// `given` is the option as clap shows it: `--set <KEY=VALUE>`.
+fn needs_value(given: &str, command: &Command) -> Problem {
+    let name = given.split(' ').next().unwrap_or(given);
+    let problem = Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name);
+    let Some(arg) = command.get_arguments().find(|arg| flag(arg) == name) else {
+        return problem;
+    };
+    let help = help_of(command.get_name(), arg).and_then(|help| help.field("en"));
+    let help = help.unwrap_or_default();
+    problem.fix(format!("{name} {}: {help}", value_of(arg)))
+}
+
+fn takes_no_value(name: &str, value: &str) -> Problem {
+    let is_off = matches!(value, "0" | "false" | "no" | "off");
+    Problem::error(Rule::Usage, format!("`{name}` takes no value"))
+        .at(format!("{name}={value}"))
+        .fix(if is_off {
+            drop_word(name)
+        } else {
+            give(name, "")
+        })
+}
+
+/// What was probably meant by an option that zlaunch does not have.
+enum MeantOption {
+    /// These words, followed by the given value if they want one.
+    Words { text: String, takes_value: bool },
+    /// Nothing, for this reason.
+    Nothing(&'static str),
+}
+
+impl MeantOption {
+    fn known(arg: &Arg) -> Self {
+        MeantOption::Words {
+            text: flag(arg) + " ",
+            takes_value: takes_value(arg),
+        }
+    }
+}
+
+/// Refuses the option at this place. The words become what was probably meant, so that the rest of them can be judged. A
+/// refusal without a fix gets the whole line in the end.
+pub(super) fn unknown_option(
+    at: usize,
+    words: &mut Vec<OsString>,
+    host: &Host,
+    tools: &Tools,
+) -> Problem {
+    let place = tools.named(words.first()).name;
+    let command = command_of(place, tools);
+    let text = words[at].to_string_lossy().into_owned();
+    let (given, joined) = match text.split_once('=') {
+        Some((given, value)) => (given, Some(value)),
+        None => (&*text, None),
+    };
+    let meant = meant_option(given, place, &command);
+    let takes_value = !matches!(
+        meant,
+        Some(MeantOption::Words {
+            takes_value: false,
+            ..
+        })
+    );
+    let has_next = joined.is_none() && takes_value && next_is_value(words, at, host);
+    let end = if has_next { at + 2 } else { at + 1 };
+    let taken: Vec<OsString> = words.drain(at..end).collect();
+    let name = name_of(place);
+    let refused = |why: &str| {
+        let what = format!("{name} has no option `{given}`{why}");
+        Problem::error(Rule::Usage, what).at(given)
+    };
+    match meant {
+        Some(MeantOption::Words { text, .. }) => {
+            let next = taken.get(1).map(|value| value.to_string_lossy());
+            let value = joined.or(next.as_deref()).filter(|_| takes_value);
+            let instead = text + value.unwrap_or_default();
+            let instead = instead.trim_end();
+            words.splice(at..at, instead.splitn(2, ' ').map(OsString::from));
+            refused("").fix(rename_option(shell::text(&taken), instead))
+        }
+        Some(MeantOption::Nothing(why)) => refused(&format!(": {why}")).fix(drop_word(given)),
+        None if takes_command(&command) && has_command(words, host) => {
+            words.extend(taken);
+            refused(": the trainer's options go after its command")
+        }
+        None if place.is_empty() => refused("")
+            .fix("`zlaunch --help` lists the options; the trainer's own go after its command"),
+        None => refused("").fix(format!("`{name} --help` lists the options")),
+    }
+}
+
+fn meant_option(given: &str, place: &str, command: &Command) -> Option<MeantOption> {
+    let bare = given.trim_start_matches('-');
+    let name = &*bare.replace('-', "_");
+    let words = |text, takes_value| Some(MeantOption::Words { text, takes_value });
+    if Search::default().knows(bare) {
+        return words(format!("--deepspeed {bare}"), false);
+    }
+    let options = || {
+        command
+            .get_arguments()
+            .filter(|arg| arg.get_long().is_some())
+    };
+    // `-deepspeed`, with one dash.
+    if let Some(option) = option_named(options(), bare) {
+        return Some(MeantOption::known(option));
+    }
+    let foreign = FOREIGN_OPTIONS.iter().find(|row| {
+        let is_here = match row.place {
+            Place::Launch => describes_launch(command),
+            Place::Only(places) => places.contains(&place),
+        };
+        is_here && row.names.contains(&name)
+    });
+    match foreign.map(|row| row.instead) {
+        Some(Instead::Option(option, start)) => return words(format!("{option} {start}"), true),
+        Some(Instead::Needless(why)) => return Some(MeantOption::Nothing(why)),
+        None => {}
+    }
+    match launcher::torchrun_option(name).filter(|_| place.is_empty()) {
+        Some(true) => return words(format!("--launcher-arg {given}="), true),
+        Some(false) => return words(format!("--launcher-arg {given}"), false),
+        None if argument_class::is_recorded(name) => return None,
+        None => {}
+    }
+    let mut spellings: Vec<&str> = options().filter_map(Arg::get_long).collect();
+    spellings.extend(options().filter_map(Arg::get_all_aliases).flatten());
+    let near = report::nearest(name, spellings.iter().copied()).or_else(|| {
+        let mut longer = spellings.into_iter();
+        longer.find(|it| name.len() >= 3 && it.replace('-', "_").starts_with(name))
+    });
+    option_named(options(), near?).map(MeantOption::known)
+}
+
+/// Tells the value of an option from the command behind it.
+fn next_is_value(words: &[OsString], at: usize, host: &Host) -> bool {
+    let Some(next) = words.get(at + 1) else {
+        return false;
+    };
+    let is_option = next.as_encoded_bytes().starts_with(b"-");
+    !is_option && (words[at..].iter().any(|word| word == "--") || host.find_program(next).is_none())
+}
+
+fn has_command(words: &[OsString], host: &Host) -> bool {
+    let mut words = words.iter().filter(|word| !word.is_empty());
+    words.any(|word| word == "--" || host.find_program(word).is_some())
+}
+
+/// The problem with the first word of a command that is no program, or not meant as one.
+pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Problem> {
+    let (first, rest) = command.split_first()?;
+    let word = first.to_str()?;
+    let is_program = reader.host.find_program(first).is_some();
+    if is_program && is_meant_as_program(reader, first) {
+        return None;
+    }
+    if !word.is_empty() && word.trim().is_empty() {
+        return Some(report::only_a_space());
+    }
+    if let Some(problem) = command_for_config(reader, command) {
+        return Some(problem);
+    }
+    let (more, rest) = rest.split_at(count_options(rest, reader.command.clone()));
+    let stray = Stray {
+        reader,
+        word,
+        more,
+        rest,
+    };
+    let meant = stray.meant(is_program);
+    if !is_program {
+        return meant;
+    }
+    let line = line(&[reader.options, &["--".into()], command].concat());
+    let program = run(line).remark(format!("to run the program `{word}`"));
+    let mut problem = meant.unwrap_or_else(|| {
+        let what =
+            format!("`{word}` is not a sub-command, nor a training command that zlaunch knows");
+        Problem::error(Rule::Usage, what).at(word)
+    });
+    problem.fixes = std::mem::take(&mut problem.fixes).or(program);
+    Some(problem)
+}
+
+/// `zlaunch init` must not run /sbin/init: without `--`, the command must look like one.
+fn is_meant_as_program(reader: &Reader, word: &OsStr) -> bool {
+    let text = word.to_string_lossy();
+    let is_said = |word: &OsString| word == "--" || word == "--trainer" || word == "--launcher";
+    reader.options.iter().any(is_said)
+        || ["mpirun", "mpiexec", "sbatch", "salloc"].contains(&&*text)
+        || text.contains('/')
+        || trains(word)
+        || Prefix::is_one(word)
+        || reader.host.cwd.join(word).is_file()
+}
+
+/// `--deepspeed swift sft`: the option took the command for its value.
+fn command_for_config(reader: &Reader, command: &[OsString]) -> Option<Problem> {
+    let [front @ .., option, program] = reader.options else {
+        return None;
+    };
+    if option != "--deepspeed" || !trains(program) {
+        return None;
+    }
+    let mut words: Vec<OsString> = words_of(reader.place).collect();
+    words.extend_from_slice(front);
+    words.extend(words_of("--deepspeed zero2 --"));
+    words.push(program.clone());
+    words.extend_from_slice(command);
+    let what = "the command, and no template";
+    let word = program.to_string_lossy();
+    Some(report::meant(&word, what, &line(&words)))
+}
+
+fn words_of(line: &str) -> impl Iterator<Item = OsString> {
+    line.split_whitespace().map(OsString::from)
+}
+
+/// A word in the place of the command, and the words behind it.
+struct Stray<'a> {
+    reader: &'a Reader<'a>,
+    word: &'a str,
+    /// Options of ours.
+    more: &'a [OsString],
+    rest: &'a [OsString],
+}
+
+impl Stray<'_> {
+    fn meant(&self, is_program: bool) -> Option<Problem> {
+        let Stray {
+            reader, word, rest, ..
+        } = *self;
+        let place = reader.place;
+        let config = if is_json(&word.into()) {
+            Some(("a config, not a command", "check"))
+        } else if Search::default().knows(word) {
+            Some(("a template, not a command", "templates"))
+        } else {
+            None
+        };
+        match config {
+            Some((what, shows)) if rest.is_empty() && place != "fit" => {
+                return Some(self.is(what, shows, &[word]));
+            }
+            Some((what, _)) => return Some(self.is(what, place, &["--deepspeed", word])),
+            None => {}
+        }
+        if let Some(name) = reader.tools.names().find(|name| *name == word) {
+            let what = "a sub-command, which comes before the options";
+            return Some(self.is(what, name, &[]));
+        }
+        if let Some(row) = OTHER_COMMANDS.iter().find(|row| row.name == word) {
+            return Some(self.is("not a sub-command", row.subcommand, &[row.option]));
+        }
+        if NEEDLESS.contains(&word) && !rest.is_empty() && !is_program {
+            let what = "not a sub-command: without one, zlaunch launches";
+            return Some(self.is(what, place, &[]));
+        }
+        if !place.is_empty() || !reader.options.is_empty() {
+            return None;
+        }
+        let near = report::nearest(word, reader.tools.names())?;
+        // `swfit` is not a typo of `fit`; another name is far from it.
+        let is_name = strsim::damerau_levenshtein(word, near) > 2;
+        let is_meant = is_name || !is_program && near.chars().next() == word.chars().next();
+        is_meant.then(|| self.is("not a sub-command", near, &[]))
+    }
+
+    /// Says what the word is, with the line that was probably meant: these words are ours, too.
+    fn is(&self, what: &str, subcommand: &str, more: &[&str]) -> Problem {
+        let takes_command = takes_command(&command_of(subcommand, self.reader.tools));
+        let given = if takes_command {
+            self.reader.options
+        } else {
+            &[]
+        };
+        let ours = given.iter().chain(self.more).filter(|word| *word != "--");
+        let mut words: Vec<OsString> = words_of(subcommand).chain(ours.cloned()).collect();
+        words.extend(more.iter().map(OsString::from));
+        let are_configs = subcommand == "check" && self.rest.iter().all(is_json);
+        if takes_command && !self.rest.is_empty() && !are_configs {
+            words.push("--".into());
+        }
+        words.extend_from_slice(self.rest);
+        report::meant(self.word, what, &line(&words))
+    }
+}
+
+fn is_json(word: &OsString) -> bool {
+    Path::new(word)
+        .extension()
+        .is_some_and(|ending| ending == "json")
+}
+
+/// How many words are in front of the command, `--` included; none if clap refuses one.
+fn count_options(words: &[OsString], command: Command) -> usize {
+    let matches = command.no_binary_name(true).try_get_matches_from(words);
+    let behind = matches.map(|matches| {
+        let command = matches.get_many::<OsString>("command").into_iter();
+        command.flatten().count()
+    });
+    words.len() - behind.unwrap_or(words.len())
+}
+
+/// Moves the options of `check` in front of the configs, where there is nothing else.
+pub(crate) fn options_first(
+    words: &[OsString],
+    check: &Subcommand,
+    is_config: impl Fn(&OsString) -> bool,
+) -> Vec<OsString> {
+    let mut options = Vec::new();
+    let mut configs = Vec::new();
+    let mut rest = words;
+    while !rest.is_empty() {
+        let (ours, behind) = rest.split_at(count_options(rest, described(check)));
+        let end = behind.iter().position(|word| !is_config(word));
+        let (own, other) = behind.split_at(end.unwrap_or(behind.len()));
+        if own.is_empty() && !other.is_empty() {
+            return words.to_vec();
+        }
+        options.extend_from_slice(ours);
+        configs.extend_from_slice(own);
+        rest = other;
+    }
+    [options, configs].concat()
+}
+
+pub(super) fn line(words: &[OsString]) -> String {
+    shell::text(&[&[OsString::from("zlaunch")], words].concat())
+}

@@ -1,0 +1,20 @@
+//! Classes of arguments that zlaunch knows by name.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentClass {
+    pub distribution: &'static str,
+    pub name: &'static str,
+}
+
+pub const TRAINING_ARGUMENTS: ArgumentClass = ArgumentClass {
+    distribution: "transformers",
+    name: "TrainingArguments",
+};
+
+pub(crate) const SEQ2SEQ_ARGUMENTS: ArgumentClass = ArgumentClass {
+    name: "Seq2SeqTrainingArguments",
+    ..TRAINING_ARGUMENTS
+};
+
+/// From this transformers on, its parser takes every name with dashes too.
+pub(crate) const DASHES_SINCE: [u32; 3] = [4, 46, 0];

@@ -1,0 +1,24 @@
+//! The signals that zlaunch passes on to the ranks that it started.
+
+use nix::sys::signal::Signal;
+
+/// They ask the ranks to stop. The first one starts the grace period.
+pub(crate) const STOP: [Signal; 4] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
+
+/// All that zlaunch waits for: those above, those that are only passed on, and that of a rank that ends.
+pub(crate) const HANDLED: [Signal; 9] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
+    Signal::SIGCHLD,
+];

@@ -1,0 +1,24 @@
+//! The memories that states can be kept in, and that can be short.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryKind {
+    /// In a text for people.
+    pub(crate) name: &'static str,
+    /// In JSON.
+    pub(crate) key: &'static str,
+}
+
+pub const GPU: MemoryKind = MemoryKind {
+    name: "GPU",
+    key: "gpu",
+};
+
+pub const HOST: MemoryKind = MemoryKind {
+    name: "host",
+    key: "host",
+};
+
+pub const DISK: MemoryKind = MemoryKind {
+    name: "disk",
+    key: "disk",
+};

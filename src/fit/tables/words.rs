@@ -1,0 +1,77 @@
+//! What the options of `zlaunch fit` can be, with the words that stand for it.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tuner {
+    Full,
+    Lora,
+    /// LoRA on weights of so many bits.
+    Quantised(u64),
+}
+
+impl Tuner {
+    pub(crate) const NAMES: &'static [(&'static str, Tuner)] = &[
+        ("full", Tuner::Full),
+        ("lora", Tuner::Lora),
+        ("qlora", Tuner::Quantised(4)),
+    ];
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attention {
+    /// FlashAttention or SDPA, which never store the matrix of scores.
+    Flash,
+    Eager,
+}
+
+impl Attention {
+    pub(crate) const NAMES: &'static [(&'static str, Attention)] = &[
+        ("flash", Attention::Flash),
+        ("sdpa", Attention::Flash),
+        ("eager", Attention::Eager),
+    ];
+}
+
+/// What is counted, and the unit in which it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accounting {
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) unit_bytes: u64,
+    pub(crate) decimals: usize,
+}
+
+/// All that DeepSpeed and transformers allocate.
+pub(crate) const REAL: Accounting = Accounting {
+    name: "real",
+    unit: "GiB",
+    unit_bytes: 1 << 30,
+    decimals: 1,
+};
+
+/// 2 bytes per weight, 2 per gradient, 8 for Adam, and nothing else.
+pub(crate) const TEXTBOOK: Accounting = Accounting {
+    name: "textbook",
+    unit: "GB",
+    unit_bytes: 1_000_000_000,
+    decimals: 0,
+};
+
+impl Accounting {
+    pub(crate) const NAMES: &'static [(&'static str, Accounting)] =
+        &[(REAL.name, REAL), (TEXTBOOK.name, TEXTBOOK)];
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum FitFormat {
+    Text,
+    Json,
+    Svg,
+}
+
+impl FitFormat {
+    pub(crate) const NAMES: &'static [(&'static str, FitFormat)] = &[
+        ("text", FitFormat::Text),
+        ("json", FitFormat::Json),
+        ("svg", FitFormat::Svg),
+    ];
+}

@@ -1,0 +1,293 @@
+//! The engines: schedulers, MPIs, operators of Kubernetes and clouds. Each tells a process its place by its own environment
+//! variables; no server is asked. `tables/engines.rs` has a row for each; here is what their code has in common.
+
+use std::{borrow::Cow, collections::BTreeSet, path::Path};
+
+use super::{
+    Number, Stated, first_text, not_understood, parsed,
+    tables::{
+        engines::{ENGINES, Engine, Role, Variable},
+        rank_variables::JOB_IDS,
+    },
+    text,
+};
+use crate::{
+    base::{
+        bytes::fnv1a,
+        source::Sourced,
+        vars::{self, Does, Var, of_no_engine},
+    },
+    host::Host,
+    report::{Problem, reading},
+};
+
+impl Engine {
+    pub fn variables(&self) -> impl Iterator<Item = &'static Variable> + use<> {
+        let documented = self.documented.iter().flat_map(|group| group.variables);
+        self.undocumented.iter().chain(documented)
+    }
+
+    pub fn with_role(&self, role: Role) -> impl Iterator<Item = &'static Variable> + use<> {
+        self.variables()
+            .filter(move |variable| variable.role() == role)
+    }
+
+    /// The value of the first variable with this role that is set.
+    pub(super) fn told(&self, role: Role, host: &Host) -> Result<Stated<String>, Problem> {
+        for variable in self.with_role(role) {
+            let mut told = variable.text(host);
+            if let Variable::Only(_, start, end) = variable {
+                let mut set = host
+                    .vars_from(start)
+                    .filter(|(name, _)| name.ends_with(end))
+                    .filter_map(|(name, _)| text(name, host));
+                told = set.next();
+                if set.next().is_some() {
+                    return Err(not_understood(self.name, &variable.name()));
+                }
+            }
+            if told.is_some() {
+                return Ok(told);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The variables that show a job, as far as they are set.
+    pub(super) fn shown(&self, host: &Host) -> impl Iterator<Item = Sourced<String>> {
+        self.variables()
+            .filter(|variable| variable.shows_a_job())
+            .filter_map(|variable| variable.text(host))
+    }
+
+    /// The number in the first variable with this role that is set. It must be `least` or more.
+    pub(crate) fn number<T: Number>(
+        &self,
+        role: Role,
+        least: T,
+        host: &Host,
+    ) -> Result<Stated<T>, Problem> {
+        self.told(role, host)?
+            .map(|text| parsed(&text, least))
+            .transpose()
+    }
+}
+
+impl Variable {
+    pub fn role(&self) -> Role {
+        let (Variable::Shows(role, ..) | Variable::Beside(role, ..) | Variable::Only(role, ..)) =
+            self;
+        *role
+    }
+
+    /// The name as the documents have it: with a `*` if several variables can be meant.
+    pub fn name(&self) -> Cow<'static, str> {
+        match self {
+            Variable::Shows(_, name, _) | Variable::Beside(_, name, _) => Cow::from(*name),
+            Variable::Only(_, start, end) => format!("{start}*{end}").into(),
+        }
+    }
+
+    pub(super) fn text(&self, host: &Host) -> Stated<String> {
+        text(&self.name(), host)
+    }
+
+    pub fn shows_a_job(&self) -> bool {
+        matches!(self, Variable::Shows(..))
+    }
+}
+
+/// The first host of the job, as the scheduler around an MPI lists them.
+pub(super) fn first_host(host: &Host) -> Stated<String> {
+    let in_file = |name: &str, index: usize| {
+        let file = text(name, host)?;
+        Some(file.says(hosts_in_file(&file)?.into_iter().nth(index)?))
+    };
+    let files = ENGINES
+        .iter()
+        .flat_map(|engine| engine.with_role(Role::FirstFile));
+    let azure = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"];
+    text(vars::SLURM_JOB_NODELIST, host)
+        .and_then(|list| Some(list.says(expand_hosts(&list.value)?.swap_remove(0))))
+        .or_else(|| files.into_iter().find_map(|file| in_file(&file.name(), 0)))
+        .or_else(|| shell_of_grid_engine(host))
+        // The first line of LSF's file is the machine that launches, which runs no rank.
+        .or_else(|| in_file(vars::LSB_DJOB_RANKFILE, 1))
+        .or_else(|| Some(first_text(&azure, host)?.map(|address| without_port(&address))))
+}
+
+/// The shell of a Grid Engine job runs on the first machine. Tasks on the others see its variables, but not the file that
+/// PE_HOSTFILE names, which is on its disk. What `qrsh -inherit` starts has a HOSTNAME of its own.
+fn shell_of_grid_engine(host: &Host) -> Stated<String> {
+    text("PE_HOSTFILE", host)?;
+    let is_task = host.nonempty_var("JOB_NAME") == Some("petask");
+    text(if is_task { "SGE_O_HOST" } else { "HOSTNAME" }, host)
+}
+
+/// The most machines that the job can have. PBS lists a host once for each of its slots.
+pub(super) fn machine_count(host: &Host) -> Option<u32> {
+    let counted = ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES]
+        .iter()
+        .find_map(|name| host.nonempty_var(name)?.parse().ok());
+    counted.or_else(|| u32::try_from(hosts_in_file(&text(vars::PBS_NODEFILE, host)?)?.len()).ok())
+}
+
+/// All ranks of one start have it in common, and no others on the machine. A job may start several MPIs, so what they
+/// themselves say comes first. Tasks of an array share the number of the job; others than Grid Engine may have a JOB_ID.
+pub(super) fn job_id(host: &Host) -> Stated<String> {
+    JOB_IDS.iter().find_map(|(job, task)| {
+        let job = text(job, host)?;
+        match task {
+            Some(task) => Some(job.says(format!("{job}.{}", host.nonempty_var(task)?))),
+            None => Some(job),
+        }
+    })
+}
+
+/// A port that every machine of a job computes alike and two jobs rarely share. It lies below the range from which the
+/// system takes ports for outgoing connections. Ids that differ in one number, as those of jobs and processes that start
+/// together do, never have the same one.
+pub fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
+    const FIRST: u16 = 20_000;
+    // Primes: whatever a number is multiplied with, neighbours stay apart.
+    const COUNT: u64 = 12_007;
+    const FACTOR: u64 = 1_009;
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let number = job
+        .value
+        .as_bytes()
+        .chunk_by(|one, two| is_digit(one) == is_digit(two))
+        .fold(0, |sum, part| {
+            let digits = str::from_utf8(part).ok();
+            let digits = digits.and_then(|digits| digits.parse::<u64>().ok());
+            (sum * FACTOR + digits.unwrap_or_else(|| fnv1a(part)) % COUNT) % COUNT
+        });
+    job.says(FIRST + u16::try_from(number).unwrap_or(0))
+}
+
+/// True if this machine is called so, with or without its domain.
+pub(super) fn is_this_host(name: &str, host: &Host) -> bool {
+    host.hostname.is_empty() || label(name) == label(&host.hostname)
+}
+
+/// The name of a machine without its domain, in lower case.
+pub(super) fn label(name: &str) -> String {
+    let (label, _) = name.split_once('.').unwrap_or((name, ""));
+    label.to_lowercase()
+}
+
+pub(super) fn hosts(list: &str) -> Vec<String> {
+    list.split(|c: char| c.is_whitespace() || c == ',' || c == ';')
+        .filter(|word| !word.is_empty())
+        .map(without_port)
+        .collect()
+}
+
+pub(super) fn distinct(names: impl IntoIterator<Item: Into<String>>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names
+        .into_iter()
+        .map(Into::into)
+        .filter(|name: &String| seen.insert(name.clone()))
+        .collect()
+}
+
+/// The different hosts in the file that a variable names, in its order.
+pub(super) fn hosts_in_file(file: &Sourced<String>) -> Option<Vec<String>> {
+    let text = reading::text_if_any(Path::new(&file.value))?;
+    let hosts = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    Some(distinct(hosts)).filter(|hosts| !hosts.is_empty())
+}
+
+/// `host` of `host:2222`. An IPv6 address has more colons.
+pub(super) fn without_port(address: &str) -> String {
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+    let is_port =
+        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && !host.contains(':');
+    if is_port { host } else { address }.trim().to_string()
+}
+
+/// Slurm refuses a range of more hosts, and no cluster has more.
+const MOST: usize = 64 * 1024;
+
+/// The hosts, in Slurm's order. `None`: Slurm would refuse the list.
+pub fn expand_hosts(list: &str) -> Option<Vec<String>> {
+    // Commas inside brackets do not separate.
+    let mut in_bracket = false;
+    let items = list.split(|c: char| {
+        in_bracket = c == '[' || in_bracket && c != ']';
+        !in_bracket && (c == ',' || c.is_ascii_whitespace())
+    });
+    let mut hosts = Vec::new();
+    for item in items.filter(|item| !item.is_empty()) {
+        hosts.extend(expand_item(item)?);
+    }
+    (!hosts.is_empty()).then_some(hosts)
+}
+
+/// The last bracket counts fastest, then the first, the second, …
+fn expand_item(mut rest: &str) -> Option<Vec<String>> {
+    let mut hosts = vec![String::new()];
+    while let Some(first) = rest.find('[') {
+        let close = first + rest[first..].find(']')?;
+        // As Slurm does: of several `[`, the last one before the `]` opens the bracket.
+        let open = rest[..close].rfind('[')?;
+        let text = &rest[..open];
+        let numbers = numbers(&rest[open + 1..close])?;
+        if hosts.len() * numbers.len() > MOST {
+            return None;
+        }
+        rest = &rest[close + 1..];
+        let is_last = !rest.contains('[');
+        let mut longer = Vec::new();
+        if is_last {
+            for host in &hosts {
+                longer.extend(numbers.iter().map(|number| format!("{host}{text}{number}")));
+            }
+        } else {
+            for number in &numbers {
+                longer.extend(hosts.iter().map(|host| format!("{host}{text}{number}")));
+            }
+        }
+        hosts = longer;
+    }
+    Some(hosts.into_iter().map(|host| host + rest).collect())
+}
+
+/// `08-12,7`: the numbers of a range are padded to the width of its lower bound.
+fn numbers(ranges: &str) -> Option<Vec<String>> {
+    let mut numbers = Vec::new();
+    for range in ranges.split(',') {
+        // `1-` is 1.
+        let (low, high) = range.split_once('-').unwrap_or((range, ""));
+        let width = low.len();
+        let first: u64 = low.parse().ok()?;
+        let last = if high.is_empty() { low } else { high };
+        let last: u64 = last.parse().ok()?;
+        if last.checked_sub(first)? >= MOST as u64 {
+            return None;
+        }
+        numbers.extend((first..=last).map(|number| format!("{number:0width$}")));
+    }
+    Some(numbers)
+}
+
+/// Every variable that zlaunch reads or sets. One of several engines stands in the row of the first.
+pub fn all_variables() -> Vec<Var> {
+    let mut all = of_no_engine();
+    let mut seen: BTreeSet<Cow<str>> = all.iter().flat_map(|var| var.names.clone()).collect();
+    for group in ENGINES.iter().flat_map(|engine| engine.documented) {
+        let mut names: Vec<Cow<str>> = group.variables.iter().map(Variable::name).collect();
+        names.retain(|name| seen.insert(name.clone()));
+        if !names.is_empty() {
+            all.push(Var {
+                names,
+                does: Does::Reads,
+                about: group.about,
+            });
+        }
+    }
+    all
+}

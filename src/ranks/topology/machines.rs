@@ -1,0 +1,370 @@
+//! Engines that start one process on each machine and say how many machines there are, which this one is, and where the first
+//! is. Most say it in variables that a row names; some clouds and operators of Kubernetes have code of their own.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Allocation, Answer, Stated, alone,
+    batch::detect_shell,
+    devices::Devices,
+    engine::{hosts, port_of_job, without_port},
+    first_number, first_text, foreign_address, is_loopback, is_set, machines_of, not_understood,
+    number, parsed, place_unknown, refused, same_count,
+    tables::engines::{Engine, Kind, Role, SHOW_A_JOB},
+    text, too_large,
+};
+use crate::{
+    base::{
+        source::{Given, Source, Sourced},
+        vars,
+    },
+    host::Host,
+    report::{Place, fix::run, reading},
+};
+
+pub(super) fn detect(engine: &Engine, host: &Host) -> Answer {
+    if let Kind::Pods { begins, contains } = engine.kind
+        && let Some(pods) = detect_pods(begins, contains, host)?
+    {
+        if let Ok(Some(own)) = read(engine, host) {
+            same_count(engine.name, &own.nnodes, &pods.nnodes)?;
+        }
+        return Ok(Some(pods));
+    }
+    let told = |role| engine.told(role, host);
+    if let Some(role) = told(Role::Worker)?
+        && !role.value.eq_ignore_ascii_case("worker")
+    {
+        return Err(not_understood(engine.name, &role.spelling()));
+    }
+    // Too many variables for a role are refused later.
+    let is_told = |role| told(role).map_or(true, |told| told.is_some());
+    let number = told(Role::Instance)?.or(told(Role::Index)?);
+    // A process that is to meet others at an address is not alone.
+    let meets = is_told(Role::Hosts)
+        || engine.shown(host).next().is_some()
+        || foreign_address(host).is_some();
+    let is_instance = engine.with_role(Role::Instance).next().is_some() && !meets;
+    // Processes that are all started here have this machine as the first one.
+    let is_here = told(Role::First)?.is_some_and(|first| is_loopback(&without_port(&first.value)));
+    let is_zero = number.as_ref().is_none_or(|number| number.value == "0");
+    let may_be_alone = !is_told(Role::Count) && is_zero;
+    let is_alone = (is_instance || is_here) && may_be_alone || is_instance && number.is_none();
+    if is_alone || !SHOW_A_JOB.into_iter().any(is_told) {
+        return Ok(None);
+    }
+    read(engine, host)
+}
+
+/// Without LOCAL_RANK, WORLD_SIZE is the number of pods, not of ranks, and RANK the number of this pod. Newer operators
+/// multiply it by the ranks of a pod, and count the pods in PET_NNODES (training-operator, pytorch/envvar.go).
+fn detect_pods(begins: &str, contains: &str, host: &Host) -> Answer {
+    let first = text(vars::MASTER_ADDR, host)
+        .filter(|first| first.value.starts_with(begins) && first.value.contains(contains));
+    if first.is_none() || is_set(vars::LOCAL_RANK, host) {
+        return Ok(None);
+    }
+    let world = number::<u32>(vars::WORLD_SIZE, 1, host)?;
+    let of_torch = |name| number::<u32>(name, 1, host).ok().flatten();
+    let ranks = of_torch(vars::PET_NPROC_PER_NODE).value().unwrap_or(0);
+    let counted = of_torch(vars::PET_NNODES)
+        .filter(|pods| machines_of(world.value().unwrap_or(0), ranks) == Some(pods.value));
+    let pods = counted.or(world);
+    let pod = number(vars::RANK, 0, host)?;
+    Ok(pods.zip(pod).map(|(pods, pod)| Allocation {
+        sets_rank_variables: true,
+        ..Allocation::task_per_machine(pods, Some(pod), first)
+    }))
+}
+
+fn read(engine: &Engine, host: &Host) -> Answer {
+    let told = |role| engine.told(role, host);
+    let number = |role, least: u32| engine.number(role, least, host);
+    let others = number(Role::Others, 0)?;
+    let others = others.map(|others| others.map(|others| others.saturating_add(1)));
+    let mut index = number(Role::Index, 0)?.or(number(Role::Instance, 0)?);
+    let main = number(Role::Main, 0)?.value();
+    let first_port = |ports: Sourced<String>| {
+        parsed(
+            &ports.says(
+                ports
+                    .value
+                    .split(',')
+                    .next()
+                    .unwrap_or_default()
+                    .to_string(),
+            ),
+            1,
+        )
+    };
+    let port = told(Role::Port)?.map(first_port).transpose()?;
+    let prefix = told(Role::FirstPrefix)?;
+    let named_after_job = prefix.zip(told(Role::Domain)?).map(|(prefix, domain)| {
+        let name = format!("{prefix}-0.{domain}");
+        Sourced::new(name, prefix.from.and(&domain.from))
+    });
+    let mut first = told(Role::First)?
+        .map(|first| first.says(without_port(&first.value)))
+        .or(named_after_job)
+        .or(told(Role::FirstInFile)?.and_then(|file| first_in_file(&file)));
+    if let Some(index) = &mut index {
+        if first.is_none() && main == Some(index.value) {
+            let here = host.hostname.clone();
+            first = Some(Sourced::new(here, Source::Machine("hostname")));
+        }
+        // Rank 0 is on the main machine; those before it move up by one.
+        match main {
+            Some(main) if index.value == main => index.value = 0,
+            Some(main) if index.value < main => index.value += 1,
+            _ => {}
+        }
+    }
+    let machines = Machines {
+        count: number(Role::Count, 1)?.or(others),
+        index,
+        listed: told(Role::Hosts)?.map(|list| list.says(hosts(&list.value))),
+        first,
+        port: port.or(told(Role::Job)?.as_ref().map(port_of_job)),
+        gpus: number(Role::Gpus, 0)?,
+        sets_rank_variables: false,
+    };
+    machines.allocate(engine)
+}
+
+/// Oracle Cloud's Data Science jobs list their machines so: github.com/oracle/accelerated-data-science,
+/// ads/jobs/templates/driver_pytorch.py.
+fn first_in_file(file: &Sourced<String>) -> Stated<String> {
+    let text = reading::text_if_any(Path::new(&file.value))?;
+    let machines: Vec<Value> = serde_json::from_str(&text).ok()?;
+    let first = machines
+        .iter()
+        .find(|machine| machine["Rank"] == 0 || machine["Rank"] == "0")?;
+    Some(file.says(first["IPAddress"].as_str()?.to_string()))
+}
+
+#[derive(Default)]
+struct Machines {
+    count: Stated<u32>,
+    index: Stated<u32>,
+    listed: Option<Sourced<Vec<String>>>,
+    /// `None`: the first that is listed.
+    first: Stated<String>,
+    port: Stated<u16>,
+    /// Of each machine.
+    gpus: Stated<u32>,
+    sets_rank_variables: bool,
+}
+
+impl Machines {
+    fn allocate(self, engine: &Engine) -> Answer {
+        let listed = self.listed.filter(|listed| !listed.value.is_empty());
+        let first = self.first.or_else(|| {
+            let listed = listed.as_ref()?;
+            Some(listed.says(listed.value[0].clone()))
+        });
+        let first = first.filter(|first| !first.value.is_empty());
+        let listed =
+            listed.map(|listed| listed.map(|it| u32::try_from(it.len()).unwrap_or(u32::MAX)));
+        let mut places: Vec<Place> = self
+            .count
+            .iter()
+            .chain(&self.index)
+            .map(Place::from)
+            .collect();
+        if places.is_empty() {
+            places.extend(first.as_ref().map(Place::from));
+        }
+        if let (Some(count), Some(listed)) = (&self.count, &listed) {
+            same_count(engine.name, count, listed)?;
+        }
+        let unknown = |missing: &str| place_unknown(engine.name, places, missing);
+        let Some(nnodes) = self.count.or(listed) else {
+            return Err(unknown("how many machines it has"));
+        };
+        let index = match self.index {
+            Some(index) if index.value >= nnodes.value => {
+                return Err(too_large("machine", &index, &nnodes));
+            }
+            Some(index) => index,
+            None if nnodes.value == 1 => Sourced::default(),
+            None => return Err(unknown("which of its machines this is")),
+        };
+        let allocation = Allocation::task_per_machine(nnodes, Some(index), first);
+        Ok(Some(Allocation {
+            gpus: self.gpus.filter(|gpus| gpus.value > 0),
+            master_port: self.port.or(allocation.master_port),
+            sets_rank_variables: self.sets_rank_variables,
+            ..allocation
+        }))
+    }
+}
+
+/// SageMaker training jobs: the hosts as a JSON list, whose order may differ between the machines
+/// (github.com/aws/sagemaker-training-toolkit, ENVIRONMENT_VARIABLES.md). A container without that toolkit has them in a file
+/// instead (docs.aws.amazon.com/sagemaker, "How Amazon SageMaker Provides Training Information").
+pub(super) fn detect_sagemaker(engine: &Engine, host: &Host) -> Answer {
+    const FILE: &str = "/opt/ml/input/config/resourceconfig.json";
+    let mut hosts = text(vars::SM_HOSTS, host);
+    let mut here = text(vars::SM_CURRENT_HOST, host);
+    if hosts.is_none()
+        && here.is_none()
+        && is_set("TRAINING_JOB_NAME", host)
+        && let Some(file) = reading::text_if_any(Path::new(FILE))
+    {
+        let config: Value = serde_json::from_str(&file).unwrap_or_default();
+        let in_file = |value: String| Sourced::new(value, Source::Machine(FILE));
+        hosts = Some(in_file(config["hosts"].to_string()));
+        here = config["current_host"]
+            .as_str()
+            .map(|here| in_file(here.to_string()));
+    }
+    let count = text("SM_HOST_COUNT", host).filter(|count| count.value != "1");
+    let set: Vec<_> = hosts.iter().chain(&here).chain(&count).collect();
+    if set.is_empty() {
+        return Ok(None);
+    }
+    let unknown = place_unknown(engine.name, set, "which of its machines this is");
+    let (Some(hosts), Some(here)) = (hosts, here) else {
+        return Err(unknown);
+    };
+    let mut listed: Vec<String> = serde_json::from_str(&hosts.value).unwrap_or_default();
+    listed.sort();
+    let Some((index, _)) = (0..).zip(&listed).find(|(_, name)| **name == here.value) else {
+        return Err(unknown);
+    };
+    let machines = Machines {
+        index: Some(here.says(index)),
+        listed: Some(hosts.says(listed)),
+        gpus: number(vars::SM_NUM_GPUS, 0, host)?,
+        ..Machines::default()
+    };
+    machines.allocate(engine)
+}
+
+/// Vertex AI's CLUSTER_SPEC, and TF_CONFIG of Vertex AI and Kubeflow's TFJob: docs.cloud.google.com/vertex-ai/docs/training,
+/// "Distributed training". Pools 0 and 1 train, the later ones are parameter servers or reducers and evaluators; in
+/// TF_CONFIG the chief comes before the workers.
+pub(super) fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
+    let Some(spec) = first_text(&["CLUSTER_SPEC", "TF_CONFIG"], host) else {
+        return Ok(None);
+    };
+    let json: Value = serde_json::from_str(&spec.value).unwrap_or_default();
+    let mut first = None;
+    let mut index = None;
+    let mut count = 0;
+    // The roles that train, in the order of their ranks.
+    for role in ["workerpool0", "workerpool1", "chief", "master", "worker"] {
+        let hosts = json["cluster"][role].as_array();
+        for (at, address) in hosts.into_iter().flatten().enumerate() {
+            if json["task"]["type"] == role && json["task"]["index"] == at {
+                index = Some(count);
+            }
+            first = first.or(address.as_str());
+            count += 1;
+        }
+    }
+    let is_alone = json["cluster"].as_object().is_some_and(|cluster| {
+        cluster
+            .values()
+            .filter_map(Value::as_array)
+            .flatten()
+            .count()
+            < 2
+    });
+    if index.is_none() && !is_alone {
+        return Err(not_understood(engine.name, &spec.from.to_string()));
+    }
+    let port = first.and_then(|first| first.rsplit_once(':')?.1.parse().ok());
+    let machines = Machines {
+        count: Some(spec.says(count.max(1))),
+        index: index.map(|index| spec.says(index)),
+        first: first.map(|first| spec.says(without_port(first))),
+        port: port.map(|port| spec.says(port)),
+        ..Machines::default()
+    };
+    machines.allocate(engine)
+}
+
+/// Determined. Every container of a task runs its entry point. Where they are is in a file
+/// (github.com/determined-ai/determined, harness/determined/_info.py); without it, the trial's configuration still says how
+/// many slots it has, and DET_SLOT_IDS how many of them are here. Somebody may have the client's variables, such as
+/// DET_MASTER, on any machine.
+pub(super) fn detect_determined(engine: &Engine, host: &Host) -> Answer {
+    let slots = text("DET_SLOT_IDS", host);
+    let config = text("DET_EXPERIMENT_CONFIG", host);
+    if slots.is_none() && config.is_none() {
+        return Ok(None);
+    }
+    if let Some(file) = reading::text_if_any(Path::new(RENDEZVOUS)) {
+        return determined_container(engine, &file);
+    }
+    let json = |text: &Sourced<String>| serde_json::from_str::<Value>(&text.value);
+    let here = slots.as_ref().and_then(|slots| json(slots).ok());
+    let here = here.and_then(|here| Some(here.as_array()?.len() as u64));
+    let trial = config.as_ref().map(json).transpose();
+    let all = trial.map(|trial| trial?.pointer("/resources/slots_per_trial")?.as_u64());
+    match (here, all) {
+        (Some(here), Ok(Some(all))) if all <= here => Ok(None),
+        (Some(_), Ok(None)) | (None, Ok(Some(0 | 1))) => Ok(None),
+        _ => {
+            let set = slots.iter().chain(&config).map(|set| &set.from);
+            Err(place_unknown(engine.name, set, "where its containers are"))
+        }
+    }
+}
+
+const RENDEZVOUS: &str = "/run/determined/info/rendezvous.json";
+
+fn determined_container(engine: &Engine, file: &str) -> Answer {
+    #[derive(Deserialize)]
+    struct Rendezvous {
+        container_rank: u32,
+        container_addrs: Vec<String>,
+    }
+    let Ok(rendezvous) = serde_json::from_str::<Rendezvous>(file) else {
+        return Err(not_understood(engine.name, RENDEZVOUS));
+    };
+    let source = Source::Machine(RENDEZVOUS);
+    let machines = Machines {
+        index: Some(Sourced::new(rendezvous.container_rank, source.clone())),
+        listed: Some(Sourced::new(rendezvous.container_addrs, source)),
+        ..Machines::default()
+    };
+    machines.allocate(engine)
+}
+
+/// ClearML's pods are counted by their GPUs.
+pub(super) fn detect_clearml(engine: &Engine, host: &Host) -> Answer {
+    let all = number::<u32>(vars::WORLD_SIZE, 1, host)?;
+    let index = first_number::<u32>(&[vars::NODE_RANK, vars::RANK], 0, host)?;
+    let (Some(all), Some(index), None) = (all, index, host.nonempty_var(vars::LOCAL_RANK)) else {
+        return Ok(None);
+    };
+    let here = Devices::detect(host).processes(None, None, host);
+    let count = here.and_then(|here| machines_of(all.value, here.value));
+    let machines = Machines {
+        count: count.map(|count| all.says(count)),
+        index: Some(index),
+        first: text(vars::MASTER_ADDR, host),
+        sets_rank_variables: true,
+        ..Machines::default()
+    };
+    machines.allocate(engine)
+}
+
+/// Kubeflow's MPIJob: github.com/kubeflow/mpi-operator, pkg/controller/mpi_job_controller.go. In its pods nothing is a rank
+/// until `mpirun` starts it, and then the variables of that MPI are there. Older ones have only those for `mpirun` itself.
+pub(super) fn detect_mpi_job(engine: &Engine, host: &Host) -> Answer {
+    let Some(role) = text("K_MPI_JOB_ROLE", host) else {
+        return detect_shell(engine, host);
+    };
+    let what = format!("this is the {role} pod of an MPIJob, where mpirun starts the ranks");
+    Err(refused(what).at(&role).fix(
+        run("mpirun zlaunch …")
+            .remark("in the launcher's command")
+            .or(alone()),
+    ))
+}

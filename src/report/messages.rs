@@ -1,0 +1,400 @@
+//! Messages that more than one place needs: about what was typed, the arguments of the trainer, files and programs. And
+//! "did you mean": the known word that is nearest to what was typed.
+
+use std::{
+    cmp::Reverse, ffi::OsStr, fmt, io, ops::RangeInclusive, os::unix::process::ExitStatusExt,
+    path::Path, process::ExitStatus,
+};
+
+use nix::sys::signal::Signal;
+
+use super::{
+    fix::{Fixes, Owner, drop_given, drop_word, give, give_as, rename_option, run},
+    problem::{NOT_EXECUTABLE, NOT_FOUND, Place, Problem, REFUSED},
+    tables::{
+        other_names::OTHER_NAMES, outputs::OutputFile, rules::Rule, usual_values::USUAL_VALUES,
+    },
+};
+use crate::base::{size::number_meant, source::Sourced};
+
+fn usage_error(what: impl Into<String>) -> Problem {
+    Problem::error(Rule::Usage, what)
+}
+
+pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
+    let zlaunch = if subcommand.is_empty() {
+        "zlaunch".to_string()
+    } else {
+        format!("zlaunch {subcommand}")
+    };
+    usage_error("there is no command to launch")
+        .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
+        .fix(
+            run(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl"))
+                .see("`zlaunch -h` prints an overview"),
+        )
+}
+
+/// The last word is only a space, which stands behind a `\` that should end the line.
+pub(crate) fn only_a_space() -> Problem {
+    let what = "the command ends with a space after a `\\`, so the next line is not part of it";
+    usage_error(what)
+        .at("` `")
+        .fix("remove the space after the last `\\`")
+}
+
+/// `line`: the command line with the option in front.
+pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
+    let what =
+        format!("`{word}` comes after the command, so it goes to the trainer and training starts");
+    Problem::warning(Rule::AfterTheCommand, what)
+        .at(word)
+        .fix(run(line))
+}
+
+pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
+    usage_error(format!("the value of `{from}` is not UTF-8 text"))
+        .at(Place::option(from, value.to_string_lossy()))
+        .fix("use UTF-8 here; arguments after the command may be any bytes")
+}
+
+pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
+    let all = one_of(known, if known.len() > 20 { 10 } else { 20 });
+    let value = given.value.as_str();
+    let mut words = known.iter().copied();
+    let near = nearest(value, words.clone())
+        .or_else(|| words.find(|word| value.len() >= 4 && word.starts_with(value)));
+    let fixes = match near {
+        Some(word) => give_as(&given.from, word).meaning(word).see(all),
+        None => Fixes::from(all),
+    };
+    usage_error(format!("invalid value `{value}` for {}", given.from))
+        .at(given)
+        .fix(fixes)
+}
+
+/// `wanted` completes the sentence: `a dotted key`.
+pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
+    usage_error(format!("`{}` is not {wanted}", sourced.value))
+        .at(sourced)
+        .fix(give_as(&sourced.from, example))
+}
+
+pub(crate) fn not_a_number(
+    sourced: &Sourced<String>,
+    range: &RangeInclusive<u64>,
+    example: &str,
+) -> Problem {
+    let least = range.start();
+    let wanted = if *range.end() >= u64::from(u32::MAX) {
+        format!("a whole number of at least {least}")
+    } else {
+        format!("a whole number from {least} to {}", range.end())
+    };
+    match number_meant(&sourced.value, &sourced.from.to_string()) {
+        Some(meant) if range.contains(&meant) => is_not(&wanted, sourced, &meant.to_string()),
+        _ => is_not(&wanted, sourced, example),
+    }
+}
+
+pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
+    usage_error(format!("zlaunch has no explanation for `{words}`"))
+        .at(format!("explain {words}"))
+        .fix(did_you_mean(
+            nearest,
+            "`zlaunch explain` lists what it can explain",
+        ))
+}
+
+pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
+    usage_error(format!("`{word}` is {what}"))
+        .at(word)
+        .fix(run(line))
+}
+
+/// `command` is what was typed: `zlaunch shims`.
+pub(crate) fn missing_argument(name: &str, command: &str, usage: &str) -> Problem {
+    usage_error(format!("`{command}` needs {name}"))
+        .at(command)
+        .fix(run(usage))
+}
+
+pub(crate) fn unexpected_argument(word: &str, command: &str, usage: &str) -> Problem {
+    usage_error(format!("unexpected argument `{word}`"))
+        .at(command)
+        .fix(run(usage))
+}
+
+pub(crate) fn would_overwrite(path: &Path) -> Problem {
+    Problem::error(
+        Rule::Generate,
+        format!("`{}` already exists", path.display()),
+    )
+    .at(Place::option("-o", path.display().to_string()))
+    .fix(give("--force", "").remark("to overwrite it"))
+}
+
+pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
+    usage_error(format!("`{one}` cannot be used with `{two}`"))
+        .at(format!("{one} {two}"))
+        .fix(help)
+}
+
+pub(crate) fn nothing_to_fit() -> Problem {
+    usage_error("no model is given").at("zlaunch fit").fix(
+        run("zlaunch fit --params 8B --gpu H100x8").or(run(
+            "zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B",
+        )
+        .remark("for a training command")),
+    )
+}
+
+pub(crate) fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
+    let number = given.value.trim();
+    let fix = give_as(&given.from, format!("{number}{unit}"));
+    usage_error(format!("`{number}` has no unit"))
+        .at(given)
+        .fix(fix)
+}
+
+pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
+    let memory = drop_given(name)
+        .and(give("--gpus", 8))
+        .and(give("--gpu-memory", "80GiB"))
+        .remark("give its memory instead of its name");
+    let fixes = match nearest {
+        _ if name.value.trim().parse::<u32>().is_ok() => {
+            let number = give("--gpus", name.value.trim());
+            drop_given(name).and(number).meaning("--gpus").into()
+        }
+        Some(nearest) => give("--gpu", nearest).meaning(nearest).or(memory),
+        None => memory.into(),
+    };
+    usage_error(format!("unknown GPU `{}`", name.value))
+        .at(name)
+        .fix(fixes)
+}
+
+pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
+    let fix = meant
+        .map_or_else(|| drop_word(word), |meant| rename_option(word, meant))
+        .of(Owner::Trainer);
+    Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`"))
+        .at(Place::option(word, ""))
+        .fix(fix)
+}
+
+/// The first words of a list, and how many more there are.
+fn one_of(words: &[&str], shown: usize) -> String {
+    match words.split_at_checked(shown) {
+        Some((first, more @ [_, ..])) => {
+            format!("one of {} and {} more", first.join(", "), more.len())
+        }
+        _ => format!("one of {}", words.join(", ")),
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    Bool,
+    Int,
+    Number,
+    Text,
+    /// A mapping, which no word of a command line can be.
+    Mapping,
+    OneOf(&'a [&'a str]),
+}
+
+use Wanted::{Bool, Int, Mapping, Number, OneOf, Text};
+
+impl fmt::Display for Wanted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bool => f.write_str("true or false"),
+            Int => f.write_str("an integer"),
+            Number => f.write_str("a number"),
+            Text => f.write_str("a value"),
+            Mapping => f.write_str("a mapping, which cannot be an argument"),
+            OneOf(choices) => f.write_str(&one_of(choices, 8)),
+        }
+    }
+}
+
+impl<'a> Wanted<'a> {
+    pub(crate) fn meant(self, name: &str, value: &str) -> Option<String> {
+        match self {
+            Bool => nearest(value, ["true", "false"]).map(str::to_string),
+            Int => number_meant(value, name).map(|number| number.to_string()),
+            Number => {
+                let with_point = value.replacen(',', ".", 1);
+                if with_point.parse::<f64>().is_ok() {
+                    return Some(with_point);
+                }
+                Int.meant(name, value)
+            }
+            OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
+            Text | Mapping => None,
+        }
+    }
+
+    /// A value of the size that the option usually has.
+    pub(crate) fn example(self, option: &str) -> &'a str {
+        let mut usual = USUAL_VALUES.iter().filter(|row| option.contains(row.part));
+        match self {
+            Bool => "true",
+            OneOf([first, ..]) => first,
+            Text if option == "--deepspeed" => "zero2",
+            Int => usual.find(|row| row.is_whole).map_or("4", |row| row.value),
+            Number => usual
+                .find(|row| !row.is_whole)
+                .map_or("1.0", |row| row.value),
+            Text | Mapping | OneOf([]) => "VALUE",
+        }
+    }
+}
+
+/// `option` has no dashes if it stands in a run file.
+pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) -> Problem {
+    refused_value(Owner::Trainer, "the trainer", option, value, wanted)
+}
+
+/// `owner` and `who` tell whose option it is.
+pub(crate) fn refused_value(
+    owner: Owner,
+    who: &str,
+    option: &str,
+    value: &str,
+    wanted: Wanted,
+) -> Problem {
+    let place = Place::option(option, value);
+    let fix = match wanted.meant(option, value) {
+        Some(meant) => give(option, meant),
+        None if matches!(wanted, Wanted::Mapping) => drop_word(option),
+        None => give(option, wanted.example(option)).remark("for example"),
+    };
+    let fix = fix.of(owner);
+    let what = format!("{who} refuses `{place}`: it expects {wanted}");
+    Problem::error(Rule::Argument, what).at(place).fix(fix)
+}
+
+pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
+    let fix = give(option, wanted.example(option)).of(Owner::Trainer);
+    Problem::error(
+        Rule::Argument,
+        format!("the trainer refuses `{option}` alone: it expects {wanted}"),
+    )
+    .at(Place::option(option, ""))
+    .fix(fix)
+}
+
+pub(crate) fn cannot_write(output: OutputFile, path: &Path, why: &io::Error) -> Problem {
+    let what = format!("{} cannot be written: {why}", output.what);
+    Problem::error(Rule::Write, what).at(path).fix(output.help)
+}
+
+pub(crate) fn unusable_port(port: &Sourced<u16>, why: &str) -> Problem {
+    let other = give_as(&port.from, "PORT").remark("the same on every machine");
+    Problem::error(
+        Rule::Port,
+        format!("port {} on this machine {why}", port.value),
+    )
+    .at(port)
+    .fix(
+        drop_word(&port.from)
+            .remark("a single machine picks a free port")
+            .or(other),
+    )
+}
+
+pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
+    let name = program.to_string_lossy();
+    let what = match why.kind() {
+        io::ErrorKind::NotFound => "was not found",
+        io::ErrorKind::PermissionDenied => "is not executable",
+        _ => &format!("cannot be executed: {why}"),
+    };
+    Problem::error(Rule::Exec, format!("`{name}` {what}"))
+        .at(name.as_ref())
+        .fix("check the command, and that its environment is active")
+        .status(if why.kind() == io::ErrorKind::NotFound {
+            NOT_FOUND
+        } else {
+            NOT_EXECUTABLE
+        })
+}
+
+pub(crate) fn cannot_start_ranks(what: &str, why: &io::Error) -> Problem {
+    Problem::error(Rule::Ranks, format!("{what}: {why}"))
+        .at(Place::option("--launcher", "local"))
+        .fix("`ulimit -a` shows the limits of this session")
+}
+
+/// The exit status is that of the rank, as a shell reports it.
+pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
+    let (how, status) = match (ending.code(), ending.signal()) {
+        (Some(code), _) => (format!("exited with status {code}"), code),
+        (None, signal) => {
+            let number = signal.unwrap_or_default();
+            let name = Signal::try_from(number).map_or("", Signal::as_str);
+            (
+                format!("was killed by signal {number} {name}")
+                    .trim_end()
+                    .to_string(),
+                128 + number,
+            )
+        }
+    };
+    let others = if several {
+        "; the others were stopped"
+    } else {
+        ""
+    };
+    Problem::error(Rule::Rank, format!("rank {rank} {how}{others}"))
+        .at(format!("rank {rank}"))
+        .fix(match ending.signal() {
+            Some(9) => "`dmesg` shows whether the system ran out of memory",
+            _ => "see its output above; --launcher torchrun --log-dir DIR writes each rank's output to its own files",
+        })
+        .status(u8::try_from(status).unwrap_or(REFUSED))
+}
+
+/// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the
+/// word. Of several, the one that begins like it.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = word.to_lowercase();
+    let known: Vec<&str> = known.into_iter().collect();
+    let same = lower.replace('-', "_");
+    let rows = OTHER_NAMES.iter().filter(|row| row.contains(&&*same));
+    let other = rows
+        .copied()
+        .flatten()
+        .find_map(|name| known.iter().find(|known| *known == name));
+    let near = known.iter().filter_map(|candidate| {
+        let alike = lower
+            .chars()
+            .zip(candidate.chars())
+            .take_while(|(a, b)| a == b)
+            .count();
+        Some(((slips(&lower, candidate)?, Reverse(alike)), candidate))
+    });
+    other
+        .or_else(|| Some(near.min_by_key(|(rank, _)| *rank)?.1))
+        .copied()
+}
+
+/// The edits between a known word and one in lower case, if they are few.
+fn slips(word: &str, candidate: &str) -> Option<usize> {
+    let length = word.chars().count();
+    let most = 3.min((length + 1) / 3);
+    // The length differs by one per slip at most. Comparing is slow: it takes the product of both lengths.
+    let near = candidate.chars().count().abs_diff(length) <= most;
+    near.then(|| strsim::damerau_levenshtein(word, &candidate.to_lowercase()))
+        .filter(|slips| *slips <= most)
+}
+
+pub(crate) fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {
+    nearest.map_or_else(
+        || otherwise.to_string(),
+        |word| format!("did you mean `{word}`? {otherwise}"),
+    )
+}

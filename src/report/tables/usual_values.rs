@@ -1,0 +1,61 @@
+//! Values of the size that an option usually has, by a part of its name. The first row that fits counts.
+
+pub(crate) struct UsualValue {
+    pub(crate) part: &'static str,
+    /// The option takes a whole number.
+    pub(crate) is_whole: bool,
+    pub(crate) value: &'static str,
+}
+
+pub(crate) const USUAL_VALUES: &[UsualValue] = &[
+    UsualValue {
+        part: "port",
+        is_whole: true,
+        value: "29500",
+    },
+    UsualValue {
+        part: "stage",
+        is_whole: true,
+        value: "2",
+    },
+    UsualValue {
+        part: "ratio",
+        is_whole: false,
+        value: "0.1",
+    },
+    UsualValue {
+        part: "dropout",
+        is_whole: false,
+        value: "0.1",
+    },
+    UsualValue {
+        part: "decay",
+        is_whole: false,
+        value: "0.1",
+    },
+    UsualValue {
+        part: "beta",
+        is_whole: false,
+        value: "0.1",
+    },
+    UsualValue {
+        part: "alpha",
+        is_whole: false,
+        value: "0.1",
+    },
+    UsualValue {
+        part: "learning_rate",
+        is_whole: false,
+        value: "1e-5",
+    },
+    UsualValue {
+        part: "lr",
+        is_whole: false,
+        value: "1e-5",
+    },
+    UsualValue {
+        part: "eps",
+        is_whole: false,
+        value: "1e-5",
+    },
+];

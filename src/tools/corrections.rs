@@ -1,0 +1,82 @@
+//! `zlaunch check --fix`: corrects config files. One safe fix after another is applied in memory, and the text is judged
+//! again after each. Fixes that end in a problem that was not there before are undone.
+
+use super::proof::is_same;
+use crate::{
+    base::json::Edit,
+    report::{Problem, Severity},
+};
+
+/// No config has as many mistakes that can be corrected.
+const MOST_CORRECTIONS: usize = 200;
+
+/// A text of the config, and the last edits that led to it.
+pub(super) struct Corrected {
+    pub(super) text: String,
+    pub(super) edits: Vec<Edit>,
+    problems: Vec<Problem>,
+}
+
+/// The text after each correction.
+pub(super) fn corrections(
+    text: &str,
+    judge: impl Fn(&str) -> Option<Vec<Problem>>,
+) -> Vec<Corrected> {
+    let mut steps: Vec<Corrected> = Vec::new();
+    let mut next = Some((text.to_string(), Vec::new()));
+    while let Some((text, edits)) = next.filter(|_| steps.len() <= MOST_CORRECTIONS) {
+        let Some(mut problems) = judge(&text) else {
+            break;
+        };
+        problems.sort_by_key(|problem| problem.severity);
+        let is_known = |text: &str| steps.iter().any(|step| step.text == text);
+        next = problems.iter().find_map(|problem| {
+            let edits = problem.fixes.safe()?.edits();
+            let text = Edit::apply_all(&edits, &text).filter(|text| !is_known(text))?;
+            (!edits.is_empty()).then_some((text, edits))
+        });
+        steps.push(Corrected {
+            text,
+            edits,
+            problems,
+        });
+    }
+    // The first is the text as it stands.
+    let mut made = steps.split_off(steps.len().min(1));
+    let is_new = |found: &Problem| {
+        let mut before = steps.iter().flat_map(|step| &step.problems);
+        found.severity != Severity::Note && !before.any(|known| is_same(known, found))
+    };
+    while made
+        .pop_if(|last| last.problems.iter().any(is_new))
+        .is_some()
+    {}
+    made
+}
+
+/// The lines that differ, as `diff` marks them.
+pub(super) fn difference(old: &str, new: &str) -> String {
+    let mut old: Vec<&str> = old.lines().collect();
+    let mut new: Vec<&str> = new.lines().collect();
+    let mut text = String::new();
+    while !old.is_empty() || !new.is_empty() {
+        // The nearest line that both have: the sum of how many others come before it in each is the least.
+        let sums = 0..old.len() + new.len();
+        let mut places = sums.flat_map(|sum| (0..=sum).map(move |at| (at, sum - at)));
+        let is_common = |(at, other): &(usize, usize)| {
+            old.get(*at)
+                .is_some_and(|line| new.get(*other) == Some(line))
+        };
+        let ends = (old.len(), new.len());
+        let (removed, added) = places.find(is_common).unwrap_or(ends);
+        for line in old.drain(..removed) {
+            text += &format!("-{line}\n");
+        }
+        for line in new.drain(..added) {
+            text += &format!("+{line}\n");
+        }
+        old.drain(..old.len().min(1));
+        new.drain(..new.len().min(1));
+    }
+    text
+}

@@ -1,0 +1,540 @@
+//! The report about this machine and a launch: its rows, and how they are shown as text and as JSON. Secrets and the path
+//! of the home folder are removed, so that it can be pasted anywhere.
+
+use std::{ffi::OsStr, path::PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
+
+use crate::{
+    base::{
+        layout::{Line, TextTable, plural},
+        size::size,
+        vars,
+    },
+    check::{machine as rules, variables},
+    command::{argv::Args, model::Hub, python::Python, trainer},
+    fit,
+    host::{
+        Host,
+        machine::{Limit, Machine, locks_in},
+    },
+    judge::Judged,
+    plan::{Plan, PlannedConfig, diagnostics_json, environment::SHOWN_WHEN_SET},
+    ranks::topology::{Role, Topology},
+    report::{
+        self, Problem, Rule, RuleSubject, Severity,
+        fix::run,
+        secrets::{Secrets, Sensitivity},
+    },
+    request::Launch,
+    tools::shims,
+};
+
+/// Variables that are shown besides those of every plan, as `vars::lists` reads them.
+const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
+    TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
+    TRITON_CACHE_DIR SLURM_JOB_NUM_NODES SLURM_STEP_NODELIST SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
+
+const WIDTH: usize = 110;
+
+pub(super) struct Section {
+    pub(super) title: &'static str,
+    rows: Vec<DoctorRow>,
+}
+
+pub(super) struct DoctorRow {
+    name: String,
+    /// `None`: unknown.
+    pub(super) value: Option<String>,
+    /// A rule looked at it.
+    is_checked: bool,
+    pub(super) problems: Vec<Problem>,
+}
+
+fn fact(name: impl Into<String>, value: impl Into<String>) -> DoctorRow {
+    known(name, Some(value.into()))
+}
+
+/// `value`: `None` if it is unknown.
+fn known(name: impl Into<String>, value: Option<String>) -> DoctorRow {
+    DoctorRow {
+        name: name.into(),
+        value,
+        is_checked: false,
+        problems: Vec::new(),
+    }
+}
+
+impl DoctorRow {
+    fn checked(mut self, problem: Option<Problem>) -> Self {
+        self.is_checked = self.value.is_some();
+        self.problems.extend(problem);
+        self
+    }
+
+    /// Its name in JSON.
+    pub(super) fn key(&self) -> String {
+        self.name.replace(' ', "_")
+    }
+
+    fn mark(&self) -> &'static str {
+        let severities = self.problems.iter().map(|problem| problem.severity);
+        match severities.min() {
+            Some(Severity::Error) => "bad",
+            Some(_) => "warn",
+            None if self.is_checked => "ok",
+            None => "",
+        }
+    }
+}
+
+/// What is looked at, and what a launch would make of it.
+pub struct Examination<'a> {
+    pub(super) launch: &'a Launch,
+    pub(super) host: &'a Host,
+    pub(super) machine: &'a Machine,
+    pub(super) judged: Option<Judged<'a>>,
+    pub(super) python: Option<Python>,
+    /// The ranks, if there is no plan that has them.
+    topology: Option<Result<Topology, Vec<Problem>>>,
+}
+
+impl<'a> Examination<'a> {
+    pub fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
+        let judged = (!launch.command.is_empty()).then(|| Judged::new(launch, host));
+        let python = match &judged {
+            Some(judged) => judged.understood().job.python.clone(),
+            None => trainer::ALL
+                .iter()
+                .filter(|trainer| !trainer.launch.commands.is_empty())
+                .flat_map(|trainer| trainer.launch.consoles)
+                .find_map(|console| host.find_program(OsStr::new(console)))
+                .and_then(|path| Python::of_script(&path, host)),
+        };
+        let mut seen = Examination {
+            launch,
+            host,
+            machine,
+            judged,
+            python: python.or_else(|| Python::on_path(host)),
+            topology: None,
+        };
+        if seen.plan().is_none() {
+            let ranks = Topology::decide(&launch.topology, &launch.hosts, true, host);
+            seen.topology = Some(ranks);
+        }
+        seen
+    }
+
+    fn plan(&self) -> Option<&Plan<'_>> {
+        self.judged.as_ref().and_then(Judged::plan)
+    }
+
+    pub(super) fn config(&self) -> Option<&PlannedConfig> {
+        self.plan()?.config.as_ref()
+    }
+
+    /// The arguments of the trainer, with those of a run file.
+    pub(super) fn args(&self) -> Option<&Args> {
+        Some(&self.judged.as_ref()?.understood().job.args)
+    }
+
+    fn nvme_folders(&self) -> Vec<(String, PathBuf)> {
+        let config = self.config().map(PlannedConfig::value);
+        config.map(rules::nvme_folders).unwrap_or_default()
+    }
+
+    pub(super) fn ranks(&self) -> Option<&Topology> {
+        match self.plan() {
+            Some(plan) => Some(&plan.topology),
+            None => self.topology.as_ref()?.as_ref().ok(),
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let sections = [
+            ("machine", self.machine()),
+            ("limits", self.limits()),
+            ("python", self.python()),
+            ("launch", self.launch()),
+            ("folders", self.folders()),
+            ("variables", self.variables()),
+        ];
+        sections.map(|(title, rows)| Section { title, rows }).into()
+    }
+
+    fn machine(&self) -> Vec<DoctorRow> {
+        let machine = self.machine;
+        let kernel = machine.kernel().map(|kernel| format!("Linux {kernel}"));
+        let memory = machine.memory();
+        let offloaded = self.plan().and_then(|plan| {
+            let config = plan.config.as_ref()?.value();
+            fit::host_memory(&plan.topology, config, &plan.understood)
+        });
+        let too_little = offloaded.and_then(|bytes| rules::not_enough_host_memory(bytes, &memory));
+        let available = memory.available.map(size);
+        let limit = memory.limit.map(size);
+        let parts = [
+            memory.total.map(size),
+            available.map(|size| format!("{size} available")),
+            limit.map(|size| format!("the cgroup allows {size}")),
+        ];
+        let here = self.host.hostname.split('.').next().map(str::to_string);
+        let gpus = count_models(machine.gpus());
+        vec![
+            known("system", joined([machine.system(), kernel])),
+            known("host", here.filter(|name| !name.is_empty())),
+            fact("CPUs", self.host.cpus.to_string()),
+            known("memory", joined(parts)).checked(too_little),
+            fact(
+                "GPUs",
+                gpus.unwrap_or("none in /proc/driver/nvidia".to_string()),
+            ),
+            known("driver", machine.driver()),
+        ]
+    }
+
+    fn limits(&self) -> Vec<DoctorRow> {
+        let shown = |limit: Option<Limit>, unit: fn(u64) -> String| {
+            let limit = limit?;
+            let [soft, hard] =
+                [limit.soft, limit.hard].map(|bound| bound.map_or("unlimited".to_string(), unit));
+            Some(if soft == hard {
+                soft
+            } else {
+                format!("{soft}, at most {hard}")
+            })
+        };
+        let count = |count: u64| count.to_string();
+        let machine = self.machine;
+        let [locked, files, processes] = ["Max locked memory", "Max open files", "Max processes"]
+            .map(|name| machine.limit(name));
+        let has_nvme = !self.nvme_folders().is_empty();
+        let small_memlock = rules::small_memlock(locked, has_nvme, machine.has_infiniband());
+        let shm = machine.shared_memory();
+        vec![
+            known("locked memory", shown(locked, size)).checked(small_memlock),
+            known("open files", shown(files, count)).checked(rules::few_files(files)),
+            known("processes", shown(processes, count)),
+            known("/dev/shm", shm.map(size)).checked(rules::small_shm(shm)),
+        ]
+    }
+
+    fn python(&self) -> Vec<DoctorRow> {
+        let Some(python) = &self.python else {
+            return vec![known("interpreter", None)];
+        };
+        let mut rows = vec![fact("interpreter", python.program.to_string_lossy())];
+        for name in trainer::packages().into_iter().chain(["flash-attn"]) {
+            let mut missing = rules::missing_package(name, python, self.host);
+            missing.take_if(|_| name == "transformers");
+            // Without a command it is not an error that DeepSpeed is missing.
+            if self.judged.is_none() {
+                missing = missing.map(Problem::into_warning);
+            }
+            if missing.is_some() {
+                rows.push(fact(name, "not installed").checked(missing));
+            } else {
+                rows.extend(python.version_text(name).map(|version| fact(name, version)));
+            }
+        }
+        let compiler = self.host.nonempty_var(vars::CXX);
+        let compiler = compiler.and_then(|words| words.split_whitespace().next());
+        let found = [compiler.unwrap_or("c++"), "ninja", "nvcc"]
+            .map(|program| self.host.find_program(program.as_ref()));
+        let compiles = self.plan().is_some_and(|plan| {
+            let config = plan.config.as_ref().map(PlannedConfig::value);
+            config.is_some_and(|config| rules::compiles(config, &plan.understood.job, self.host))
+        });
+        let problem = rules::no_compiler(found[0].is_some(), found[1].is_some(), compiles);
+        let [compiler, ninja, nvcc] = found
+            .map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
+        let text = format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}");
+        rows.push(fact("compilers", text).checked(problem));
+        rows
+    }
+
+    fn launch(&self) -> Vec<DoctorRow> {
+        let ranks = self.ranks();
+        let engine = ranks.and_then(|ranks| ranks.engine).unwrap_or("none");
+        let mut rows = vec![fact("scheduler", engine)];
+        if let Some(ranks) = ranks {
+            let text = match &ranks.role {
+                Role::Rank { .. } => "already started: this is one of them".to_string(),
+                Role::Task(task) => {
+                    format!("rank {} of {}", task.rank.value, task.world_size.value)
+                }
+                Role::Starter | Role::Shell { .. } => ranks.in_words(),
+            };
+            let mut row = fact("ranks", text).checked(only_this_machine(ranks));
+            // A plan says itself what is odd about its ranks.
+            if self.judged.is_none() {
+                row = row.checked(variables::shared_gpus(ranks));
+            }
+            rows.push(row);
+        }
+        if let (None, Some(Err(problems))) = (&self.judged, &self.topology) {
+            let warnings = problems.iter().cloned().map(Problem::into_warning);
+            rows.extend(warnings.map(|it| known("ranks", None).checked(Some(it))));
+        }
+        if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
+            let taken = self.machine.listens(port.value);
+            let state = if taken { "taken" } else { "free" };
+            let problem = taken.then(|| report::unusable_port(port, "is already in use"));
+            rows.push(fact("port", format!("{}, {state}", port.spelling())).checked(problem));
+        }
+        let Some(judged) = &self.judged else {
+            return rows;
+        };
+        let mut problems: Vec<&Problem> = judged.problems.iter().collect();
+        if let Some(plan) = judged.plan() {
+            let config = plan.config.as_ref().map_or("none".to_string(), |config| {
+                format!("{} ({})", config.title(), config.layered.template.origin)
+            });
+            let understood = &plan.understood;
+            let trainer = understood.job.trainer.name;
+            let what_runs = understood.what_runs();
+            rows.push(fact("trainer", format!("{trainer}: {what_runs}")));
+            rows.push(fact("config", config));
+            rows.push(fact("launcher", plan.launcher.to_string()));
+            problems.extend(&plan.blocker);
+            // Problems of the machine are in their own sections.
+            problems.retain(|problem| problem.rule.subject() != RuleSubject::Machine);
+        }
+        for problem in problems {
+            let text = match judged.plan() {
+                Some(_) => problem.rule.name(),
+                None => "refused",
+            };
+            rows.push(fact("plan", text).checked(Some(problem.clone())));
+        }
+        rows
+    }
+
+    fn folders(&self) -> Vec<DoctorRow> {
+        let host = self.host;
+        let extensions = rules::extensions_folder(host);
+        let locks = extensions.as_deref().map(locks_in).unwrap_or_default();
+        let mut torch = self.folder(
+            "torch_extensions",
+            extensions,
+            Some(vars::TORCH_EXTENSIONS_DIR),
+        );
+        torch
+            .problems
+            .extend(rules::stale_locks(&locks, self.python.as_ref()));
+        let triton = host
+            .path(vars::TRITON_CACHE_DIR)
+            .or_else(|| host.home().map(|home| home.join(".triton/cache")));
+        let mut rows = vec![
+            self.folder("configs", Some(host.configs_folder()), None),
+            torch,
+            self.folder("triton", triton, Some(vars::TRITON_CACHE_DIR)),
+            self.folder("Hugging Face", Hub::HuggingFace.cache(host), None),
+            self.folder("ModelScope", Hub::ModelScope.cache(host), None),
+        ];
+        for (key, path) in &self.nvme_folders() {
+            let file_system = self.machine.file_system(&host.absolute(path));
+            let problem = rules::unusable_nvme(key, path, host)
+                .or_else(|| rules::shared_nvme(key, path, file_system.as_deref()));
+            rows.push(fact("nvme_path", path.to_string_lossy()).checked(problem));
+        }
+        rows.push(fact("templates", self.launch.search.in_words()));
+        let hidden = shims::hidden(host);
+        rows.extend(hidden.map(|problem| fact("shims", "hidden").checked(Some(problem))));
+        rows
+    }
+
+    /// A folder with its file system. If ranks lock files in it, `variable` is the one that moves it elsewhere.
+    fn folder(
+        &self,
+        name: &'static str,
+        path: Option<PathBuf>,
+        variable: Option<&str>,
+    ) -> DoctorRow {
+        let Some(path) = path else {
+            return known(name, None);
+        };
+        let file_system = self.machine.file_system(&path);
+        let missing = if path.is_dir() { "" } else { ", not there yet" };
+        let shown = file_system.as_deref().unwrap_or("unknown file system");
+        let row = fact(name, format!("{} ({shown}{missing})", path.display()));
+        match variable {
+            Some(variable) => row.checked(rules::cache_on_nfs(
+                name,
+                &path,
+                file_system.as_deref(),
+                variable,
+            )),
+            None => row,
+        }
+    }
+
+    fn variables(&self) -> Vec<DoctorRow> {
+        let mut rows = Vec::new();
+        if self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
+            rows.push(fact(vars::CUDA_VISIBLE_DEVICES, "not set"));
+        }
+        for (name, value) in self.host.vars_from("") {
+            let is_shown = vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name);
+            if is_shown && Sensitivity::of(name).is_none() {
+                rows.push(fact(name, value.to_string_lossy()));
+            }
+        }
+        // A plan reports them itself.
+        if self.judged.is_none() {
+            for problem in variables::misspelt(self.host, &[]) {
+                let place = problem.places[0].to_string();
+                rows.push(fact("misspelt", place).checked(Some(problem)));
+            }
+        }
+        rows
+    }
+}
+
+/// Nothing starts `doctor` on the other machines of a hostfile.
+fn only_this_machine(ranks: &Topology) -> Option<Problem> {
+    let pool = &ranks.pool.as_ref()?;
+    if pool.len() < 2 {
+        return None;
+    }
+    let line = format!(
+        "zlaunch doctor --nnodes {} --master-addr {} …",
+        pool.len(),
+        pool[0].name
+    );
+    let fix = run(line).remark("on each, with --master-port 29500 and its --node-rank");
+    Some(Problem::warning(Rule::NoAnswer, "only this machine was looked at").fix(fix))
+}
+
+/// Those that are known, with commas.
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    (!known.is_empty()).then(|| known.join(", "))
+}
+
+/// `4 × NVIDIA H200, 1 × Tesla T4`.
+pub(super) fn count_models(mut gpus: Vec<String>) -> Option<String> {
+    gpus.sort();
+    let same = gpus.chunk_by(|one, two| one == two);
+    joined(same.map(|models| Some(format!("{} × {}", models.len(), models[0]))))
+}
+
+pub struct DoctorReport<'h> {
+    home: Option<String>,
+    secrets: Secrets<'h>,
+    sections: Vec<Section>,
+}
+
+impl<'h> DoctorReport<'h> {
+    /// `host`: without the changes of the launch.
+    pub fn new(host: &'h Host, seen: &Examination<'_>) -> Self {
+        let home = host.home().map(|home| home.display().to_string());
+        DoctorReport {
+            home: home.filter(|home| home != "/"),
+            secrets: Secrets::of(host),
+            sections: seen.sections(),
+        }
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&Section, &DoctorRow)> {
+        self.sections
+            .iter()
+            .flat_map(|section| section.rows.iter().map(move |row| (section, row)))
+    }
+
+    pub(super) fn count(&self, mark: &str) -> u64 {
+        let rows = self.rows();
+        rows.map(|(_, row)| u64::from(row.mark() == mark)).sum()
+    }
+
+    pub(super) fn clean(&self, text: &str) -> String {
+        let text = self.secrets.hide_in_text(text);
+        match &self.home {
+            Some(home) => text.replace(home, "~"),
+            None => text,
+        }
+    }
+
+    pub fn text(&self, width: Option<usize>) -> String {
+        let limit = width.map_or(WIDTH, |width| width.min(WIDTH));
+        let version = env!("CARGO_PKG_VERSION");
+        let first = format!("zlaunch {version} ({})", std::env::consts::ARCH);
+        let mut lines = vec![Line::Heading(first)];
+        for section in &self.sections {
+            lines.push(Line::Heading(format!("\n{}", section.title)));
+            for row in &section.rows {
+                let value = row.value.as_deref().unwrap_or("unknown");
+                let mark = format!("{:<4}", row.mark());
+                lines.push(Line::Row(vec![mark, row.name.clone(), self.clean(value)]));
+                for problem in &row.problems {
+                    let below =
+                        |text: String| vec![String::new(), String::new(), self.clean(&text)];
+                    let what = format!("{} [{}]", problem.what, problem.rule);
+                    lines.push(Line::Wrapped(below(what), limit));
+                    lines.push(Line::Row(below(format!("help: {}", problem.help()))));
+                }
+            }
+        }
+        let [errors, warnings] = ["bad", "warn"].map(|mark| self.count(mark));
+        lines.push(Line::Heading(if errors + warnings == 0 {
+            "\nno problems found".to_string()
+        } else {
+            let errors = plural(errors, "error", "s");
+            let warnings = plural(warnings, "warning", "s");
+            format!("\n{errors}, {warnings}; see `zlaunch explain RULE`")
+        }));
+        TextTable {
+            widest: 24,
+            lines,
+            ..TextTable::new(2)
+        }
+        .fitted(width.map(|_| limit))
+        .to_string()
+    }
+
+    pub fn json(&self) -> Value {
+        let problems = self.rows().flat_map(|(_, row)| row.problems.clone());
+        let found = diagnostics_json(&problems.collect::<Vec<_>>());
+        let version = env!("CARGO_PKG_VERSION");
+        let mut all = json!({ "version": 1, "zlaunch": version, "diagnostics": found });
+        for (section, row) in self.rows() {
+            // Several rows can have the same name, one per diagnostic of the plan; those are all listed above.
+            let known = &mut all[section.title][row.key()];
+            if known.is_null() {
+                *known = json!(row.value);
+            }
+        }
+        self.clean_json(all)
+    }
+
+    pub(super) fn clean_json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => self.clean(&text).into(),
+            Value::Array(items) => items
+                .into_iter()
+                .map(|item| self.clean_json(item))
+                .collect(),
+            Value::Object(entries) => entries
+                .into_iter()
+                .map(|(key, it)| (self.clean(&key), self.clean_json(it)))
+                .collect(),
+            value => value,
+        }
+    }
+}
+
+/// What is wrong in colour, the titles in bold.
+pub(super) fn coloured(report: &str) -> String {
+    let lines = report.lines().map(|line| {
+        let style = match line.get(2..6) {
+            _ if !line.starts_with(' ') => Style::new().bold(),
+            Some("warn") => AnsiColor::Yellow.on_default(),
+            Some("bad ") => AnsiColor::Red.on_default(),
+            _ => Style::new(),
+        };
+        format!("{style}{line}{style:#}\n")
+    });
+    lines.collect()
+}

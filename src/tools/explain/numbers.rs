@@ -1,0 +1,99 @@
+//! What the numbers of a line say: who holds the memory, how many ranks DeepSpeed counted, which two values differ.
+
+use super::tables::numbers::{SIZES, Size};
+use crate::base::size::parse_bytes;
+
+/// A sentence for each thing that the line says by numbers.
+pub(super) fn read(line: &str) -> Vec<String> {
+    let others = [product(line), mismatch(line), requirement(line)];
+    memory(line)
+        .into_iter()
+        .chain(others.into_iter().flatten())
+        .collect()
+}
+
+fn memory(line: &str) -> Vec<String> {
+    const GIB: u64 = 1 << 30;
+    let mut sizes = Vec::new();
+    let mut listed = Vec::new();
+    let words: Vec<&str> = line.split(' ').collect();
+    for (at, pair) in words.windows(2).enumerate() {
+        let unit = pair[1].trim_end_matches(|c: char| !c.is_alphabetic());
+        let number = pair[0].trim_start_matches('(');
+        let (before, after) = (words[..at].join(" "), words[at + 2..].join(" "));
+        let row = SIZES
+            .iter()
+            .find(|row| before.ends_with(row.before) && after.starts_with(row.after));
+        if let (Some(row), Some(bytes)) = (row, parse_bytes(&format!("{number}{unit}")))
+            && line.contains("out of memory")
+        {
+            sizes.push((row.size, bytes));
+            listed.push(format!("{number} {unit} {}", row.shown));
+        }
+    }
+    let of = |size: Size| sizes.iter().find(|it| it.0 == size).map(|it| it.1);
+    let mut said = Vec::new();
+    said.extend((listed.len() > 1).then(|| listed.join("; ")));
+    let total = of(Size::Total);
+    if let (Some(total), Some(free), Some(ours)) = (total, of(Size::Free), of(Size::Ours)) {
+        let others = total.saturating_sub(free + ours);
+        if others > total / 10 {
+            said.push(format!(
+                "other processes hold {} GiB: `nvidia-smi` names them",
+                others / GIB
+            ));
+        }
+        let unused = ours.saturating_sub(of(Size::Allocated).unwrap_or(ours));
+        if unused > total / 8 {
+            said.push(format!("{} GiB of this process are in no tensor: --env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", unused / GIB));
+        }
+    }
+    if of(Size::Asked) >= Some(total.map_or(4 * GIB, |total| total / 8)) {
+        said.push("a single piece of this size is the flat copy of the weights that DeepSpeed makes at initialization (with stages 0 to 2: --deepspeed zero3, or zero3_offload), or the logits of a batch (a smaller micro batch)".to_string());
+    }
+    said
+}
+
+/// `16 != 1 * 1 * 1`: batch, micro batch, accumulation, ranks.
+fn product(line: &str) -> Option<String> {
+    let factors = line.split_once(" != ")?.1.split(" * ");
+    let factors: Option<Vec<u64>> = factors.map(|it| it.trim().parse().ok()).collect();
+    let [micro, steps, ranks] = factors?[..] else {
+        return None;
+    };
+    let right = micro.checked_mul(steps)?.checked_mul(ranks)?;
+    let counted = if ranks == 1 {
+        "DeepSpeed counts one rank. With more GPUs, the script runs without a launcher, or reads the config before torch.distributed is initialized: zlaunch --nproc-per-node GPUS -- COMMAND sets RANK, WORLD_SIZE and MASTER_ADDR. For one rank: "
+    } else {
+        ""
+    };
+    Some(format!(
+        "{counted}--set train_batch_size={right}, or --unset train_batch_size"
+    ))
+}
+
+/// `- ds KEY=VALUE vs hf ARGUMENT=VALUE`.
+fn mismatch(line: &str) -> Option<String> {
+    let (ours, theirs) = line.split_once("- ds ")?.1.split_once(" vs hf ")?;
+    let (key, value) = ours.split_once('=')?;
+    let argument = theirs.split(['|', '=', '+', ' ']).next()?;
+    let value = if value == "None" {
+        ""
+    } else {
+        &value.to_lowercase()
+    };
+    let other = format!(", or --{argument} {value}");
+    let is_given = !theirs.contains("(calculated)") && !value.is_empty();
+    Some(format!(
+        "--set {key}=auto{}",
+        if is_given { &*other } else { "" }
+    ))
+}
+
+/// `deepspeed>=0.10.0,<=0.16.9 is required for …`.
+fn requirement(line: &str) -> Option<String> {
+    let wanted = line.split_once(" is required for")?.0.rsplit(' ').next()?;
+    wanted
+        .contains(['<', '>', '='])
+        .then(|| format!("pip install \"{wanted}\""))
+}

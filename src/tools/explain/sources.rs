@@ -1,0 +1,517 @@
+//! The statement behind a message: the `raise`, `assert` or line of a log in the installed packages, and the conditions around it. Python is
+//! not parsed: a statement and what stands around it are known by their indentation.
+
+use std::{
+    cmp::Reverse,
+    collections::HashSet,
+    fs,
+    ops::Range,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use memchr::memmem::Finder;
+
+use super::{
+    log::{Found, Frame},
+    tables::packages::{BLOCKS, OF_PYTHON, PACKAGES},
+};
+use crate::command::python::Python;
+
+/// Fewer bytes are everybody's words.
+const SHORTEST: usize = 12;
+/// Pieces of a message that are looked for.
+const PIECES: usize = 10;
+
+/// A statement of an installed package.
+pub(super) struct Said {
+    /// Which of the lines of the log it says.
+    pub(super) line_of_log: usize,
+    pub(super) origin: Origin,
+    /// `accelerate/state.py`.
+    pub(super) file: String,
+    pub(super) line: usize,
+    pub(super) function: String,
+    /// Its text, with a NUL where a value is filled in.
+    pub(super) text: String,
+    /// The innermost first.
+    pub(super) conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The statement says it.
+    Statement,
+    /// It was commented out.
+    Comment,
+    /// The statement failed without words of its own.
+    Failed,
+    /// Something that the statement calls.
+    Below,
+}
+
+pub(super) struct Condition {
+    pub(super) text: String,
+    /// False for that of an `assert`, and for an `if` whose `else` it is.
+    pub(super) holds: bool,
+}
+
+/// In the file that the traceback names, else in all packages; without a text of its own, the statement that failed.
+pub(super) fn find(found: &Found, python: &Python) -> Option<Said> {
+    // Below an exception there are only lists.
+    let count = if found.is_exception {
+        1
+    } else {
+        found.lines.len()
+    };
+    let lines = found.lines[..count].iter();
+    let messages: Vec<Message> = lines.map(|line| Message::of(line)).collect();
+    // A traceback that was cut off has no message.
+    let first = messages
+        .first()
+        .filter(|_| !found.lines[0].contains("Traceback (most recent call last)"))?;
+    // Whoever asked for an attribute is to blame, not what looked for it.
+    let frames = found.frames.iter().enumerate();
+    let mut asking = frames.filter(|it| it.1.function != "__getattr__");
+    let named = asking.find_map(|(depth, frame)| {
+        let inside = inside(&frame.file)?;
+        let text = fs::read(python.file(&inside)?).ok()?;
+        Some((frame, depth == 0, text, inside))
+    });
+    let mut below = None;
+    if let Some((frame, is_last, text, inside)) = named {
+        let source = Source::new(&text);
+        if let Some((_, at)) = source.best(first) {
+            return Some(source.said(at, inside));
+        }
+        below = source
+            .failed(frame)
+            .map(|at| source.failed_at(at, inside, is_last));
+    }
+    let is_of_python = first.exception.is_some_and(|it| OF_PYTHON.contains(&it));
+    let is_asserted = below
+        .as_ref()
+        .is_some_and(|it| it.origin == Origin::Statement);
+    if is_asserted || is_of_python || messages.iter().all(|it| it.pieces.is_empty()) {
+        return below;
+    }
+    let folders = PACKAGES.iter().filter_map(|it| python.folder(it.0));
+    let files: Vec<PathBuf> = folders.flat_map(|folder| sources(&folder)).collect();
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let search = |files: &[PathBuf]| {
+        let all = files.iter().filter_map(|file| {
+            let text = fs::read(file).ok()?;
+            let possible = messages
+                .iter()
+                .enumerate()
+                .filter(|(_, it)| it.pieces.iter().any(|it| it.find(&text).is_some()));
+            let scored = possible.filter_map(|(line, message)| {
+                let source = Source::new(&text);
+                let (score, at) = source.best(message)?;
+                let said = source.said(at, inside(file.to_str()?)?);
+                Some((
+                    score,
+                    Said {
+                        line_of_log: line,
+                        ..said
+                    },
+                ))
+            });
+            scored.min_by_key(|it| Reverse(it.0))
+        });
+        all.min_by_key(|it| Reverse(it.0))
+    };
+    let best = thread::scope(|scope| {
+        let shares = files.chunks(files.len().div_ceil(workers).max(1));
+        let running: Vec<_> = shares.map(|share| scope.spawn(|| search(share))).collect();
+        let found = running.into_iter().filter_map(|it| it.join().ok()?);
+        found.min_by_key(|it| Reverse(it.0))
+    });
+    best.map(|it| it.1).or(below)
+}
+
+/// Where the installed packages have what a message says is not there: a module or a name that moved, or the class whose method was
+/// asked of something else. `None` if there is no such place, or more than one.
+pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
+    let quoted: Vec<&str> = message.split('\'').skip(1).step_by(2).collect();
+    let (name, package) = if message.contains("No module named '") {
+        quoted
+            .first()?
+            .split_once('.')
+            .map(|it| (it.1, Some(it.0)))?
+    } else if message.contains("cannot import name '") {
+        let package = quoted.get(1)?.split('.').next();
+        (*quoted.first()?, package)
+    } else if message.contains("' object has no attribute '") {
+        (*quoted.get(1)?, Some("deepspeed"))
+    } else {
+        return None;
+    };
+    let name = name.rsplit('.').next()?;
+    let folder = python.folder(PACKAGES.iter().find(|it| Some(it.0) == package)?.0)?;
+    let is_module = message.contains("No module named '");
+    let starts = [format!("def {name}("), format!("class {name}(")];
+    let places = sources(&folder).into_iter().filter_map(|file| {
+        let path = inside(file.to_str()?)?;
+        if is_module {
+            return (file.file_stem()? == name).then_some(path);
+        }
+        let text = fs::read(&file).ok()?;
+        let source = Source::new(&text);
+        let is_start = |line: &&str| starts.iter().any(|it| line.trim_start().starts_with(it));
+        let at = source.0.iter().position(is_start)?;
+        let classes = source.0[..at].iter().rev();
+        let mut around = classes.filter(|line| indent(line) < indent(source.0[at]));
+        let class = around.find_map(|line| line.strip_prefix("class "));
+        let class = class.and_then(|it| it.split(['(', ':']).next());
+        let of_class = class.map(|class| format!(", class {class}"));
+        Some(format!(
+            "{path}, line {}{}",
+            at + 1,
+            of_class.unwrap_or_default()
+        ))
+    });
+    let places: Vec<String> = places.take(2).collect();
+    match &places[..] {
+        [only] => Some(format!("`{name}` is in {only}")),
+        _ => None,
+    }
+}
+
+/// `accelerate/state.py`, of a path in any environment or checkout.
+fn inside(path: &str) -> Option<String> {
+    let at = PACKAGES
+        .iter()
+        .filter_map(|it| path.rfind(&format!("/{}/", it.0)));
+    Some(path[at.min()? + 1..].to_string())
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|it| it.path());
+    let sources = paths.flat_map(|path| match path.extension() {
+        Some(end) if end == "py" => vec![path],
+        // torchrun's report of a failure is no cause of it.
+        None if !path.ends_with("testing") && !path.ends_with("elastic") => sources(&path),
+        _ => Vec::new(),
+    });
+    sources.collect()
+}
+
+struct Message<'a> {
+    /// Without its module.
+    exception: Option<&'a str>,
+    pieces: Vec<Finder<'a>>,
+    pairs: HashSet<[&'a str; 2]>,
+}
+
+impl<'a> Message<'a> {
+    fn of(line: &'a str) -> Self {
+        let name = |line: &'a str| line.split_once(": ").filter(|it| !it.0.contains(' '));
+        let is_exception = |it: &(&str, &str)| it.0.ends_with("Error");
+        // Behind the name of a machine, too.
+        let labelled = name(line).and_then(|it| name(it.1)).filter(is_exception);
+        let named = labelled.or(name(line));
+        let text = named.map_or(line, |it| it.1);
+        // A number or a name in quotes was not in the source.
+        let is_plain = |text: &&str| {
+            let is_odd = |c: char| c.is_ascii_digit() || "'\"`\\{}<>[]=/%".contains(c);
+            text.len() >= SHORTEST && !text.contains(is_odd)
+        };
+        let starts = || text.match_indices(' ').map(|it| it.0 + 1);
+        let ends = text.match_indices(' ').map(|it| it.0).chain([text.len()]);
+        let triples = [0].into_iter().chain(starts()).zip(ends.skip(2));
+        let pieces: Vec<&str> = triples
+            .map(|it| &text[it.0..it.1])
+            .filter(is_plain)
+            .collect();
+        let step = pieces.len().div_ceil(PIECES).max(1);
+        Message {
+            exception: named.and_then(|it| it.0.rsplit('.').next()),
+            pieces: pieces.into_iter().step_by(step).map(Finder::new).collect(),
+            pairs: pairs(text).into_iter().collect(),
+        }
+    }
+}
+
+/// A file by its lines.
+struct Source<'a>(Vec<&'a str>);
+
+impl<'a> Source<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        let lines = text.split(|byte| *byte == b'\n');
+        Source(
+            lines
+                .map(|it| std::str::from_utf8(it).unwrap_or_default())
+                .collect(),
+        )
+    }
+
+    /// The statement that has most of the message, and how much that is. One that still runs comes before a comment.
+    fn best(&self, message: &Message) -> Option<((bool, usize), Range<usize>)> {
+        let has_piece = |line: &str| {
+            message
+                .pieces
+                .iter()
+                .any(|it| it.find(line.as_bytes()).is_some())
+        };
+        let places = (0..self.0.len()).filter(|at| has_piece(self.0[*at]));
+        let statements = places.map(|at| self.statement(at));
+        let scored = statements.filter_map(|it| {
+            let score = self.score(&it, message)?;
+            Some(((!self.is_comment(it.start), score), it))
+        });
+        scored.min_by_key(|it| Reverse(it.0))
+    }
+
+    /// How many pairs of words a statement and a message have in common.
+    fn score(&self, at: &Range<usize>, message: &Message) -> Option<usize> {
+        let code = self.0[at.clone()].join("\n");
+        // The documentation of a class or a function.
+        if code
+            .trim_start()
+            .trim_start_matches('r')
+            .starts_with("\"\"\"")
+        {
+            return None;
+        }
+        let text = literals(&code);
+        let own = pairs(&text);
+        let same = own
+            .iter()
+            .filter(|pair| message.pairs.contains(*pair))
+            .count();
+        let is_share = |all: usize, tenths: usize| 10 * same >= tenths * all;
+        let mut words = code.trim_start().trim_start_matches("# ").split([' ', '(']);
+        let raised = match words.next() {
+            Some("raise") => words.next().and_then(|name| name.rsplit('.').next()),
+            Some("assert") => Some("AssertionError"),
+            _ => None,
+        };
+        let is_meant = match (raised, message.exception) {
+            // Versions differ in the class of an exception.
+            (Some(_), Some(_)) => raised == message.exception || same > 5 && is_share(own.len(), 8),
+            // `message = "…"`, and below: `raise ValueError(message)`.
+            (None, Some(_)) => {
+                code.contains(" = ")
+                    && self.0[at.end..]
+                        .iter()
+                        .take(4)
+                        .any(|it| it.contains("raise "))
+            }
+            (_, None) => !code.contains("help"),
+        };
+        let runs = own.split(|pair| !message.pairs.contains(pair));
+        let run = runs.map(<[_]>::len).max().unwrap_or_default();
+        let of_message = |tenths: usize| is_share(message.pairs.len(), tenths);
+        // Other words before the same ones are another message. Before the text of an `assert` there may be other texts.
+        let begins = !code.trim_start().starts_with("raise")
+            || own.first().is_some_and(|it| message.pairs.contains(it))
+            || is_share(own.len(), 9);
+        let is_enough = begins && (run > 2 || same > 1 && same == own.len() && of_message(6));
+        let is_most = is_share(own.len(), 6) && (of_message(5) || same > 4);
+        // A message may be cut, so that the source has more.
+        (is_meant && is_enough && (is_most || of_message(7))).then_some(same)
+    }
+
+    /// The lines of the statement that a line belongs to.
+    fn statement(&self, at: usize) -> Range<usize> {
+        let indent = |at: usize| indent(self.0[at]);
+        let is_text = |at: usize| {
+            self.0[at]
+                .trim_start()
+                .trim_start_matches(['f', 'r'])
+                .starts_with(['"', '\''])
+        };
+        let is_whole = |at: usize| {
+            self.0[at].trim_start().starts_with("raise")
+                || self.0[at].trim_start().starts_with("assert")
+        };
+        if self.is_comment(at) {
+            return at..at + 1;
+        }
+        let mut first = at;
+        // Within a text of several lines, from its first one.
+        let quotes = |line: &&'a str| line.matches("\"\"\"").count();
+        let before: usize = self.0[..at].iter().map(quotes).sum();
+        if before % 2 == 1 {
+            let opened = self.0[..at].iter().rposition(|line| quotes(line) > 0);
+            first = opened.unwrap_or(at);
+        }
+        while first > 0 && !is_whole(first) {
+            let above = self.0[first - 1].trim_end();
+            let is_inside = indent(first) > indent(first - 1) && !above.ends_with(':')
+                || indent(first) == indent(first - 1) && is_text(first);
+            if above.is_empty() || !is_inside {
+                break;
+            }
+            first -= 1;
+        }
+        let mut end = at + 1;
+        if before % 2 == 1 {
+            let closed = self.0[at..].iter().position(|line| quotes(line) > 0);
+            end = at + closed.unwrap_or(0) + 1;
+        }
+        while end < self.0.len()
+            && (is_text(end) || indent(end) > indent(first) || self.0[end].trim() == ")")
+        {
+            end += 1;
+        }
+        first..end
+    }
+
+    fn is_comment(&self, at: usize) -> bool {
+        self.0[at].trim_start().starts_with('#')
+    }
+
+    /// The statement of a frame, where the installed version has it once as it was in the traceback.
+    fn failed(&self, frame: &Frame) -> Option<Range<usize>> {
+        let start = format!("def {}(", frame.function);
+        let function = self.0.iter().position(|line| line.contains(&start))?;
+        let depth = indent(self.0[function]);
+        // The parentheses of its parameters may close as far left as it begins.
+        let is_in = |line: &&&str| {
+            indent(line) > depth || line.trim().is_empty() || line.trim().starts_with(')')
+        };
+        let body = self.0[function + 1..].iter().take_while(is_in);
+        let is_it = |line: &&str| !frame.code.is_empty() && line.trim() == frame.code;
+        let mut places = body.enumerate().filter(|(_, line)| is_it(line));
+        let (at, _) = places.next()?;
+        // The beginning of a statement that raises may be that of many.
+        let is_cut = frame.code.starts_with("raise") && frame.code.ends_with('(');
+        (places.next().is_none() && !is_cut).then(|| self.statement(function + 1 + at))
+    }
+
+    /// What failed without a text that is known: an `assert`, the last statement of the traceback, or something below it.
+    fn failed_at(&self, at: Range<usize>, file: String, is_last: bool) -> Said {
+        let is_assert = self.0[at.start].trim_start().starts_with("assert");
+        let mut said = self.said(at, file);
+        if !is_assert {
+            said.origin = if is_last {
+                Origin::Failed
+            } else {
+                Origin::Below
+            };
+            said.text.clear();
+        }
+        if said.origin == Origin::Below {
+            said.conditions.clear();
+        }
+        said
+    }
+
+    fn said(&self, at: Range<usize>, file: String) -> Said {
+        let is_comment = self.is_comment(at.start);
+        let mut said = Said {
+            line_of_log: 0,
+            origin: if is_comment {
+                Origin::Comment
+            } else {
+                Origin::Statement
+            },
+            file,
+            line: at.start + 1,
+            function: String::new(),
+            text: literals(&self.0[at.clone()].join("\n")),
+            conditions: Vec::new(),
+        };
+        let code = joined(&self.0[at.clone()]);
+        if let Some(asserted) = code.strip_prefix("assert") {
+            // The text stands behind a comma.
+            let text = [", \"", ", '", ", f\"", ", f'"]
+                .iter()
+                .filter_map(|it| asserted.find(it));
+            let text = &asserted[..text.min().unwrap_or(asserted.len())];
+            said.add(text, false);
+        }
+        let mut depth = indent(self.0[at.start]);
+        let mut has_if = false;
+        for (above, line) in self.0[..at.start].iter().enumerate().rev() {
+            let is_around = indent(line) < depth;
+            let word = line
+                .trim()
+                .split(|c: char| !c.is_alphabetic())
+                .next()
+                .unwrap_or_default();
+            let is_branch = has_if && indent(line) == depth;
+            if !BLOCKS.contains(&word) || !(is_around || is_branch) {
+                continue;
+            }
+            let end = self.0[above..]
+                .iter()
+                .take(12)
+                .position(|line| line.trim_end().ends_with(':'));
+            let header = joined(&self.0[above..=above + end.unwrap_or(0)]);
+            let header = header.trim_end_matches(':');
+            if let Some(name) = header.trim_start_matches("async ").strip_prefix("def ") {
+                said.function = name.split('(').next().unwrap_or_default().to_string();
+                break;
+            }
+            // The branches above an `else` were not taken.
+            if let Some(condition) = header.trim_start_matches("el").strip_prefix("if") {
+                said.add(condition, is_around);
+            }
+            has_if = word.starts_with("el");
+            depth = indent(line);
+        }
+        said
+    }
+}
+
+impl Said {
+    fn add(&mut self, condition: &str, holds: bool) {
+        let text = condition.trim().to_string();
+        self.conditions.push(Condition { text, holds });
+    }
+}
+
+/// Two words beside each other, neither of which is filled in.
+fn pairs(text: &str) -> Vec<[&str; 2]> {
+    let words = text.split_whitespace();
+    let words: Vec<&str> = words
+        .map(|word| word.trim_matches(|c: char| "`\"'.,:;()<>!?".contains(c)))
+        .collect();
+    let is_filled = |word: &&str| word.is_empty() || word.contains(['\0', '%']);
+    let pairs = words.windows(2).filter(|pair| !pair.iter().any(is_filled));
+    pairs.map(|pair| [pair[0], pair[1]]).collect()
+}
+
+/// The texts in a statement, with a NUL where a value is filled in.
+fn literals(code: &str) -> String {
+    let (mut text, mut quote, mut depth) = (String::new(), None, 0);
+    let mut chars = code.chars();
+    while let Some(c) = chars.next() {
+        match quote {
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if c == ',' => text.push(' '),
+            Some(_) if c == '\\' => {
+                text.extend(chars.next().filter(|c| !c.is_alphanumeric()).or(Some(' ')));
+            }
+            Some(open) if c == open => quote = None,
+            Some(_) if c == '{' => depth += 1,
+            Some(_) if c == '}' => {
+                depth -= 1;
+                text.push('\0');
+            }
+            Some(_) if depth <= 0 => text.push(c),
+            _ => {}
+        }
+    }
+    joined(&[&text])
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// On one line, without comments.
+fn joined(lines: &[&str]) -> String {
+    let code = lines
+        .iter()
+        .map(|line| line.split(" # ").next().unwrap_or_default());
+    let words = code.flat_map(|line| line.trim_end_matches('\\').split_whitespace());
+    words.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,76 @@
+//! The numbers of an out-of-memory line, in the two forms in which torch has written it.
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Asked,
+    Total,
+    Free,
+    Ours,
+    Allocated,
+}
+
+pub(crate) struct Labelled {
+    pub(crate) size: Size,
+    /// The words in front of the number.
+    pub(crate) before: &'static str,
+    /// The words behind its unit.
+    pub(crate) after: &'static str,
+    pub(crate) shown: &'static str,
+}
+
+pub(crate) const SIZES: &[Labelled] = &[
+    Labelled {
+        size: Size::Asked,
+        before: "Tried to allocate",
+        after: "",
+        shown: "asked for",
+    },
+    Labelled {
+        size: Size::Total,
+        before: "total capacity of",
+        after: "",
+        shown: "on the GPU",
+    },
+    Labelled {
+        size: Size::Total,
+        before: "",
+        after: "total capacity",
+        shown: "on the GPU",
+    },
+    Labelled {
+        size: Size::Free,
+        before: "of which",
+        after: "",
+        shown: "free",
+    },
+    Labelled {
+        size: Size::Free,
+        before: "",
+        after: "free",
+        shown: "free",
+    },
+    Labelled {
+        size: Size::Ours,
+        before: "this process has",
+        after: "",
+        shown: "held by this process",
+    },
+    Labelled {
+        size: Size::Allocated,
+        before: "Of the allocated memory",
+        after: "",
+        shown: "in tensors",
+    },
+    Labelled {
+        size: Size::Allocated,
+        before: "",
+        after: "already allocated",
+        shown: "in tensors",
+    },
+    Labelled {
+        size: Size::Ours,
+        before: "",
+        after: "reserved in total",
+        shown: "held by this process",
+    },
+];

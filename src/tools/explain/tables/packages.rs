@@ -1,0 +1,45 @@
+//! Where a message is looked for, and what is known of Python.
+
+/// Packages that run on the ranks of a training, with the names under which they are installed.
+pub(crate) const PACKAGES: &[(&str, &str)] = &[
+    ("deepspeed", "deepspeed"),
+    ("accelerate", "accelerate"),
+    ("trl", "trl"),
+    ("peft", "peft"),
+    ("swift", "ms-swift"),
+    ("llamafactory", "llamafactory"),
+    ("axolotl", "axolotl"),
+    ("xtuner", "xtuner"),
+    ("openrlhf", "openrlhf"),
+    ("verl", "verl"),
+    ("transformers", "transformers"),
+    ("torch", "torch"),
+    ("lightning", "lightning"),
+    ("pytorch_lightning", "pytorch-lightning"),
+    ("datasets", "datasets"),
+    ("huggingface_hub", "huggingface-hub"),
+    ("modelscope", "modelscope"),
+    ("bitsandbytes", "bitsandbytes"),
+    ("safetensors", "safetensors"),
+    ("liger_kernel", "liger-kernel"),
+    ("flash_attn", "flash-attn"),
+    ("vllm", "vllm"),
+];
+
+/// What Python itself raises: the words are in no package.
+pub(crate) const OF_PYTHON: &[&str] = &[
+    "AttributeError",
+    "FileNotFoundError",
+    "IndexError",
+    "KeyError",
+    "ModuleNotFoundError",
+    "NameError",
+    "TypeError",
+    "UnboundLocalError",
+];
+
+/// The words that a block of Python begins with.
+pub(crate) const BLOCKS: &[&str] = &[
+    "async", "case", "class", "def", "elif", "else", "except", "finally", "for", "if", "match",
+    "try", "while", "with",
+];

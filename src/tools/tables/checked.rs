@@ -1,0 +1,38 @@
+//! What `check` knows as lists.
+
+use crate::report::Rule;
+
+/// The options of a launch that `zlaunch check -h` shows.
+pub(crate) const SHOWN_OPTIONS: &[&str] = &[
+    "deepspeed",
+    "template_dir",
+    "patch",
+    "unset",
+    "set",
+    "no_fill",
+    "nproc_per_node",
+    "nnodes",
+    "launcher",
+    "trainer",
+    "env",
+    "format",
+    "strict",
+    "allow",
+    "color",
+    "quiet",
+];
+
+/// Endings of files that something runs or reads, and that are no configs.
+pub(crate) const NO_CONFIGS: &[&str] = &["py", "sh", "yaml", "yml"];
+
+/// Problems of the command that do not depend on zlaunch's own options.
+pub(crate) const OF_THE_COMMAND: &[Rule] = &[
+    Rule::Template,
+    Rule::Json,
+    Rule::NotFound,
+    Rule::ScriptMissing,
+    Rule::ModuleMissing,
+    Rule::PathMissing,
+    Rule::RunFile,
+    Rule::Argument,
+];

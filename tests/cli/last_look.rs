@@ -1,0 +1,240 @@
+//! What is compared just before a launch: the end with the beginning, and what a launcher in the command really does.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+
+use crate::sandbox::Sandbox;
+
+const HF: &str = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+    args, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n";
+
+fn with_variables(variables: &[(&str, &str)]) -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.file("t.py", "import deepspeed\n");
+    sandbox.file("hf.py", HF);
+    for (name, value) in variables {
+        sandbox.var(name, value);
+    }
+    sandbox
+}
+
+#[test]
+fn two_engines_that_may_run_inside_each_other_are_both_heard() {
+    let mpi_and_flux = [
+        ("OMPI_COMM_WORLD_RANK", "1"),
+        ("OMPI_COMM_WORLD_SIZE", "2"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "0"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "1"),
+        ("FLUX_TASK_RANK", "1"),
+        ("FLUX_JOB_SIZE", "2"),
+        ("FLUX_TASK_LOCAL_ID", "0"),
+        ("FLUX_JOB_NNODES", "2"),
+        ("MASTER_ADDR", "h0"),
+        ("MASTER_PORT", "29511"),
+    ];
+    let sandbox = with_variables(&mpi_and_flux);
+    let run = sandbox.run("-n --format json --nproc-per-node 2 -- python t.py".split(' '));
+    if run.status == Some(0) {
+        assert_eq!(run.json()["topology"]["nnodes"], 2, "{run:?}");
+    } else {
+        run.refused_by("ranks");
+    }
+}
+
+#[test]
+fn a_pod_of_an_operator_that_counts_ranks_is_placed() {
+    let pod = |world: &str, rank: &str, pods: &str| {
+        with_variables(&[
+            ("KUBERNETES_SERVICE_HOST", "10.0.0.1"),
+            ("PET_NNODES", pods),
+            ("PET_NODE_RANK", rank),
+            ("PET_NPROC_PER_NODE", "4"),
+            ("WORLD_SIZE", world),
+            ("RANK", rank),
+            ("MASTER_ADDR", "job-master-0"),
+            ("MASTER_PORT", "23456"),
+        ])
+    };
+    for (world, rank, pods, machines) in [("4", "0", "1", 1), ("8", "1", "2", 2)] {
+        let plan = pod(world, rank, pods).plan(&["--nproc-per-node", "4"], &["python", "t.py"]);
+        assert_eq!(plan["topology"]["nnodes"], machines, "{plan}");
+    }
+    // Neither the pods nor their ranks.
+    let run = pod("6", "1", "2").run("-n --nproc-per-node 4 -- python t.py".split(' '));
+    run.refused_by("ranks");
+}
+
+#[test]
+fn gpus_that_deepspeed_ignores_are_told() {
+    let sandbox = with_variables(&[("CUDA_VISIBLE_DEVICES", "2,4,5,7")]);
+    let check = |flags: &str| {
+        let line = format!("check --deepspeed zero2 -- deepspeed {flags} t.py");
+        sandbox
+            .run(line.split(' ').filter(|word| !word.is_empty()))
+            .stdout
+    };
+    let told = check("--num_gpus 4");
+    for words in [
+        "ignores CUDA_VISIBLE_DEVICES beside `--num_gpus 4`, and takes GPU 0,1,2,3",
+        "write --include localhost:2,4,5,7 instead",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    for flags in ["", "--include localhost:2,4"] {
+        let told = check(flags);
+        assert!(!told.contains("ignores CUDA_VISIBLE_DEVICES"), "{told}");
+    }
+    let first = with_variables(&[("CUDA_VISIBLE_DEVICES", "0,1")]);
+    let told = first.run("check --deepspeed zero2 -- deepspeed --num_gpus 2 t.py".split(' '));
+    assert!(!told.stdout.contains("ignores"), "{told:?}");
+}
+
+#[test]
+fn accelerate_finds_other_machines_in_a_hostfile() {
+    let sandbox = with_variables(&[]);
+    let settings = "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\nnum_machines: 2\nnum_processes: 16\n\
+        machine_rank: 0\nmain_process_ip: 10.0.0.1\nmain_process_port: 29500\ndeepspeed_config:\n  zero_stage: 2\n";
+    let check = |more: &str| {
+        sandbox.file("acc.yaml", format!("{settings}{more}"));
+        let line = "check -- accelerate launch --config_file acc.yaml t.py";
+        sandbox.run(line.split(' ')).stdout
+    };
+    let runner = "  deepspeed_multinode_launcher: pdsh\n";
+    let told = check(runner);
+    assert!(told.contains("needs a hostfile"), "{told}");
+    sandbox.file("hosts", "n1 slots=8\nn2 slots=8\n");
+    let told = check(&format!("{runner}  deepspeed_hostfile: hosts\n"));
+    assert!(!told.contains("needs a hostfile"), "{told}");
+    let told = check("  deepspeed_multinode_launcher: standard\n");
+    assert!(!told.contains("needs a hostfile"), "{told}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_by_check() {
+    let sandbox = with_variables(&[]);
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let options = ["check", "--nproc-per-node", "2", "--master-port", &port];
+    let command = ["--deepspeed", "zero2", "--", "python", "hf.py"];
+    let run = sandbox.run(options.iter().chain(&command));
+    let told = format!("warning[port]: port {port} on this machine is already in use\n");
+    assert!(run.stdout.contains(&told), "{run:?}");
+}
+
+#[test]
+fn a_checkpoint_of_another_number_of_ranks_is_refused() {
+    let sandbox = with_variables(&[]);
+    let folder = sandbox.cwd().join("out/checkpoint-10/global_step10");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.parent().unwrap().join("latest"), "global_step10").unwrap();
+    for rank in 0..4 {
+        let name = format!("bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt");
+        fs::write(folder.join(name), "x").unwrap();
+    }
+    let check = |ranks: &str, more: &[&str]| {
+        let options = ["check", "--nproc-per-node", ranks, "--deepspeed", "zero2"];
+        let command = ["--", "python", "hf.py", "--output_dir", "out"];
+        let resume = ["--resume_from_checkpoint", "out/checkpoint-10"];
+        let words = options.iter().chain(more).chain(&command).chain(&resume);
+        sandbox.run(words).stdout
+    };
+    let told = check("8", &[]);
+    let what =
+        "error[checkpoint-ranks]: 4 ranks wrote the checkpoint, and DeepSpeed refuses it on 8\n";
+    assert!(told.contains(what), "{told}");
+    assert!(!check("4", &[]).contains("checkpoint-ranks"));
+    let universal = ["--set", "checkpoint.load_universal=true"];
+    assert!(!check("8", &universal).contains("checkpoint-ranks"));
+    // Nothing but weights, as --save_only_model leaves them.
+    std::fs::remove_dir_all(sandbox.path("cwd/out/checkpoint-10")).unwrap();
+    sandbox.file("out/checkpoint-10/trainer_state.json", "{}");
+    let told = check("4", &[]);
+    assert!(told.contains("has the states of no rank"), "{told}");
+    sandbox.file("out/checkpoint-10/global_step10/part", "");
+    assert!(!check("4", &[]).contains("checkpoint-ranks"));
+}
+
+#[test]
+fn no_secret_of_a_log_is_printed() {
+    let sandbox = with_variables(&[]);
+    let token = "hf_abcdefghijklmnopqrstuvwxyz012345";
+    sandbox.file(
+        "train.log",
+        format!("RuntimeError: CUDA out of memory. {token} https://bob:Secret99@host/ see\n"),
+    );
+    for format in ["text", "json"] {
+        let run = sandbox.run(["explain", "--format", format, "train.log"]);
+        assert!(run.stdout.contains("CUDA out of memory"), "{run:?}");
+        assert!(!run.stdout.contains(token), "{run:?}");
+        assert!(!run.stdout.contains("Secret99"), "{run:?}");
+    }
+}
+
+const SLURM_STEP: &[(&str, &str)] = &[
+    ("SLURM_JOB_ID", "1"),
+    ("SLURM_STEP_ID", "0"),
+    ("SLURM_STEP_NUM_NODES", "2"),
+    ("SLURM_STEP_NODELIST", "n[01-02]"),
+    ("SLURM_STEP_NUM_TASKS", "2"),
+    ("SLURM_STEP_TASKS_PER_NODE", "1(x2)"),
+    ("SLURM_NODEID", "0"),
+    ("SLURM_PROCID", "0"),
+    ("SLURM_LOCALID", "0"),
+];
+
+#[test]
+fn ranks_that_meet_on_another_machine_than_the_first_are_told() {
+    for (address, says) in [
+        ("other", "but the ranks are to meet on other"),
+        ("n02", "but the ranks are to meet on n02"),
+        ("0.0.0.0", "but the ranks are to meet on 0.0.0.0"),
+        ("n01", ""),
+        ("n01-ib", ""),
+        ("N01.cluster.org", ""),
+        ("10.0.0.1", ""),
+    ] {
+        let mut sandbox = with_variables(SLURM_STEP);
+        sandbox.var("MASTER_ADDR", address);
+        let run = sandbox.run("-n --nproc-per-node 2 -- python t.py".split(' '));
+        let is_told = run.stderr.contains("meet on");
+        assert_eq!(is_told, !says.is_empty(), "{address}: {run:?}");
+        assert!(run.stderr.contains(says), "{address}: {run:?}");
+    }
+}
+
+#[test]
+fn a_pod_of_an_indexed_job_is_told_behind_a_launcher_too() {
+    let pod = |index: &str| {
+        let sandbox = with_variables(&[("JOB_COMPLETION_INDEX", index)]);
+        sandbox.file(
+            "a.yaml",
+            "distributed_type: DEEPSPEED\nnum_machines: 2\nnum_processes: 4\nmachine_rank: 0\n\
+             main_process_ip: h0\nmain_process_port: 29500\n",
+        );
+        sandbox
+    };
+    let alone = "-n -- torchrun --nproc_per_node 2 t.py";
+    let run = pod("0").run(alone.split(' '));
+    assert!(
+        run.stderr.contains("warning[uncounted-machines]"),
+        "{run:?}"
+    );
+    pod("1").run(alone.split(' ')).refused_by("ranks");
+    let in_file = "-n -- accelerate launch --config_file a.yaml t.py";
+    pod("0").run(in_file.split(' ')).succeeded();
+    pod("1")
+        .run(in_file.split(' '))
+        .refused(&["says machine 1, but"]);
+}
+
+#[test]
+fn several_machines_do_not_meet_on_themselves() {
+    let typed = "-n -- torchrun --nproc_per_node 2 --nnodes 2 --node_rank 0 --master_addr h0 t.py";
+    let sandbox = with_variables(&[("PET_STANDALONE", "1")]);
+    let says = "2 machines cannot meet: each would wait for the others on itself";
+    sandbox.run(typed.split(' ')).refused(&[says]);
+    let sandbox = with_variables(&[]);
+    sandbox.run(typed.split(' ')).succeeded();
+    let both = typed.replace("torchrun", "torchrun --standalone");
+    sandbox.run(both.split(' ')).refused(&[says]);
+}
