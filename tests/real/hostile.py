@@ -23,8 +23,9 @@ HOSTILE, WITHOUT = ROOT / "tests/data/hostile.py", ROOT / "tests/data/without.py
 # What is missing, the first line of the answer, and what the script does not try because nothing holds it.
 LEVELS = {
     "sandboxed": ([], None, []),
-    "without namespaces": (["unshare"], "partly sandboxed: UDP, unix sockets, /dev/shm and chmod are open", ["no-modes", "no-sockets"]),
-    "without Landlock": (["landlock"], "partly sandboxed: signals to other processes are open", ["no-signals"]),
+    "without namespaces": (["unshare"], "partly sandboxed: UDP, unix sockets, /dev/shm, chmod and limits of other processes are open", ["no-modes", "no-sockets", "no-limits"]),
+    "without Landlock": (["landlock"], None, []),
+    "without processes of its own": (["pids"], "partly sandboxed: limits of other processes are open", ["no-limits"]),
 }
 # How the rehearsal ends: by itself, by its time limit, or because of a signal to zlaunch.
 ENDS = ["itself", "timeout", signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
@@ -55,7 +56,7 @@ class Outside:
         self.process = self.start(["sleep", "1000"])
         stack.callback(self.process.wait)
         stack.callback(self.process.kill)
-        self.before = self.seen()
+        self.before, self.held = self.seen(), self.limits()
 
     def start(self, words, **more):
         as_user = {} if self.user == os.getuid() else {"user": self.user, "group": self.user, "extra_groups": []}
@@ -81,6 +82,11 @@ class Outside:
             found[path.name] = (stat.st_mode, stat.st_uid, stat.st_mtime_ns, stat.st_size, path.read_bytes() if path.is_file() else None, os.listxattr(path, follow_symlinks=False))
         return found
 
+    def limits(self):
+        """What others may set of the process."""
+        pid = self.process.pid
+        return os.getpriority(os.PRIO_PROCESS, pid), os.sched_getaffinity(pid), os.sched_getscheduler(pid), Path(f"/proc/{pid}/limits").read_text()
+
     def reached(self):
         found = []
         for name, listener, ask in (("TCP", self.tcp, lambda it: it.accept()), ("UDP", self.udp, lambda it: it.recv(100)), ("unix", self.unix, lambda it: it.accept())):
@@ -104,6 +110,7 @@ class Outside:
         assert not changed, f"changed: {changed}"
         assert not self.reached(), "reached"
         assert self.process.poll() is None, "ended a process"
+        assert self.limits() == self.held, f"changed a process: {self.limits()}"
 
 
 @functools.lru_cache(maxsize=None)

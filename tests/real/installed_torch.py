@@ -86,26 +86,5 @@ def an_old_lock_stops_nobody(lab):
     assert "stale-lock" not in report.stdout, report.stdout
 
 
-@check
-def operators_are_looked_for_where_torch_builds_them(lab):
-    # The folder of the other scripts has them already.
-    variables = {name: value for name, value in lab.variables().items() if name != "TORCH_EXTENSIONS_DIR"}
-
-    def printed(*words):
-        return subprocess.run(words, env=variables, cwd=lab.root, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-    theirs = Path(printed(lab.python, "-c", "from torch.utils.cpp_extension import _get_build_directory; print(_get_build_directory('cpu_adam', False))").split()[-1])
-    (lab.root / "train.py").write_text("from transformers import Trainer\n")
-
-    def notes():
-        plan = printed(lab.binary, "check", "--format", "json", "--deepspeed", "zero2_offload", "--nproc-per-node", "2", "--", "python", "train.py")
-        return [it for it in json.loads(plan)["diagnostics"] if it["rule"] == "first-compile"]
-
-    found = notes()
-    assert len(found) == 1 and "`cpu_adam`" in found[0]["message"] and found[0]["help"].endswith(str(theirs.parent)), (theirs, found)
-    (theirs / "cpu_adam.so").touch()
-    assert notes() == []
-
-
 if __name__ == "__main__":
     run_checks(__doc__, "bin", "env", make=lambda options, folder: Lab(options.bin, options.env, folder))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`zlaunch rehearse` with the real trainers: each front end of FRONT_ENDS, and a sample of truth_cases.py.
+"""`zlaunch rehearse` with the real trainers: each front end of FRONT_ENDS, a script as people write them, and a sample of truth_cases.py.
 
 A launch that works must never be refused, and should arrive at deepspeed.initialize. One that the trainer itself refuses must be refused by `check` or by
 the rehearsal. How the real trainers end is found out and kept by truth_lab.py, and how long they take to the same point when a case is started cold.
@@ -41,7 +41,7 @@ FRONT_ENDS = {
     "deepspeed": (BOTH, f"deepspeed --num_gpus {{ranks}} train.py {HF} --deepspeed zero2.json {{}}", MIN_LR),
     "accelerate launch": (BOTH, f"accelerate launch --use_deepspeed --deepspeed_config_file zero2.json --num_processes {{ranks}} train.py {HF} {{}}", MIN_LR),
     "plain DeepSpeed": (BOTH, "deepspeed --num_gpus {ranks} plain.py --deepspeed --deepspeed_config plain.json {}", ("--size nothing", "invalid int value")),
-    "llamafactory": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type full {{}}", ("--resume_from_checkpoint nowhere", "trainer_state.json")),
+    "llamafactory": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type full {{}}", ("--resume_from_checkpoint nowhere", "nowhere")),
     "llamafactory, LoRA": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY} --stage sft --finetuning_type lora {{}}", ("--lora_target no_such_layer", "no_such_layer")),
     "llamafactory, remote code": (LLAMAFACTORIES, f"llamafactory-cli train {LLAMAFACTORY.replace('model --', 'remote --')} --stage sft --finetuning_type full --trust_remote_code true {{}}", ("--trust_remote_code false", "trust_remote_code")),
     "axolotl": (AXOLOTLS, "axolotl train run.yaml {}", ("--optimizer no_such_optimizer", "no_such_optimizer")),
@@ -72,6 +72,66 @@ class OwnConfig(Qwen2Config):
 class OwnForCausalLM(Qwen2ForCausalLM):
     config_class = OwnConfig
 """
+
+
+# What people write themselves: by the word that it is given, how it ends, and words of the answer.
+SCRIPT = """
+import json, sys, numpy, torch
+word = sys.argv[1]
+if word in ("ranks", "sum", "plain"):
+    import deepspeed, torch.distributed as dist
+    deepspeed.init_distributed()
+    if word == "plain":
+        raise ValueError("no such thing")
+    total = torch.ones(1, device="cuda")
+    dist.all_reduce(total)
+    assert total.item() == dist.get_world_size(), total
+    found = [None] * dist.get_world_size()
+    dist.all_gather_object(found, dist.get_rank())
+    assert word == "sum" or found == list(range(dist.get_world_size())), found
+    model = torch.nn.Linear(4, 1)
+    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config="plain.json")
+    engine.backward(engine(torch.ones(4, 4, device=engine.device)).mean())
+    sys.exit(engine.step())
+from datasets import load_dataset
+from transformers import AutoModelForCausalLM, BertForSequenceClassification, Trainer, TrainingArguments
+args = TrainingArguments("out", max_steps=2, eval_strategy="steps", eval_steps=1, save_steps=1, per_device_train_batch_size=2, gradient_accumulation_steps=1, report_to="none",
+                         deepspeed="zero3.json" if word == "device map" else "zero2.json")
+length = 600 if word == "positions" else 16
+data = load_dataset("json", data_files="sorted.jsonl", split="train")
+if word == "split":
+    data = data.select(range(1000, 4000)).train_test_split(test_size=1500, seed=1)["test"]
+    assert len(data) == 1500
+tokens = lambda row: {"input_ids": [row["label"] + 5] * length, "attention_mask": [1] * length, "labels": row["label"] if word not in CAUSAL else [5] * length}
+CAUSAL = ("device map", "saved", "generation", "index")
+data = data.map(tokens, remove_columns=["label"])
+def metrics(found):
+    assert len(set(numpy.asarray(found.label_ids).tolist())) == 2, "one class only"
+    assert word != "lengths" or len(found.predictions) == len(data)
+    return {"accuracy": {"metric": {}["nothing"]} if word == "metric" else 1.0}
+if word in CAUSAL:
+    model = AutoModelForCausalLM.from_pretrained(word if word in ("generation", "index") else "wide", **({"device_map": "auto"} if word == "device map" else {}))
+    if word == "saved":
+        model.save_pretrained("saved/once")
+        model = AutoModelForCausalLM.from_pretrained("saved/once")
+else:
+    model = BertForSequenceClassification.from_pretrained("bert", num_labels=5, **({"use_flash_attn": True} if word == "argument" else {}))
+    assert model.classifier.weight.shape[0] == model.config.num_labels == 5
+Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_metrics=None if word in CAUSAL else metrics).train()
+"""
+OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "metric": (1, "nothing"),
+             "positions": (1, "512"), "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there")}
+WIDE = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
+BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512}
+
+
+def try_script(bench, folder, word):
+    status, said = OWN_WORDS[word]
+    found, rehearsal, errors, took = rehearse([bench.binary, "rehearse", "--format", "json", "--nproc-per-node", "2", "--", "torchrun", "--nproc_per_node", "2", "own.py", word], folder, bench.variables(Case("", "hf", "unchanged")))
+    told = json.dumps([errors, rehearsal])
+    assert found == status and said in told, f"exit {found}, not {status}, or without `{said}`: {told[:3000]}"
+    assert status or "backward" in rehearsal["covered"], f"it takes no step: {told[:3000]}"
+    return f"{took:.1f} s"
 
 
 def rehearse(command, folder, given):
@@ -128,6 +188,14 @@ def put_files(bench, folder):
         (folder / shared).symlink_to(bench.root / shared)
     (folder / "train.py").write_text((HERE / "train_hf.py").read_text())
     (folder / "plain.py").write_text(PLAIN)
+    (folder / "own.py").write_text(SCRIPT)
+    (folder / "sorted.jsonl").write_text("".join(f'{{"label": {number // 2500}}}\n' for number in range(5000)))
+    for name, config in {"wide": WIDE, "bert": BERT, "generation": WIDE, "index": WIDE}.items():
+        (folder / name).mkdir()
+        (folder / name / "config.json").write_text(json.dumps(config))
+    (folder / "generation/generation_config.json").write_text(json.dumps({"do_sample": False, "temperature": 0.5}))
+    (folder / "index/model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": {"lm_head.weight": "model-00001-of-00002.safetensors"}}))
+    (folder / "zero3.json").write_text(json.dumps(bench.template("zero3")))
     (folder / "plain.json").write_text(json.dumps({"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 2}}))
     (folder / "remote").mkdir()
     for file in (bench.root / "model").iterdir():
@@ -224,6 +292,14 @@ def main():
                     put_files(benches[environment], folder)
                 # Alone they are as slow, so only a run of all of them compares the times.
                 checks.run(shown, try_front_end, benches[environment], folder, name, not environment and not options.names)
+        for word in (word for word in OWN_WORDS if "" in wanted and checks.wants(f"script: {word}")):
+            if "" not in benches:
+                benches[""] = Bench(options.bin, "", root)
+            folder = root / "main-front-ends"
+            if not folder.exists():
+                folder.mkdir()
+                put_files(benches[""], folder)
+            checks.run(f"script: {word}", try_script, benches[""], folder, word)
         if options.cases:
             truth(options, {it: benches.get(it) or Bench(options.bin, it, root) for it in wanted if "axolotl" not in it}, root, checks)
     checks.finish()

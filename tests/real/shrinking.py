@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The small models of a rehearsal: those of all models whose parameters are counted by a test take a forward and a backward pass.
 
-With the configs of tests/data/parameter-counts.jsonl, in two versions of transformers. A model that the installed version does not know, or cannot run
-at its full size either, is skipped.
+With the configs of src/recorded/parameter-counts.jsonl, in two versions of transformers, and with pictures and sound, those of SEEING. A model that the installed version does not
+know, or cannot run at its full size either, is skipped.
 """
 import importlib.util
+import inspect
 import json
 import logging
 import subprocess
@@ -14,6 +15,19 @@ import warnings
 from harness import ROOT, Arguments, Checks, environment
 
 KINDS = "AutoModelForCausalLM AutoModelForImageTextToText AutoModelForVision2Seq"
+# What the published configs have instead of the defaults of their classes: of the text, of the vision, and of both.
+ROPE = {"rope_type": "default", "rope_theta": 1000000.0, "mrope_section": [16, 24, 24]}
+MARKS = {"vocab_size": 152064, "vision_start_token_id": 151652, "vision_end_token_id": 151653, "vision_token_id": 151654}
+SEEING = {
+    "qwen2_vl": ({"rope_scaling": ROPE, "rope_parameters": ROPE}, {}, MARKS),
+    "qwen2_5_vl": ({"rope_scaling": ROPE, "rope_parameters": ROPE}, {}, MARKS),
+    "qwen3_vl": ({}, {}, {}),
+    "llava": ({"vocab_size": 32064}, {}, {}),
+    "internvl": ({}, {}, {}),
+    "gemma3": ({}, {"image_size": 896, "patch_size": 14}, {"mm_tokens_per_image": 256}),
+    "smolvlm": ({"vocab_size": 49280, "pad_token_id": 2}, {"image_size": 364, "patch_size": 14}, {"image_token_id": 49190, "pad_token_id": 2, "scale_factor": 2}),
+    "whisper": None,
+}
 
 
 def passes(config, kind, device):
@@ -51,6 +65,50 @@ def small(given, rehearsal, kinds):
     return None if is_right else ("wrong", f"loss {loss}, vocabularies {vocabularies}")
 
 
+def sees(kind, rehearsal):
+    """The step of a small model with a picture or a sound, which reaches the first weights of the part for it."""
+    import torch
+    import transformers
+    from transformers import CONFIG_MAPPING
+
+    if kind not in CONFIG_MAPPING:
+        return "skip", "this transformers does not know it"
+    config = CONFIG_MAPPING[kind]()
+    for part, changes in zip((getattr(config, "text_config", None), getattr(config, "vision_config", None), config), SEEING[kind] or ()):
+        for name, value in changes.items():
+            setattr(part, name, value)
+    rehearsal.shrink(config)
+    if kind == "whisper":
+        model = transformers.WhisperForConditionalGeneration(config)
+        ids, given = torch.tensor([[1, 2, 3]]), {"input_features": torch.randn(1, config.num_mel_bins, 3000)}
+        loss = model(labels=ids, **given).loss
+    else:
+        model = transformers.AutoModelForImageTextToText.from_config(config)
+        side = config.vision_config.image_size if hasattr(config.vision_config, "image_size") else None
+        side = side[0] if isinstance(side, (list, tuple)) else side
+        if side is None:  # 8 by 8 patches, of which four are a token.
+            vision = config.vision_config
+            width = vision.patch_size ** 2 * getattr(vision, "temporal_patch_size", 2) * 3
+            given, count = {"pixel_values": torch.randn(64, width), "image_grid_thw": torch.tensor([[1, 8, 8]])}, 16
+        else:
+            given = {"pixel_values": torch.randn(*(1, 1) if kind == "smolvlm" else (1,), 3, side, side)}
+            with torch.no_grad():
+                features = (model if hasattr(model, "get_image_features") else model.model).get_image_features(given["pixel_values"])
+            features = getattr(features, "pooler_output", features)
+            count = sum(it.numel() for it in (features if isinstance(features, (list, tuple)) else [features])) // config.text_config.hidden_size
+        token = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
+        ids = torch.tensor([[7, getattr(config, "vision_start_token_id", None) or 5, *[token] * count, 9]])
+        for name in ("token_type_ids", "mm_token_type_ids"):
+            if name in inspect.signature(model.forward).parameters:
+                given[name] = (ids == token).long()
+        loss = model.train()(input_ids=ids, attention_mask=torch.ones_like(ids), labels=ids.masked_fill(ids == token, -100), **given).loss
+    loss.backward()
+    reached = [name for name, it in model.named_parameters() if ("vis" in name or "encoder" in name) and it.grad is not None]
+    widths = {it.shape[0] for name, it in model.named_parameters() if name.endswith("norm.weight") or name.endswith("norm1.weight")}
+    is_right = loss.isfinite() and reached and max(widths) <= 256
+    return None if is_right else ("wrong", f"loss {loss}, {len(reached)} weights of the part reached, widths {widths}")
+
+
 def inside():
     import transformers
 
@@ -60,9 +118,15 @@ def inside():
     rehearsal = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(rehearsal)
     kinds = [getattr(transformers, name) for name in KINDS.split() if hasattr(transformers, name)]
-    for line in (ROOT / "tests/data/parameter-counts.jsonl").read_text().splitlines():
+    for line in (ROOT / "src/recorded/parameter-counts.jsonl").read_text().splitlines():
         model = json.loads(line)
         print("FOUND", json.dumps([model["name"], small(model["config"], rehearsal, kinds)]), flush=True)
+    for kind in SEEING:
+        try:
+            found = sees(kind, rehearsal)
+        except Exception as error:
+            found = "wrong", f"{type(error).__name__}: {error}"
+        print("FOUND", json.dumps([f"{kind} with its picture or sound", found]), flush=True)
 
 
 def main():

@@ -323,7 +323,7 @@ def templates_and_generated_configs_are_accepted_by_deepspeed(labs):
 @check
 def parameters_are_counted_as_transformers_counts_them(labs):
     """The recorded counts are those of the installed transformers; `cargo test` compares ours with them."""
-    assert labs[""].ask(RECORD, "parameters") == (ROOT / "tests/data/parameter-counts.jsonl").read_text()
+    assert labs[""].ask(RECORD, "parameters") == (ROOT / "src/recorded/parameter-counts.jsonl").read_text()
 
 
 @check

@@ -2,7 +2,8 @@
 
 It runs with the interpreter of the environment that holds them.
 
-`name` takes a value, `name ?` may take one, `name !` takes none. Names have underscores; each is also accepted with dashes.
+`name` takes a value, `name ?` may take one, `name !` takes none. For launchers, `name int`, `name float` and `name |a|b` say which. Names have
+underscores; each is also accepted with dashes.
 """
 import argparse
 from pathlib import Path
@@ -10,10 +11,13 @@ from pathlib import Path
 from harness import ROOT, Arguments
 
 
-def lines(parser):
+def lines(parser, typed=False):
     seen = {}
     for action in parser._actions:
         mark = " !" if action.nargs == 0 else " ?" if action.nargs == "?" and action.option_strings else ""
+        if typed and not mark and action.nargs is None:
+            choices = action.choices and " |" + "|".join(map(str, action.choices))
+            mark = choices or (f" {action.type.__name__}" if action.type in (int, float) else "")
         for option in action.option_strings:
             if option.startswith("--"):
                 seen.setdefault(option[2:].replace("-", "_"), mark)
@@ -54,14 +58,14 @@ def main():
         (out / f"swift_{name}.txt").write_text(listed[name])
 
     from accelerate.commands.launch import launch_command_parser
-    (out / "accelerate.txt").write_text(lines(launch_command_parser()))
+    (out / "accelerate.txt").write_text(lines(launch_command_parser(), typed=True))
 
     from torch.distributed.run import get_args_parser
-    (out / "torchrun.txt").write_text(lines(get_args_parser()))
+    (out / "torchrun.txt").write_text(lines(get_args_parser(), typed=True))
 
     # Which key stands for hidden_size, by model type.
     from hidden_sizes import names
     (out / "hidden_size_names.txt").write_text(names())
 
     from deepspeed.launcher import runner
-    (out / "deepspeed.txt").write_text(lines(caught(lambda: runner.parse_args(["x"]))))
+    (out / "deepspeed.txt").write_text(lines(caught(lambda: runner.parse_args(["x"])), typed=True))

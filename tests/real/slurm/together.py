@@ -58,6 +58,7 @@ class Machines:
         hosts = (lab.cluster.folder / "hosts").read_text()
         (self.planted / "hosts").write_text("\n".join("127.0.0.1 node01" if " node01 " in line else line for line in hosts.splitlines()) + "\n")
         self.program("hangs", "exec sleep 1000")
+        self.program("dies", "kill -KILL $$")
         copy = shutil.copy(lab.binary, self.home / "zlaunch")
         self.program("late", f'LD_PRELOAD={self.planted}/clock.so exec {copy} "$@"')
         (self.planted / "clock.c").write_text(CLOCK)
@@ -310,9 +311,8 @@ def connections(pid):
 def together_a_machine_that_is_killed(lab):
     """One task is gone, and another never answers: both are named, and nobody waits longer."""
     machines = Machines(lab)
-    with machines.one_hangs():
+    with machines.one_hangs(), machines.planted_on("node02", f"mount --bind ../planted/dies {lab.binary}", f"umount {lab.binary}"):
         number = machines.start("--timeout", "8")
-        os.kill(machines.process("SLURM_NODEID=1", "SLURM_LOCALID=0", "SLURM_STEP_ID=0"), signal.SIGKILL)
         job = lab.cluster.wait(number)[0]
     output = lab.cluster.output(number)
     assert job["ExitCode"] == "1:0" and "2 of 4 machines answered" in output and "no answer from node02 and node03 within 8 s" in output, f"{job['ExitCode']}\n{output}"
