@@ -8,6 +8,7 @@ import json
 import shlex
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from cluster import PATH, Cluster, processes, separate
@@ -427,8 +428,7 @@ def torchrun_numbers_the_machines_of_an_elastic_job(lab):
 @check_each({"submitit_with_a_task_a_gpu": {"tasks": 2}, "submitit_with_a_task_a_node": {"tasks": 1}})
 def submitit(lab, tasks):
     """A job of submitit with so many tasks on each of two nodes, where zlaunch starts ranks that must meet."""
-    met = lab.home / f"met{tasks}"
-    met.mkdir()
+    met = Path(tempfile.mkdtemp(prefix="met", dir=lab.home))
     variables = lab.variables(real=True, MET=str(met))
     words = [wheels("submitit") / "bin/python", ENGINES / "submit.py", lab.home / "submitit", "slurm", 2, tasks, lab.binary, "--", lab.env / "bin/python", ENGINES / "rank.py"]
     result = lab.cluster.run(words, **variables)
