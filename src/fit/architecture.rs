@@ -91,6 +91,7 @@ pub struct Shape {
     pub scores: Scores,
     pub embedding: u64,
     pub tied: bool,
+    pub head_has_bias: bool,
     /// The logits are capped, which keeps them once more.
     pub softcapped: bool,
     pub scores_are_capped: bool,
@@ -295,6 +296,7 @@ impl ModelConfig<'_> {
             },
             embedding: vocab * width,
             tied: self.is_tied(),
+            head_has_bias: self.has(of.head_bias),
             softcapped: self.is_capped("final_logit_softcapping"),
             scores_are_capped: self.is_capped("attn_logit_softcapping"),
             ..Shape::default()
@@ -309,7 +311,7 @@ impl ModelConfig<'_> {
         let outside = shape.embedding
             + only_if(!shape.tied, shape.embedding)
             + positions.unwrap_or(0) * hidden
-            + self.if_has(of.head_bias, vocab)
+            + only_if(shape.head_has_bias, vocab)
             // An embedding of another width is projected to that of the layers and back.
             + only_if(width != hidden, 2 * width * hidden)
             + only_if(of.embedding_norm, norm)

@@ -334,7 +334,12 @@ impl<'a> MemoryModel<'a> {
                     self.strategy.bucket_size * self.strategy.buckets,
                 );
                 // The embedding's gradient is computed whole before it is split.
-                let embedding = only_if(self.has_largest_gradient(phase), self.largest);
+                // Before the norm of the last one, it has moved into the bucket.
+                let is_moved = is_end
+                    && self.adds_last_gradient_alone()
+                    && self.largest <= self.strategy.bucket_size;
+                let is_whole = self.has_largest_gradient(phase) && !is_moved;
+                let embedding = only_if(is_whole, self.largest);
                 self.element * (bucket + embedding) + self.copies_of_largest(phase)
             }
         }
@@ -360,7 +365,9 @@ impl<'a> MemoryModel<'a> {
     fn copies_of_largest(&self, phase: Phase) -> u64 {
         let largest = self.largest;
         let staged = only_if(self.offloads_optimizer, self.element * largest);
-        if !self.has_largest_gradient(phase) {
+        // The gradient of a head that is also the embedding waits for that of the embedding. Seen with one rank.
+        let waits = self.shape.tied && self.ranks == 1 && phase == BACKWARD;
+        if waits || !self.has_largest_gradient(phase) {
             return staged;
         }
         let reduced = only_if(self.ranks > 1, self.reduced(phase));
@@ -383,6 +390,11 @@ impl<'a> MemoryModel<'a> {
             false => FP32,
         };
         reduced + beside + staged + cast * self.share(largest) + own
+    }
+
+    /// Whether one rank adds the last gradient to those of other micro batches, on its way to the host, when all layers are done.
+    fn adds_last_gradient_alone(&self) -> bool {
+        self.shape.tied && self.offloads_optimizer && self.workload.accumulates && self.ranks == 1
     }
 
     /// Bytes that several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
@@ -478,6 +490,8 @@ impl<'a> MemoryModel<'a> {
             LOSS | EVALUATION | GENERATION => {
                 self.live_at_head().min(workload.params) + workload.reference_head
             }
+            // The gradient of its bias sends that of the head to the host while the head is still there.
+            BACKWARD if self.shape.head_has_bias => self.live_at_head(),
             // A head of its own is released before the layers.
             _ if self.live_params() < embedding => {
                 self.live().min(workload.params.saturating_sub(embedding))

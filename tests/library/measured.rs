@@ -257,7 +257,16 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     if !settings.algorithm.headless
         && run["trainable"].is_u64()
         && !name.starts_with("f-")
-        && !["neox", "phi3", "glm4", "vl"].contains(&name)
+        && ![
+            "neox",
+            "phi3",
+            "glm4",
+            "vl",
+            "falcon",
+            "gpt2",
+            "gpt_bigcode",
+        ]
+        .contains(&name)
         && (tuner == Tuner::Full || !name.starts_with("t-"))
     {
         assert_eq!(workload.trainable, number("trainable", 0), "{run}");
