@@ -334,10 +334,9 @@ impl<'a> MemoryModel<'a> {
                     self.strategy.bucket_size * self.strategy.buckets,
                 );
                 // The embedding's gradient is computed whole before it is split.
-                // Before the norm of the last one, it has moved into the bucket.
-                let is_moved = is_end
-                    && self.adds_last_gradient_alone()
-                    && self.largest <= self.strategy.bucket_size;
+                let is_moved = self.sends_gradients_alone()
+                    && self.largest <= self.strategy.bucket_size
+                    && !self.waits_for_embedding(phase);
                 let is_whole = self.has_largest_gradient(phase) && !is_moved;
                 let embedding = only_if(is_whole, self.largest);
                 self.element * (bucket + embedding) + self.copies_of_largest(phase)
@@ -365,36 +364,33 @@ impl<'a> MemoryModel<'a> {
     fn copies_of_largest(&self, phase: Phase) -> u64 {
         let largest = self.largest;
         let staged = only_if(self.offloads_optimizer, self.element * largest);
-        // The gradient of a head that is also the embedding waits for that of the embedding. Seen with one rank.
-        let waits = self.shape.tied && self.ranks == 1 && phase == BACKWARD;
-        if waits || !self.has_largest_gradient(phase) {
+        if self.waits_for_embedding(phase) || !self.has_largest_gradient(phase) {
             return staged;
         }
         let reduced = only_if(self.ranks > 1, self.reduced(phase));
         if !self.offloads_optimizer {
             return reduced;
         }
-        // The last gradient is that of an embedding which is also the head.
-        let is_last = self.shape.tied && phase == END_OF_BACKWARD;
-        // A gradient larger than the bucket goes beside it.
-        let is_beside = self.ranks == 1 && largest > self.strategy.bucket_size && !is_last;
-        let beside = only_if(is_beside, self.element * self.strategy.bucket_size);
         // Seen only where the config names the optimizer.
         let own = only_if(self.strategy.own_optimizer.is_some(), FP32 * largest);
-        // This rank's part is cast. If it was added to those of other micro batches, that takes more. The norm of the last gradient,
-        // or of one beside the bucket, is computed in fp64; the copy on its way to the host comes after it.
+        let is_last = self.shape.tied && phase == END_OF_BACKWARD;
+        // This rank's part is cast, and its norm is computed in fp64.
         let cast = match self.workload.accumulates {
-            true if is_last => FP64,
+            _ if self.ranks == 1 || self.workload.accumulates && is_last => FP64,
             true => self.element + FP32,
-            false if is_beside => FP64 - self.element,
             false => FP32,
         };
-        reduced + beside + staged + cast * self.share(largest) + own
+        reduced + staged + cast * self.share(largest) + own
     }
 
-    /// Whether one rank adds the last gradient to those of other micro batches, on its way to the host, when all layers are done.
-    fn adds_last_gradient_alone(&self) -> bool {
-        self.shape.tied && self.offloads_optimizer && self.workload.accumulates && self.ranks == 1
+    /// The gradient of a head that is also the embedding waits for that of the embedding. Seen with one rank.
+    fn waits_for_embedding(&self, phase: Phase) -> bool {
+        self.shape.tied && self.ranks == 1 && phase == BACKWARD
+    }
+
+    /// Whether a single rank sends the gradients to the host. One that is larger than the bucket goes beside it.
+    fn sends_gradients_alone(&self) -> bool {
+        self.offloads_optimizer && self.ranks == 1
     }
 
     /// Bytes that several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its

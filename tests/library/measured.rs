@@ -260,6 +260,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         && ![
             "neox",
             "phi3",
+            "glm",
             "glm4",
             "vl",
             "falcon",

@@ -60,10 +60,10 @@ impl MemoryModel<'_> {
             BACKWARD => {
                 let recomputed = only_if(checkpointing, experts + tokens * layer);
                 let in_layer = tokens * (gradients + 2 * self.scores());
-                all_layers + recomputed + in_layer.saturating_sub(self.gradient_of_head())
+                all_layers + (recomputed + in_layer).saturating_sub(self.gradient_of_head())
             }
-            // The last gradient, of an embedding which is also the head, goes to the host when all layers are done.
-            END_OF_BACKWARD if self.adds_last_gradient_alone() => 0,
+            // The gradient of the embedding goes to the host when all layers are done.
+            END_OF_BACKWARD if self.sends_gradients_alone() => 0,
             END_OF_BACKWARD => experts + tokens * (layer + gradients),
             EVALUATION => return self.evaluation(),
             GENERATION => self.generation(),
