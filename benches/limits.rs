@@ -199,6 +199,7 @@ fn check(options: &[String]) -> Vec<String> {
 fn main() {
     let sandbox = Sandbox::new();
     sandbox.file("train.py", "import transformers\n");
+    let mut out_of_proportion = Vec::new();
     for (what, words) in CASES {
         let [small, large] = [SMALL, LARGE].map(|count| fastest(&sandbox, &words(&sandbox, count)));
         let ratio = large.as_secs_f64() / small.as_secs_f64();
@@ -207,11 +208,11 @@ fn main() {
             small.as_secs_f64(),
             large.as_secs_f64()
         );
-        assert!(
-            ratio < MOST,
-            "{what}: four times the input takes {ratio:.1} times as long"
-        );
+        if ratio >= MOST {
+            out_of_proportion.push(what);
+        }
     }
+    assert!(out_of_proportion.is_empty(), "{out_of_proportion:?}");
 }
 
 fn fastest(sandbox: &Sandbox, words: &[String]) -> Duration {

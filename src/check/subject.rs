@@ -111,7 +111,7 @@ impl<'a> Subject<'a> {
         let keeps_auto = policy == UnknownKeys::RefusedPlainly
             || has_model && section.get("strict").is_some_and(schema::is_true);
         for (name, value) in section {
-            let path = format!("{prefix}{name}");
+            let path = [prefix, name].concat();
             // The old name only counts where the new one is missing.
             let is_replaced =
                 path == "bfloat16" && section.get("bf16").is_some_and(|it| !it.is_null());
@@ -122,7 +122,7 @@ impl<'a> Subject<'a> {
             let entry = schema::find(&path, self.version());
             let known = entry.filter(|entry| entry.known() == Known::Yes);
             let judged = known.filter(|entry| entry.checked && !is_dropped);
-            let inside = format!("{path}.");
+            let inside = [&path, "."].concat();
             self.keys.push(Key {
                 path,
                 value,

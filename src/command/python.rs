@@ -409,8 +409,11 @@ fn mapped_by_finder(sites: &[PathBuf], inside: &str) -> Option<PathBuf> {
 
 /// Distributions are compared without regard to case and to the kind of dash.
 fn is_same(one: &str, two: &str) -> bool {
-    let plain = |name: &str| name.to_ascii_lowercase().replace(['-', '.'], "_");
-    plain(one) == plain(two)
+    let plain = |byte: u8| match byte {
+        b'-' | b'.' => b'_',
+        _ => byte.to_ascii_lowercase(),
+    };
+    one.bytes().map(plain).eq(two.bytes().map(plain))
 }
 
 fn metadata_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {

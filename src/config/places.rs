@@ -1,7 +1,7 @@
 //! The place where a key of a config was written: the last `--set`, a `--patch` that changed it, or the template's file.
 //! Only messages need it, so the files are read again for the first message.
 
-use std::{cell::OnceCell, path::PathBuf};
+use std::{cell::OnceCell, collections::BTreeMap, path::PathBuf};
 
 use serde_json::Value;
 
@@ -22,6 +22,8 @@ pub(crate) struct Places<'a> {
     config: &'a Value,
     template: &'a Template,
     layers: &'a Layers,
+    /// Where the last `--set` of each key stands among all of them.
+    sets: BTreeMap<&'a str, usize>,
     host: &'a Host,
     /// The files of the template, and the last patch.
     files: OnceCell<Vec<(PathBuf, Positions)>>,
@@ -35,7 +37,9 @@ impl<'a> Places<'a> {
         layers: &'a Layers,
         host: &'a Host,
     ) -> Self {
+        let sets = layers.set.iter().zip(0..);
         Places {
+            sets: sets.map(|(set, at)| (&*set.value.key, at)).collect(),
             config,
             template,
             layers,
@@ -79,16 +83,20 @@ impl<'a> Places<'a> {
 
     /// The last `--set` of the key itself or of a section around it, or of a key in a section that only `--set` made.
     fn set_at(&self, key: &str) -> Option<&Sourced<Assignment>> {
-        let is_inside = |key: &str, section: &str| {
-            let rest = key.strip_prefix(section);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        let dots = key.match_indices('.').map(|(at, _)| at);
+        let sections = dots.chain([key.len()]).map(|end| &key[..end]);
+        let around = sections.filter_map(|section| self.sets.get(section)).max();
+        let inner = format!("{key}.");
+        let inside = || {
+            let sets = self.sets.range(&*inner..);
+            let sets = sets.take_while(|(key, _)| key.starts_with(&inner));
+            sets.map(|(_, at)| at).max()
         };
-        let mut sets = self.layers.set.iter();
-        let around = sets.clone().rfind(|set| is_inside(key, &set.value.key));
-        if around.is_some() || json::get(&self.template.config, key).is_some() {
-            return around;
-        }
-        sets.rfind(|set| is_inside(&set.value.key, key))
+        let at = match around {
+            None if json::get(&self.template.config, key).is_none() => inside(),
+            _ => around,
+        };
+        self.layers.set.get(*at?)
     }
 }
 

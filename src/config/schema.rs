@@ -312,7 +312,7 @@ pub fn at(column: &'static str, version: Version) -> &'static str {
         .split(';')
         .map(|part| part.rsplit_once('@').unwrap_or((part, "")));
     parts
-        .find(|(_, since)| Version::parse(since) <= version)
+        .find(|(_, since)| since.is_empty() || Version::parse(since) <= version)
         .map_or("-", |(text, _)| text)
 }
 

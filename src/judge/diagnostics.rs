@@ -1,5 +1,7 @@
 //! The problems of a launch, gathered so that all of them are reported at once.
 
+use std::collections::HashSet;
+
 use super::{Judge, is_error};
 use crate::{
     base::options::launch_option,
@@ -39,17 +41,21 @@ impl Judge<'_> {
         let only_printed = output.dry_run.is_some() && !output.check;
         let mut errors = self.problems.iter().filter(|known| is_error(known));
         let is_mismatched = errors.any(|error| error.rule == Rule::Mismatch);
+        let key = |it: &Problem| (it.rule, it.places.clone());
+        let errors = self.problems.iter().filter(|known| is_error(known));
+        let mut told: HashSet<(Rule, Vec<Place>)> = errors.map(key).collect();
         let mut kept: Vec<Problem> = Vec::new();
         for found in std::mem::take(&mut self.findings) {
-            // Several rules may read the same wrong argument; the first one reports it.
-            let is_same = |known: &Problem| {
-                is_error(known) && known.rule == found.rule && known.places == found.places
-            };
-            // The mismatch already says what the rules about the batch would.
+            // The mismatch already says what the rules about the batch would. Several rules may read the same wrong argument;
+            // the first one reports it.
             let is_told = is_mismatched && check::is_about_batch(found.rule);
-            if !is_told && !self.problems.iter().chain(&kept).any(is_same) {
-                kept.push(found);
+            if is_told || told.contains(&key(&found)) {
+                continue;
             }
+            if is_error(&found) {
+                told.insert(key(&found));
+            }
+            kept.push(found);
         }
         for found in &mut kept {
             if only_printed && is_error(found) && check::is_about_the_start(found.rule) {

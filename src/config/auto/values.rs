@@ -39,6 +39,8 @@ pub(crate) struct FillContext<'a> {
     /// A value of the config is compared, so the trainer's defaults count too.
     compares: bool,
     flow: OnceCell<Option<ArgumentFlow<'a>>>,
+    /// Several keys need it.
+    hidden_size: OnceCell<Result<HiddenSize, Unfilled>>,
 }
 
 impl<'a> FillContext<'a> {
@@ -57,6 +59,7 @@ impl<'a> FillContext<'a> {
             no_fill: false,
             compares: false,
             flow: OnceCell::new(),
+            hidden_size: OnceCell::new(),
         }
     }
 
@@ -77,7 +80,7 @@ impl<'a> FillContext<'a> {
         self.flow.get_or_init(|| self.job.flow()).as_ref()
     }
 
-    fn hidden_size(&self) -> Result<HiddenSize, Unfilled> {
+    fn find_hidden_size(&self) -> Result<HiddenSize, Unfilled> {
         let needs = |why: String| defer(format!("needs the model's hidden_size: {why}"));
         let args = &self.job.args;
         let of_trainer = &self.job.trainer.model;
@@ -359,7 +362,7 @@ impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Unfilled {
     /// The trainer fills it, for this reason.
     Deferred(String),
@@ -448,7 +451,10 @@ fn sized(
         value,
         at_top,
         file,
-    } = context.hidden_size()?;
+    } = context
+        .hidden_size
+        .get_or_init(|| context.find_hidden_size())
+        .clone()?;
     if !at_every_stage && !context.is_stage3() && !at_top {
         let why = "below stage 3 accelerate does not look into text_config";
         return defer(why);

@@ -166,17 +166,16 @@ pub(crate) fn is_true(value: &Value) -> bool {
 
 /// The bool that pydantic makes of a value.
 pub(crate) fn truth(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(flag) => Some(*flag),
-        _ => match value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_ascii_lowercase)
-            .as_str()
-        {
-            "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
-            "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
-            _ => None,
-        },
+    let text = match value {
+        Value::Bool(flag) => return Some(*flag),
+        Value::String(text) => text.to_ascii_lowercase(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    match text.as_str() {
+        "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
+        "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
+        _ => None,
     }
 }
 

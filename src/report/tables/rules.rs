@@ -1,6 +1,6 @@
 //! The names of everything that zlaunch can find wrong. `--allow` and `explain` take them.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     Usage,
     File,
