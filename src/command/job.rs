@@ -274,6 +274,11 @@ impl Job {
         self.version_text().as_deref().map(Version::parse)
     }
 
+    /// True if the trainer is known to be older than this version.
+    pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
+        self.version().is_some_and(|own| own.is_before(version))
+    }
+
     /// As the package says it: `5.0.0rc1`.
     pub(crate) fn version_text(&self) -> Option<String> {
         self.python

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use crate::{
     base::{
-        recorded::Version,
         vars,
         yaml::{Dialect, scalar},
     },
@@ -45,15 +44,13 @@ pub(super) fn recognise(
     }
     let mut job = Job::of_command(trainer, command, host)?;
     if is_console {
-        job.variables = variables(job.version(), host);
+        job.variables = variables(&job, host);
     }
     let Some(file) = run_file::first(&job.words).cloned() else {
         return Some(job);
     };
-    let version = job.version();
-    let is_before = |other| version.is_some_and(|version| version.is_before(other));
     // To PyYAML `1e-5` is a text.
-    let dialect = if is_before([0, 9, 4]) {
+    let dialect = if job.is_before([0, 9, 4]) {
         Dialect::PyYaml
     } else {
         Dialect::OmegaConf
@@ -63,7 +60,7 @@ pub(super) fn recognise(
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     // Up to 0.9.2 a run file is the only argument.
-    if is_before([0, 9, 3]) && !behind.is_empty() {
+    if job.is_before([0, 9, 3]) && !behind.is_empty() {
         let version = job.version_text().unwrap_or_default();
         let what = format!(
             "LLaMA-Factory {version} takes no argument after a run file; 0.9.3 and later do"
@@ -87,7 +84,7 @@ pub(super) fn recognise(
             job.problems.push(not_assigned(&others.join(" "), host));
         }
         job.effective_words = Some(job.words_of(&entries, false));
-        if is_before([0, 9, 3]) {
+        if job.is_before([0, 9, 3]) {
             job.run_file = Some(run_file);
         }
     }
@@ -141,10 +138,9 @@ fn is_on(value: &str) -> bool {
 }
 
 /// `OPTIM_TORCH` (on unless switched off) sets two; and up to 0.9.0 RANK was the number of the machine.
-fn variables(version: Option<Version>, host: &Host) -> Vec<Variable> {
-    let is_before = |other| version.is_some_and(|version| version.is_before(other));
+fn variables(job: &Job, host: &Host) -> Vec<Variable> {
     let mut variables = Vec::new();
-    if host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !is_before([0, 9, 3]) {
+    if host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !job.is_before([0, 9, 3]) {
         let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
         variables.push(Variable::new(
             vars::PYTORCH_CUDA_ALLOC_CONF,
@@ -155,7 +151,7 @@ fn variables(version: Option<Version>, host: &Host) -> Vec<Variable> {
     }
     if let Some(rank) = host.nonempty_var(vars::RANK)
         && host.nonempty_var(vars::LOCAL_RANK).is_none()
-        && is_before([0, 9, 1])
+        && job.is_before([0, 9, 1])
     {
         variables.push(Variable::new(
             vars::NODE_RANK,

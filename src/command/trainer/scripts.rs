@@ -11,7 +11,7 @@ use crate::{
         run_file,
         script::{
             ScriptKind, ScriptSource, calls, flow::ArgumentFlow, is_text, keyword, made_arguments,
-            script_kind, shown,
+            of_text, script_kind, shown,
         },
         section_option,
         tables::{
@@ -92,10 +92,9 @@ pub(super) fn accelerate(
 ) -> Option<Job> {
     let source = command.source(host)?;
     let text = source.text.as_str();
-    let has_trainer = text.contains("TrainingArguments") || trains_with_hf(source);
     if !source.imports(&["accelerate"])
         || calls(text, "Accelerator").is_empty()
-        || has_trainer
+        || of_text(text) == ScriptKind::Hf
         || names_config_option(text)
     {
         return None;
@@ -114,18 +113,6 @@ pub(super) fn accelerate(
         no_config,
         ..Job::of(trainer, command, host)
     })
-}
-
-fn trains_with_hf(source: &ScriptSource) -> bool {
-    let text = source.text.as_str();
-    source.imports(&["transformers", "trl"])
-        && text.match_indices("Trainer(").any(|(end, _)| {
-            let start = text[..end]
-                .rfind(|c: char| !c.is_alphanumeric() && c != '_')
-                .map_or(0, |at| at + 1);
-            let name = &text[start..end];
-            !text[..start].ends_with("class ") && !text.contains(&format!("class {name}Trainer"))
-        })
 }
 
 /// Scripts that make their `TrainingArguments` (or TRL's `SFTConfig`, …) in code, as Unsloth's do, and name no config there.

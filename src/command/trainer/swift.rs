@@ -29,11 +29,9 @@ pub(super) fn recognise(
     host: &Host,
 ) -> Option<Job> {
     let mut job = Job::of_command(trainer, command, host)?;
-    let version = job.version();
-    let is_before = |other| version.is_some_and(|version| version.is_before(other));
     // Before 4.1 a JSON file may hold all arguments, and no other file any.
     if let [file] = &job.words[..]
-        && is_before([4, 1, 0])
+        && job.is_before([4, 1, 0])
         && Path::new(file)
             .extension()
             .is_some_and(|ending| ending == "json")
@@ -47,15 +45,15 @@ pub(super) fn recognise(
     }
     // swift's own launcher reads a run file, and the file behind it does not: the words in it take its place.
     if let Some(file) = run_file::first(&job.words).cloned()
-        && !is_before([4, 1, 0])
+        && !job.is_before([4, 1, 0])
     {
         insert_run_file(&mut job, 0..1, &file, false, host);
     }
     // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
     let option = job.words.iter().position(|word| word == "--config");
     if let Some((at, file)) = option.and_then(|at| Some((at, job.words.get(at + 1)?.clone())))
-        && is_before([4, 1, 0])
-        && !is_before([3, 10, 0])
+        && job.is_before([4, 1, 0])
+        && !job.is_before([3, 10, 0])
     {
         insert_run_file(&mut job, at..at + 2, &file, true, host);
     }
