@@ -1,5 +1,7 @@
 //! JSON Patch and JSON Merge Patch, for templates and `--patch`.
 
+use std::slice;
+
 use json_patch::PatchOperation;
 use serde_json::{Value, json};
 
@@ -23,17 +25,24 @@ pub fn merge(config: &mut Value, patch: &Value) {
     if !config.is_object() {
         *config = json!({});
     }
-    for (key, value) in patch {
-        if !value.is_null() {
-            merge(&mut config[key], value);
-        } else if let Some(object) = config.as_object_mut() {
-            object.shift_remove(key);
-        }
+    if let Some(object) = config.as_object_mut() {
+        object.retain(|key, _| patch.get(key) != Some(&Value::Null));
+    }
+    for (key, value) in patch.iter().filter(|(_, value)| !value.is_null()) {
+        merge(&mut config[key], value);
     }
 }
 
 /// A patched config may have this many bytes, because repeated copies can make a small file explode.
 pub const LARGEST: usize = 4 << 20;
+
+/// Of objects and lists in one another, as `parse_exactly` reads them.
+const DEEPEST: usize = 127;
+
+fn is_excessive(config: &Value) -> bool {
+    let text = config.to_string();
+    text.len() > LARGEST || parse_exactly(&text).is_err()
+}
 
 /// RFC 6902. One operation at a time, so that the error can name the one that fails.
 pub fn operate(
@@ -45,6 +54,7 @@ pub fn operate(
     let Value::Array(values) = operations else {
         return Err(not_a_patch(place, "it is not a list"));
     };
+    let last = values.len();
     for (number, value) in (1..).zip(values) {
         let operation: PatchOperation = serde_json::from_value(value)
             .map_err(|why| not_a_patch(place.clone(), &format!("operation {number}: {why}")))?;
@@ -55,9 +65,12 @@ pub fn operate(
                 "`zlaunch templates NAME` shows the config it is applied to; paths start with `/`",
             )
         };
-        json_patch::patch(config, &[operation]).map_err(|why| failed(why.kind.to_string()))?;
-        let text = config.to_string();
-        if text.len() > LARGEST || parse_exactly(&text).is_err() {
+        json_patch::patch(config, slice::from_ref(&operation))
+            .map_err(|why| failed(why.kind.to_string()))?;
+        // The others add no more than they have themselves, where the path leads.
+        let multiplies = matches!(operation, PatchOperation::Copy(_) | PatchOperation::Move(_));
+        let is_deep = path.matches('/').count() > DEEPEST;
+        if is_deep || (multiplies || number == last) && is_excessive(config) {
             let why = "the patched config is too large or too deeply nested";
             return Err(failed(why.to_string()));
         }

@@ -308,11 +308,15 @@ pub fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
 
 /// A column's text for a version. `new@0.17.1;old` is `new` since 0.17.1 and `old` before.
 pub fn at(column: &'static str, version: Version) -> &'static str {
+    // Most never changed.
+    if !column.contains('@') {
+        return column;
+    }
     let mut parts = column
         .split(';')
         .map(|part| part.rsplit_once('@').unwrap_or((part, "")));
     parts
-        .find(|(_, since)| since.is_empty() || Version::parse(since) <= version)
+        .find(|(_, since)| Version::parse(since) <= version)
         .map_or("-", |(text, _)| text)
 }
 

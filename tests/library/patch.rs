@@ -1,5 +1,7 @@
 //! The patches of RFC 6902 and RFC 7386.
 
+use serde_json::{Value, json};
+
 use zlaunch::testing::json;
 use zlaunch::testing::patch::*;
 
@@ -111,4 +113,36 @@ fn operations_are_read_or_told() {
         let told = apply(operations).unwrap_err().what;
         assert!(told.contains(what), "{operations}: {told}");
     }
+}
+
+/// Whichever operations make it: nested values, copies of copies, a value that is moved into another one.
+#[test]
+fn a_config_that_explodes_is_refused() {
+    let nested = |depth: usize| (0..depth).fold("1".into(), |inner, _| json!({"a": inner}));
+    let add = |path: String, value: Value| json!({"op": "add", "path": path, "value": value});
+    let step = |at: usize| add("/a".repeat(at + 1), json!({}));
+    let doubled = |at: usize| json!({"op": "copy", "from": "", "path": format!("/a{at}")});
+    let bottom = format!("/b{}", "/a".repeat(99));
+    for operations in [
+        (0..1000).map(step).collect::<Vec<_>>(),
+        vec![add("/a".to_string(), nested(200))],
+        (0..30).map(doubled).collect(),
+        vec![
+            add("/a".to_string(), nested(100)),
+            add("/b".to_string(), nested(100)),
+            json!({"op": "move", "from": "/a", "path": bottom}),
+            json!({"op": "remove", "path": "/b"}),
+        ],
+    ] {
+        let mut config = json!({"key": 1});
+        let refused = operate(&mut config, Value::from(operations.clone()), "p.json").unwrap_err();
+        assert!(
+            refused.what.contains("too large or too deeply nested"),
+            "{operations:?}: {refused:?}"
+        );
+    }
+    let many = (0..1000).map(|at| add(format!("/key{at}"), at.into()));
+    let mut config = json!({"key": 1});
+    operate(&mut config, many.collect(), "p.json").unwrap();
+    assert_eq!(config.as_object().unwrap().len(), 1001);
 }
