@@ -115,18 +115,16 @@ fn operations_are_read_or_told() {
     }
 }
 
-/// Whichever operations make it: nested values, copies of copies, a value that is moved into another one.
+/// Whichever operations make it: one value in another, a nested one, one that is moved into another and would be gone again.
 #[test]
-fn a_config_that_explodes_is_refused() {
+fn a_config_that_is_nested_too_deeply_is_refused() {
     let nested = |depth: usize| (0..depth).fold("1".into(), |inner, _| json!({"a": inner}));
     let add = |path: String, value: Value| json!({"op": "add", "path": path, "value": value});
     let step = |at: usize| add("/a".repeat(at + 1), json!({}));
-    let doubled = |at: usize| json!({"op": "copy", "from": "", "path": format!("/a{at}")});
     let bottom = format!("/b{}", "/a".repeat(99));
     for operations in [
         (0..1000).map(step).collect::<Vec<_>>(),
         vec![add("/a".to_string(), nested(200))],
-        (0..30).map(doubled).collect(),
         vec![
             add("/a".to_string(), nested(100)),
             add("/b".to_string(), nested(100)),
