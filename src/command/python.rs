@@ -3,6 +3,7 @@
 
 use std::{
     cell::OnceCell,
+    collections::BTreeMap,
     ffi::OsStr,
     fs,
     io::Read,
@@ -25,9 +26,13 @@ pub struct Python {
     pub program: PathBuf,
     named: Vec<PathBuf>,
     sites: Vec<PathBuf>,
-    /// The folders with metadata of packages, without those that `.pth` files add.
-    metadata: OnceCell<Vec<PathBuf>>,
+    packages: OnceCell<Packages>,
+    /// Those in the folders that `.pth` files add.
+    added_packages: OnceCell<Packages>,
 }
+
+/// The folders with metadata, by the plain names of the distributions.
+type Packages = BTreeMap<String, PathBuf>;
 
 impl Python {
     pub fn at(program: PathBuf, host: &Host) -> Self {
@@ -51,7 +56,8 @@ impl Python {
             sites: sites(&program, user.as_deref().filter(|_| has_user)),
             program,
             named: entries.map(|entry| host.cwd.join(entry)).collect(),
-            metadata: OnceCell::new(),
+            packages: OnceCell::new(),
+            added_packages: OnceCell::new(),
         }
     }
 
@@ -170,15 +176,13 @@ impl Python {
 
     /// As its metadata say it: `5.0.0rc1`, `2.9.0+cu128`.
     pub fn version_text(&self, distribution: &str) -> Option<String> {
-        let metadata = self.metadata.get_or_init(|| {
-            let folders = self.named.iter().chain(&self.sites);
-            folders.flat_map(|folder| metadata_in(folder)).collect()
-        });
-        let version = |info: &PathBuf| version_in(info, distribution);
-        metadata.iter().find_map(version).or_else(|| {
+        let name = plain(distribution);
+        let folders = self.named.iter().chain(&self.sites);
+        let own = self.packages.get_or_init(|| packages_in(folders.cloned()));
+        let version = |packages: &Packages| version_in(packages.get(&name)?);
+        version(own).or_else(|| {
             let added = self.sites.iter().flat_map(|site| added_by_pth(site));
-            let mut metadata = added.flat_map(|folder| metadata_in(&folder));
-            metadata.find_map(|info| version(&info))
+            version(self.added_packages.get_or_init(|| packages_in(added)))
         })
     }
 }
@@ -408,29 +412,31 @@ fn mapped_by_finder(sites: &[PathBuf], inside: &str) -> Option<PathBuf> {
 }
 
 /// Distributions are compared without regard to case and to the kind of dash.
-fn is_same(one: &str, two: &str) -> bool {
-    let plain = |byte: u8| match byte {
-        b'-' | b'.' => b'_',
-        _ => byte.to_ascii_lowercase(),
-    };
-    one.bytes().map(plain).eq(two.bytes().map(plain))
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace(['-', '.'], "_")
 }
 
-fn metadata_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let folder = folder.to_path_buf();
-    let names = names_in(&folder).filter(|name| name.ends_with("-info"));
-    names.map(move |name| folder.join(name))
-}
-
-/// The version of a distribution, if this is its metadata: in the name of a dist-info, or in an egg-info, which old editable
-/// installs have beside their sources.
-fn version_in(info: &Path, distribution: &str) -> Option<String> {
-    let (name, kind) = info.file_name()?.to_str()?.rsplit_once('.')?;
-    let (name, version) = name.split_once('-').unwrap_or((name, ""));
-    if !is_same(name, distribution) {
-        return None;
+/// The first of a name counts.
+fn packages_in(folders: impl Iterator<Item = PathBuf>) -> Packages {
+    let mut packages = Packages::new();
+    for folder in folders {
+        for info in names_in(&folder).filter(|name| name.ends_with("-info")) {
+            let (name, _) = info.rsplit_once('.').unwrap_or_default();
+            let name = name.split('-').next().unwrap_or(name);
+            packages
+                .entry(plain(name))
+                .or_insert_with(|| folder.join(&info));
+        }
     }
+    packages
+}
+
+/// The version that metadata say: in the name of a dist-info, or in an egg-info, which old editable installs have beside
+/// their sources.
+fn version_in(info: &Path) -> Option<String> {
+    let (name, kind) = info.file_name()?.to_str()?.rsplit_once('.')?;
     if kind == "dist-info" {
+        let (_, version) = name.split_once('-').unwrap_or_default();
         return Some(version.to_string());
     }
     let text = reading::text_if_any(&info.join("PKG-INFO"))?;
