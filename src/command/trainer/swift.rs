@@ -83,8 +83,8 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
                     .at(format!("{}, ENV", file.to_string_lossy()));
                 job.problems.push(problem.fix("ENV: {NPROC_PER_NODE: 8}"));
             }
-            job.variables
-                .extend(variables(block.as_ref(), file, job.version(), host));
+            let more = variables(block.as_ref(), file, job, host);
+            job.variables.extend(more);
             job.words.drain(place.clone());
             let at = if at_end { job.words.len() } else { place.start };
             job.words.splice(at..at, run_file::words(&entries));
@@ -94,16 +94,10 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
 }
 
 /// The variables of the `ENV` block, and the one that tells the trainer which file it is.
-fn variables(
-    block: Option<&Value>,
-    file: &OsStr,
-    version: Option<Version>,
-    host: &Host,
-) -> Vec<Variable> {
+fn variables(block: Option<&Value>, file: &OsStr, job: &Job, host: &Host) -> Vec<Variable> {
     let why = format!("ENV in {}", file.to_string_lossy());
     // In 4.1 to 4.2.1 the block wins over the environment, except for what was read before the file.
-    let wins = version
-        .is_some_and(|version| !version.is_before([4, 1, 0]) && version.is_before([4, 2, 2]));
+    let wins = !job.is_before([4, 1, 0]) && job.is_before([4, 2, 2]);
     let mut variables = run_file::variables(block, &why);
     variables.retain(|variable| {
         if wins {
