@@ -14,7 +14,7 @@ use crate::{
     fit,
     host::{Host, machine::Machine},
     plan::{Draft, FileKind, Plan, Record},
-    ranks::launcher::{Launcher, accelerate},
+    ranks::launcher::{Launcher, accelerate, deepspeed},
     report::{
         Place, Problem, Rule, Severity,
         fix::{Change, Owner, drop_given, give, run},
@@ -130,7 +130,22 @@ impl Judge<'_> {
             self.add(existing.refused_flags(job, host));
             self.add(existing.changed_by_shells(job, host));
             self.add(existing.ignored_devices(host));
-            self.add(existing.missing_hostfile(host));
+            let ranks = self.draft.topology.as_ref();
+            self.add(ranks.and_then(|ranks| existing.missing_hostfile(ranks, host)));
+            self.add(existing.refused_local_rank(job));
+            self.add(existing.sets_no_rank(job, host));
+        }
+        if launch.output.check {
+            let theirs = existing_launcher
+                .as_ref()
+                .map(|existing| existing.hosts(host));
+            let ours = self
+                .draft
+                .topology
+                .as_ref()
+                .and_then(|ranks| ranks.pool.as_ref());
+            let hosts = theirs.iter().chain(ours).flatten();
+            self.add(deepspeed::unresolved(hosts.map(|machine| &*machine.name)));
         }
         if let Some(launcher) = self.draft.launcher {
             let has_launcher = existing_launcher.is_some();

@@ -304,13 +304,19 @@ impl Job {
 
     /// The parser of the user's own script, where it is sure to refuse the option that names the config.
     pub(crate) fn refuses_config_option(&self) -> Option<&'static str> {
-        let source = self.source.as_ref()?;
         let is_option = self.hand_over == HandOver::Argument && self.run_file.is_none();
+        let refuses = self.script_refuses(self.config_argument());
+        refuses.filter(|_| is_option)
+    }
+
+    /// The same for any option.
+    pub(crate) fn script_refuses(&self, option: &str) -> Option<&'static str> {
+        let source = self.source.as_ref()?;
         let is_script = matches!(self.trainer.arguments.parser, ArgumentParser::Script);
-        if !is_option || !is_script || source.text.contains("HfArgumentParser") {
+        if !is_script || source.text.contains("HfArgumentParser") {
             return None;
         }
-        ArgumentFlow::read(source).refuses(self.config_argument())
+        ArgumentFlow::read(source).refuses(option)
     }
 
     /// The config that the command or a variable of the trainer names.

@@ -446,7 +446,7 @@ impl<'a> TrainingReader<'a> {
         if self.given.dtype.is_some() {
             return self.given.dtype;
         }
-        let topology = Topology::of_existing_launcher(RankFlags::default(), host);
+        let topology = Topology::of_existing_launcher(RankFlags::default(), None, host);
         let context = FillContext::new(self.job?, &topology, &Value::Null, host);
         let is_on = |key: &str| context.is_on(key).map(|given| given.value);
         let bf16 = is_on("bf16.enabled");

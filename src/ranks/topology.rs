@@ -21,8 +21,8 @@ use crate::{
     },
 };
 
-use devices::{Devices, PoolMachine, check};
-pub use devices::{HostFlags, Stated};
+use devices::{Devices, check};
+pub use devices::{HostFlags, PoolMachine, Stated};
 pub(crate) use devices::{Processes, numbers_below, refused};
 use tables::rank_variables::{MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE};
 pub(crate) use tables::rank_variables::{PER_RANK, PET_ELSEWHERE};
@@ -223,7 +223,7 @@ fn machines_of(world: u32, local: u32) -> Option<u32> {
         .filter(|machines| machines * local == world)
 }
 
-fn is_set(name: &str, host: &Host) -> bool {
+pub(crate) fn is_set(name: &str, host: &Host) -> bool {
     host.nonempty_var(name).is_some()
 }
 

@@ -175,8 +175,9 @@ impl<'a> UnderstoodLaunch<'a> {
                 return Err(problems);
             }
             let notes = self.judge_alone(existing)?;
-            let topology =
-                Topology::of_existing_launcher(existing.rank_flags(flags, &self.host), &self.host);
+            let stated = existing.rank_flags(flags, &self.host);
+            let gpus = existing.gpus(&self.host).map(|(gpus, _)| gpus);
+            let topology = Topology::of_existing_launcher(stated, gpus, &self.host);
             return Ok(Topology { notes, ..topology });
         }
         let trainer = self.job.trainer;
@@ -187,7 +188,7 @@ impl<'a> UnderstoodLaunch<'a> {
             || trainer.launch.has_own_launcher
                 && (flags.nproc_per_node.is_some()
                     || flags.nnodes.is_some()
-                    || Topology::is_scheduled(&self.host));
+                    || Topology::is_in_a_job(&self.host));
         let topology = Topology::decide(flags, hosts, ranked, &self.host)?;
         topology
             .size_problem()

@@ -97,7 +97,7 @@ impl Tool for CheckArgs {
             return reader.answer(move |host: &Host| check_configs(launch, fix, host));
         }
         let is_unset = |name: &str| reader.host.nonempty_var(name).is_none();
-        if !Topology::is_scheduled(reader.host)
+        if !Topology::is_in_a_job(reader.host)
             && is_unset(vars::NODE_RANK)
             && is_unset(vars::PET_NODE_RANK)
         {

@@ -209,7 +209,8 @@ fn a_pod_of_an_indexed_job_is_told_behind_a_launcher_too() {
         sandbox.file(
             "a.yaml",
             "distributed_type: DEEPSPEED\nnum_machines: 2\nnum_processes: 4\nmachine_rank: 0\n\
-             main_process_ip: h0\nmain_process_port: 29500\n",
+             main_process_ip: h0\nmain_process_port: 29500\n\
+             deepspeed_config: {deepspeed_multinode_launcher: standard}\n",
         );
         sandbox
     };

@@ -19,10 +19,10 @@ const ONE_MACHINE: &str = include_str!("../data/one_machine.txt");
 /// Values that no engine sets. Only the first two are no list.
 const ABSURD: [&str; 6] = ["", " ", "x", "-1", "1.5", "99999999999"];
 
-struct Environment {
-    name: &'static str,
+pub(crate) struct Environment {
+    pub(crate) name: &'static str,
     /// `placed`, `rank`, `srun`, `refused` or `alone`.
-    expected: &'static str,
+    pub(crate) expected: &'static str,
     /// Where the ranks meet, and how many are on each machine if a variable counts them, for both. `None`: not of interest.
     place: Option<[String; 2]>,
     variables: Vec<Setting>,
@@ -99,14 +99,14 @@ impl Environment {
     }
 
     /// What one of the machines finds.
-    fn on(&self, machine: usize) -> BTreeMap<&str, &str> {
+    pub(crate) fn on(&self, machine: usize) -> BTreeMap<&str, &str> {
         let set = self.variables.iter();
         set.map(|it| (it.name, it.values[machine].as_str()))
             .collect()
     }
 }
 
-fn environments(folder: &Path) -> Vec<Environment> {
+pub(crate) fn environments(folder: &Path) -> Vec<Environment> {
     let engines = ENGINES
         .iter()
         .map(|engine| Environment::of_engine(engine, folder));
@@ -280,15 +280,16 @@ fn whole_environments_are_as_expected() {
     }
 }
 
+/// Without these, a step says that it has one machine, and ranks look like pods.
+pub(crate) const ESSENTIAL: [(&str, &str); 3] = [
+    ("Slurm, a step on each machine", "SLURM_JOB_NUM_NODES"),
+    ("ClearML", "CLEARML_MULTI_NODE_SINGLE_TASK"),
+    ("ClearML", "CUDA_VISIBLE_DEVICES"),
+];
+
 /// One engine in the job of another, whichever starts which, and with any one of the variables lost on the way.
 #[test]
 fn no_part_of_two_jobs_trains_alone() {
-    // Without these, a step says that it has one machine, and ranks look like pods.
-    let essential = [
-        ("Slurm, a step on each machine", "SLURM_JOB_NUM_NODES"),
-        ("ClearML", "CLEARML_MULTI_NODE_SINGLE_TASK"),
-        ("ClearML", "CUDA_VISIBLE_DEVICES"),
-    ];
     let folder = tempfile::tempdir().unwrap();
     let mut jobs = environments(folder.path());
     jobs.retain(|it| it.expected != "alone");
@@ -311,7 +312,7 @@ fn no_part_of_two_jobs_trains_alone() {
                 variables.remove(lost);
                 let is_essential = [one, two]
                     .iter()
-                    .any(|job| essential.contains(&(job.name, lost)));
+                    .any(|job| ESSENTIAL.contains(&(job.name, lost)));
                 let decided = decide(machine, &variables);
                 assert!(
                     is_essential || decided.is_err() || is_placed(&decided.unwrap(), machine),
@@ -348,11 +349,7 @@ fn a_process_of_azure_ml_on_each_machine_is_no_rank() {
 #[test]
 fn one_machine_is_never_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let environments: Vec<_> = blocks(ONE_MACHINE)
-        .chain(blocks(OTHERS))
-        .map(|text| Environment::of_text(text, folder.path()))
-        .filter(|environment| environment.expected == "alone")
-        .collect();
+    let environments = of_one_machine(folder.path());
     assert!(environments.len() >= 140, "{}", environments.len());
     for environment in environments {
         let decided = decide(0, &environment.on(0));
@@ -367,19 +364,29 @@ fn one_machine_is_never_refused() {
     }
 }
 
-/// What one machine finds of two platforms at once. An address elsewhere and a count of 2 are left out: they leave a doubt.
+pub(crate) fn of_one_machine(folder: &Path) -> Vec<Environment> {
+    blocks(ONE_MACHINE)
+        .chain(blocks(OTHERS))
+        .map(|text| Environment::of_text(text, folder))
+        .filter(|environment| environment.expected == "alone")
+        .collect()
+}
+
+/// An address elsewhere and a count of 2: beside something else they leave a doubt.
+pub(crate) const DOUBTFUL: [&str; 4] = [
+    "an address without anything else",
+    "an address of its own",
+    "somebody's NUM_NODES",
+    "a ClearML agent",
+];
+
+/// What one machine finds of two platforms at once.
 #[test]
 fn one_machine_of_two_platforms_is_never_refused() {
-    let doubtful = [
-        "an address without anything else",
-        "an address of its own",
-        "somebody's NUM_NODES",
-        "a ClearML agent",
-    ];
     let folder = tempfile::tempdir().unwrap();
     let environments: Vec<_> = blocks(ONE_MACHINE)
         .map(|text| Environment::of_text(text, folder.path()))
-        .filter(|it| it.expected == "alone" && !doubtful.contains(&it.name))
+        .filter(|it| it.expected == "alone" && !DOUBTFUL.contains(&it.name))
         .collect();
     let mut seen = 0;
     for (at, one) in environments.iter().enumerate() {
@@ -404,7 +411,7 @@ fn one_machine_of_two_platforms_is_never_refused() {
 }
 
 /// True if both set a variable, but not to the same value.
-fn is_set_otherwise(one: &BTreeMap<&str, &str>, two: &BTreeMap<&str, &str>) -> bool {
+pub(crate) fn is_set_otherwise(one: &BTreeMap<&str, &str>, two: &BTreeMap<&str, &str>) -> bool {
     two.iter()
         .any(|(name, value)| one.get(name).is_some_and(|set| set != value))
 }

@@ -22,6 +22,7 @@ mod host;
 mod hostlist;
 pub mod invariants;
 mod json;
+mod last_look;
 mod layout;
 mod machine;
 mod man;

@@ -14,7 +14,7 @@ use super::{
     tables::{
         accelerate_settings::{
             BesideConfig, CONFIG, DEFAULT_CONFIG, HOSTFILE, OTHER_SWITCHES, RUN_FILE, RUNNER,
-            Reads, SETTINGS, SWITCH, Setting, TRANSLATED,
+            Reads, SETTINGS, SWITCH, Setting, TORCHRUN_SWITCHES, TRANSLATED,
         },
         launchers::ACCELERATE,
     },
@@ -28,7 +28,7 @@ use crate::{
     },
     command::{argument_class::Versions, argv::Args, job::Job, parser::ArgType},
     host::Host,
-    ranks::topology::{Processes, RankFlags, Stated},
+    ranks::topology::{self, Processes, RankFlags, Stated, Topology, devices::Devices, is_set},
     report::{
         Place, Problem, Rule,
         fix::{Owner, drop_word, give, meant, say},
@@ -122,13 +122,13 @@ impl ExistingLauncher {
     }
 
     /// Refuses machines that nothing names: without a hostfile, DeepSpeed's runner starts the ranks of one machine.
-    pub(crate) fn missing_hostfile(&self, host: &Host) -> Option<Problem> {
+    pub(crate) fn missing_hostfile(&self, ranks: &Topology, host: &Host) -> Option<Problem> {
         let settings = Settings::read(self.accelerate()?, false, host);
         let text = |name: &str| Some(settings.get(name)?.value.as_str()?.to_string());
-        let launcher = text(RUNNER).filter(|name| name != "standard")?;
+        let launcher = text(RUNNER).unwrap_or("pdsh".to_string());
         let hosts = text(HOSTFILE).filter(|hosts| host.absolute(Path::new(hosts)).is_file());
-        let machines = settings.number("num_machines").value();
-        if !settings.are_for_deepspeed() || machines < Some(2) || hosts.is_some() {
+        let meets = launcher == "standard" || hosts.is_some();
+        if !settings.are_for_deepspeed() || !ranks.has_several_nodes() || meets {
             return None;
         }
         let what = format!(
@@ -142,6 +142,21 @@ impl ExistingLauncher {
             None => Place::from(RUNNER),
         };
         Some(Problem::error(Rule::Hosts, what).at(place).fix(help))
+    }
+
+    /// Refuses one process without RANK for a script that calls DeepSpeed itself, which then asks MPI for it.
+    pub(crate) fn sets_no_rank(&self, job: &Job, host: &Host) -> Option<Problem> {
+        let settings = Settings::read(self.accelerate()?, false, host);
+        let python = job.python.as_ref()?;
+        let is_bare = job.trainer.name == "deepspeed" && settings.starts_one_process(host);
+        if !is_bare || is_set(vars::RANK, host) || !python.lacks("mpi4py/__init__.py", "mpi4py") {
+            return None;
+        }
+        let name = &self.name;
+        let what =
+            format!("`{name}` sets no RANK for one process, and DeepSpeed needs mpi4py then");
+        let fix = give(format!("--{SWITCH}"), "").of(Owner::Launcher);
+        Some(topology::refused(what).at(name).fix(fix))
     }
 
     /// Refuses settings in the run file that accelerate does not take beside a config. It takes a precision as a flag, but not
@@ -454,6 +469,26 @@ impl<'a> Settings<'a> {
         })
     }
 
+    /// True if accelerate starts one process here, whatever number it is told, and no torchrun (`_validate_launch_command`,
+    /// alike in 1.0 to 1.15).
+    fn starts_one_process(&self, host: &Host) -> bool {
+        let is_given = |name: &&str| self.args.is_given(name);
+        let mut others = ["tpu", "mpirun_hostfile", SWITCH].iter();
+        if others.any(|it| is_given(it)) || TORCHRUN_SWITCHES.iter().any(is_given) {
+            return false;
+        }
+        let is_one = match &self.file {
+            Some(file) => file.settings["distributed_type"] == "NO",
+            // It sees itself whether there are several GPUs.
+            None => {
+                let gpus = Devices::detect(host).names.map(|gpus| gpus.len() as u32);
+                let total = self.number("num_processes").value().or(gpus);
+                total == Some(1) || gpus.is_some_and(|gpus| gpus < 2)
+            }
+        };
+        is_one || is_given(&"cpu")
+    }
+
     fn are_for_deepspeed(&self) -> bool {
         let kind = self.get("distributed_type");
         self.args.is_given(SWITCH) || kind.is_some_and(|kind| kind.value == "DEEPSPEED")
@@ -491,15 +526,51 @@ pub(super) fn numbers_machines(args: &Args, host: &Host) -> bool {
     backend.is_some_and(|backend| backend.value != "static") || settings.get(HOSTFILE).is_some()
 }
 
+/// The GPUs of `--gpu_ids`, which accelerate gives to the ranks in the place of those that a variable lists.
+pub(super) fn gpus(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
+    let ids = Settings::read(args, false, host).get("gpu_ids")?;
+    let ids = ids.says(yaml::python_str(&ids.value));
+    let gpus = ids.value.split(',').map(|gpu| gpu.trim().to_string());
+    (ids.value != "all").then(|| (gpus.collect(), Some(ids.clone())))
+}
+
+/// Refuses to start fewer ranks than are asked for.
+pub(super) fn starts_fewer(args: &Args, host: &Host) -> Option<Problem> {
+    let settings = Settings::read(args, false, host);
+    let machines = settings.number("num_machines").unwrap_or(default(1));
+    let total = settings.number("num_processes").unwrap_or(default(1));
+    if settings.starts_one_process(host) && (total.value > 1 || machines.value > 1) {
+        let what = "accelerate would start one process here, without the variables of a rank";
+        let fix = give(format!("--{SWITCH}"), "").of(Owner::Launcher);
+        let fixes = fix.or(give("--multi_gpu", "").of(Owner::Launcher));
+        return Some(topology::refused(what).at(&total).at(&machines).fix(fixes));
+    }
+    if total.value == 0 || total.value % machines.value.max(1) == 0 {
+        return None;
+    }
+    let what = format!("{total} ranks cannot be divided among {machines} machines");
+    let problem = topology::refused(what).at(&total).at(&machines);
+    Some(problem.fix("give the ranks of all machines together"))
+}
+
 /// `--num_processes` is the total over all machines. The run file may state what the flags leave open.
 pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let settings = Settings::read(args, false, host);
     let nnodes = settings.number("num_machines").unwrap_or(default(1));
-    let nproc = settings.number("num_processes").and_then(|total| {
-        let each = total.value.checked_div(nnodes.value)?;
-        let is_whole = each > 0 && each * nnodes.value == total.value;
-        is_whole.then(|| total.says(Processes::Count(each)))
-    });
+    let nproc = match settings.number("num_processes") {
+        Some(total) if settings.starts_one_process(host) => Some(total.says(1)),
+        Some(total) => total
+            .value
+            .checked_div(nnodes.value)
+            .filter(|each| *each > 0)
+            .map(|each| total.says(each)),
+        // Without a run file accelerate counts the GPUs.
+        None if settings.file.is_none() && nnodes.value == 1 => {
+            Devices::detect(host).processes(None, None, host)
+        }
+        None => None,
+    };
+    let nproc = nproc.map(|each| each.map(Processes::Count));
     RankFlags {
         nproc_per_node: nproc,
         nnodes: Some(nnodes),

@@ -25,15 +25,18 @@ use super::{
 use crate::{
     base::{
         bytes::base64,
-        source::{Sourced, default},
+        source::{Given, Sourced, default},
         vars,
     },
     command::{argv::Args, job::Job},
     host::Host,
-    ranks::topology::{Processes, RankFlags, Stated, Topology, numbers_below},
+    ranks::topology::{
+        HostFlags, PoolMachine, Processes, RankFlags, Stated, Topology, devices::parse_hostfile,
+        numbers_below, slurm::resolve, text,
+    },
     report::{
         Place, Problem, Rule,
-        fix::{Owner, drop_word, give, say},
+        fix::{Owner, drop_word, give, run},
         reading,
     },
 };
@@ -73,8 +76,8 @@ pub(super) fn prefix(context: &LaunchContext) -> Vec<OsString> {
         None => launch_words(context),
     };
     // HF's parsers read LOCAL_RANK, and the `--local_rank` that DeepSpeed would add as the first argument breaks those
-    // that expect a run file there.
-    if context.job.trainer.is_hf() {
+    // that expect a run file there, or refuse it.
+    if context.job.trainer.is_hf() || context.job.script_refuses("local_rank").is_some() {
         words.push("--no_local_rank".into());
     }
     words.extend(context.extra.iter().cloned());
@@ -142,30 +145,116 @@ fn launch_words(context: &LaunchContext) -> Vec<OsString> {
 }
 
 /// A hostfile that is not there has no effect (`fetch_hostfile`, alike in 0.14 to 0.19).
-fn has_hostfile(args: &Args, host: &Host) -> bool {
-    let named = args.text("hostfile");
-    let file = named.map_or(DEFAULT_HOSTFILE.to_string(), |file| file.value);
-    host.absolute(Path::new(&file)).is_file()
+fn hostfile(args: &Args, host: &Host) -> Stated<String> {
+    let file = args.text("hostfile");
+    let file = file.unwrap_or_else(|| default(DEFAULT_HOSTFILE.to_string()));
+    let is_there = host.absolute(Path::new(&file.value)).is_file();
+    is_there.then_some(file)
 }
 
-/// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. A hostfile leaves it open.
+/// The GPUs that the runner takes, as its `main` finds them (0.14 to 0.19).
+pub(crate) struct Resources {
+    pub(crate) machines: Vec<PoolMachine>,
+    /// `None`: all that this machine has.
+    by: Stated<String>,
+}
+
+impl Resources {
+    /// `None`: nobody knows how many GPUs this machine has.
+    pub(super) fn read(args: &Args, host: &Host) -> Result<Option<Self>, Vec<Problem>> {
+        let file = hostfile(args, host);
+        let nodes = count::<usize>(args, "num_nodes");
+        let gpus = count::<usize>(args, "num_gpus").or_else(|| count(args, "num_accelerators"));
+        let given = |name| args.text(name).filter(|filter| !filter.value.is_empty());
+        let mut filters = HostFlags {
+            include: given("include"),
+            exclude: given("exclude"),
+            ..HostFlags::default()
+        };
+        let number = gpus.as_ref().or(nodes.as_ref());
+        let is_alone = file.is_none() && nodes.value() <= Some(1);
+        let is_chosen = filters.exclude.is_some() || gpus.value() > Some(0);
+        if is_alone && !is_chosen && filters.include.is_none() {
+            let visible = text(vars::CUDA_VISIBLE_DEVICES, host);
+            filters.include = visible.map(|list| list.says(format!("localhost:{list}")));
+        }
+        let filter = filters.include.as_ref().or(filters.exclude.as_ref());
+        if let (Some(number), Some(filter)) = (number, filter) {
+            let what = "`deepspeed` takes a number or a list of GPUs, not both";
+            let fix = drop_word(number.spelling()).of(Owner::Launcher);
+            return Err(refused(what).at(number).at(filter).fix(fix).into());
+        }
+        let gpus = gpus.filter(|gpus| gpus.value > 0);
+        let machines = match &file {
+            Some(file) => {
+                let path = host.absolute(Path::new(&file.value));
+                parse_hostfile(&reading::read_text(&path)?, &file.value)?
+            }
+            None => {
+                let all = host.nvidia_gpus.filter(|count| *count > 0);
+                let slots = match (all, &gpus, &filters.include) {
+                    (Some(count), ..) => numbers_below(count),
+                    (None, Some(gpus), _) => numbers_below(gpus.value),
+                    (None, None, Some(include)) => named_slots(include),
+                    (None, None, None) => return Ok(None),
+                };
+                vec![PoolMachine {
+                    name: "localhost".to_string(),
+                    slots,
+                }]
+            }
+        };
+        let mut machines = filters.filtered(machines)?;
+        if let Some(nodes) = nodes.filter(|nodes| nodes.value > 0) {
+            machines.truncate(nodes.value);
+        }
+        if let Some(gpus) = &gpus {
+            for machine in &mut machines {
+                machine.slots = numbers_below(gpus.value);
+            }
+        }
+        let by = gpus.map(|gpus| gpus.text());
+        let by = by.or(filters.include).or(filters.exclude).or(file);
+        Ok(Some(Resources { machines, by }))
+    }
+
+    /// The GPUs of this machine, if it is the only one.
+    pub(super) fn here(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
+        let Resources { mut machines, by } = Self::read(args, host).ok()??;
+        let only = machines.pop().filter(|_| machines.is_empty())?;
+        Some((only.slots, by))
+    }
+}
+
+/// Warns of machines whose names lead nowhere from here, though ssh may know them by an alias.
+pub(crate) fn unresolved<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<Problem> {
+    let mut names = names.into_iter();
+    let name = names.find(|name| resolve(name).is_empty())?;
+    let what = format!("`{name}` is in the hostfile, and no address is known for it here");
+    let problem = Problem::warning(Rule::Hosts, what).at(name);
+    Some(problem.fix(run(format!("ssh {name} true")).remark("must work without a password")))
+}
+
+/// `0` and `2` of `localhost:0,2`.
+fn named_slots(filter: &Sourced<String>) -> Vec<String> {
+    let (_, slots) = filter.value.split_once(':').unwrap_or_default();
+    let slots: BTreeSet<&str> = slots.split(',').map(str::trim).collect();
+    slots.into_iter().map(str::to_string).collect()
+}
+
+/// The ranks of one machine. Several in a hostfile leave it open.
 pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
-    if has_hostfile(args, host) {
+    let here = Resources::here(args, host);
+    if here.is_none() && hostfile(args, host).is_some() {
         return flags;
     }
-    let number = count(args, "num_gpus").or_else(|| count(args, "num_accelerators"));
-    let nproc = if let Some(number) = number
-        && number.value > 0
-    {
-        Some(number.map(Processes::Count))
-    } else if let Some(include) = args.text("include") {
-        slot_count(&include, Some)
-    } else if let Some(exclude) = args.text("exclude") {
-        let is_limited = host.var_os(vars::CUDA_VISIBLE_DEVICES).is_some();
-        let all = host.nvidia_gpus.filter(|_| !is_limited);
-        slot_count(&exclude, |named| all?.checked_sub(named))
-    } else {
-        Some(default(Processes::Gpus))
+    let nproc = match here {
+        Some((gpus, Some(by))) => {
+            let count = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
+            Some(by.says(Processes::Count(count)))
+        }
+        Some((_, None)) => Some(default(Processes::Gpus)),
+        None => None,
     };
     RankFlags {
         nproc_per_node: nproc,
@@ -174,37 +263,24 @@ pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     }
 }
 
-/// Without a hostfile, the runner starts the ranks of this machine alone, however many machines it is told.
-pub(super) fn hostfile_problem(args: &Args, host: &Host) -> Option<Problem> {
-    if has_hostfile(args, host) {
-        return None;
+/// What the runner refuses. Without a hostfile, it starts the ranks of this machine alone, however many machines it is told.
+pub(super) fn refusals(args: &Args, host: &Host) -> Vec<Problem> {
+    if hostfile(args, host).is_some() {
+        return Resources::read(args, host).err().unwrap_or_default();
     }
     let nodes = count::<u32>(args, "num_nodes").filter(|nodes| nodes.value > 1);
     let file = args.text("hostfile").filter(|file| !file.value.is_empty());
-    let given = file
-        .map(|file| file.spelling())
-        .or_else(|| Some(nodes.as_ref()?.spelling()))?;
-    let what = "there is no hostfile, and `deepspeed` knows no other machine without one";
-    Some(
+    let given = file.map(|file| file.spelling());
+    let given = given.or_else(|| Some(nodes.as_ref()?.spelling()));
+    let missing = given.map(|given| {
+        let what = "there is no hostfile, and `deepspeed` knows no other machine without one";
         refused(what)
             .at(given)
             .fix(give("--hostfile", "FILE"))
-            .into_warning_unless(nodes.is_some()),
-    )
-}
-
-/// The count that is left by the slots in `host:0,2`, each taken once. Several hosts leave it open.
-fn slot_count(
-    filter: &Sourced<String>,
-    left: impl Fn(usize) -> Option<usize>,
-) -> Stated<Processes> {
-    if filter.value.contains('@') {
-        return None;
-    }
-    let (_, slots) = filter.value.split_once(':')?;
-    let slots: BTreeSet<&str> = slots.split(',').map(str::trim).collect();
-    let count = u32::try_from(left(slots.len())?).ok()?;
-    (count > 0).then(|| filter.says(Processes::Count(count)))
+            .into_warning_unless(nodes.is_some())
+    });
+    let refused = Resources::read(args, host).err().unwrap_or_default();
+    missing.into_iter().chain(refused).collect()
 }
 
 /// Refuses what the runner cannot hand on of the line that it makes for the shells, with these arguments of the trainer:
@@ -259,31 +335,6 @@ pub(crate) fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Ve
 }
 
 impl ExistingLauncher {
-    /// Warns of a list of GPUs that the runner removes: beside a number it takes the first ones of the machine.
-    pub(crate) fn ignored_devices(&self, host: &Host) -> Option<Problem> {
-        let number = count::<usize>(&self.args, "num_gpus").filter(|number| number.value > 0)?;
-        let name = vars::CUDA_VISIBLE_DEVICES;
-        let list = host.nonempty_var(name)?;
-        let first = numbers_below(number.value);
-        if self.spec.launcher != Launcher::Deepspeed
-            || list.split(',').map(str::trim).eq(&first)
-            || has_hostfile(&self.args, host)
-        {
-            return None;
-        }
-        let program = &self.name;
-        let what = format!(
-            "`{program}` ignores {name} beside `{}`, and takes GPU {}",
-            number.spelling(),
-            first.join(",")
-        );
-        let include = say(format_args!("write --include localhost:{list} instead"));
-        let problem = Problem::warning(Rule::RanksWithoutEffect, what)
-            .at(Place::variable(name, list))
-            .at(&number);
-        Some(problem.fix(drop_word(number.spelling()).of(Owner::Launcher).or(include)))
-    }
-
     /// Warns of words that a runner in the command passes through the shells of a hostfile's machines.
     pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
         let args = &self.args;

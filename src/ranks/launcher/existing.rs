@@ -17,15 +17,20 @@ use crate::{
         python_value::int,
         shell,
         source::{Given, Source},
+        vars,
     },
     command::{
-        argument_class::Versions, argv::option_name, job::Job, parser::ArgType, target::Target,
+        argument_class::Versions,
+        argv::option_name,
+        job::Job,
+        parser::ArgType,
+        target::{Target, is_python},
     },
     host::Host,
-    ranks::topology::{self, RankFlags, Topology, alone},
+    ranks::topology::{self, PoolMachine, RankFlags, Stated, Topology, alone},
     report::{
-        Place, Problem,
-        fix::{Owner, drop_word, give, rename_option, run},
+        Place, Problem, Rule,
+        fix::{Owner, drop_word, give, rename_option, run, unset_variable},
         nearest, reading, refused_value,
     },
 };
@@ -50,6 +55,82 @@ impl ExistingLauncher {
             Launcher::Deepspeed => deepspeed::counts(stated, args, host),
             _ => accelerate::counts(stated, args, host),
         }
+    }
+
+    /// The GPUs that it gives to its ranks here and what chooses them, if that is not left to the variables.
+    pub(crate) fn gpus(&self, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
+        match self.spec.launcher {
+            Launcher::Deepspeed => deepspeed::Resources::here(&self.args, host),
+            Launcher::Accelerate => accelerate::gpus(&self.args, host),
+            _ => None,
+        }
+    }
+
+    /// The machines of the hostfile that it reads.
+    pub(crate) fn hosts(&self, host: &Host) -> Vec<PoolMachine> {
+        let is_deepspeed = self.spec.launcher == Launcher::Deepspeed;
+        let read = || deepspeed::Resources::read(&self.args, host).ok()?;
+        let resources = is_deepspeed.then(read).flatten();
+        resources.map_or_else(Vec::new, |resources| resources.machines)
+    }
+
+    /// Refuses a script whose parser does not know the rank that the launcher gives it as an argument.
+    pub(crate) fn refused_local_rank(&self, job: &Job) -> Option<Problem> {
+        let (option, fix) = match self.spec.launcher {
+            Launcher::Deepspeed if !self.args.is_given("no_local_rank") => (
+                "local_rank",
+                give("--no_local_rank", "").of(Owner::Launcher),
+            ),
+            Launcher::Torchrun
+                if self.name.ends_with("torch.distributed.launch")
+                    && !self.args.is_given("use_env") =>
+            {
+                let is_older = job.has_older("torch", [2, 0, 0]);
+                let option = if is_older { "local_rank" } else { "local-rank" };
+                (option, give("--use_env", "").of(Owner::Launcher))
+            }
+            _ => return None,
+        };
+        let starts_python = self.args.is_given("no_python") && is_python(&self.behind[0]);
+        let reads = if starts_python {
+            "the interpreter"
+        } else {
+            job.script_refuses(option)?
+        };
+        let (name, script) = (&self.name, job.target.name());
+        let what = format!(
+            "`{name}` gives each rank `--{option}`, which `{script}` does not have: {reads} refuses it"
+        );
+        Some(Problem::error(Rule::NoSuchOption, what).at(script).fix(fix))
+    }
+
+    /// Warns of a list of GPUs that the launcher replaces by others.
+    pub(crate) fn ignored_devices(&self, host: &Host) -> Option<Problem> {
+        let name = vars::CUDA_VISIBLE_DEVICES;
+        let list = host.nonempty_var(name)?;
+        let (gpus, by) = self.gpus(host)?;
+        let by = by?;
+        if gpus
+            .iter()
+            .all(|gpu| list.split(',').any(|it| it.trim() == gpu))
+        {
+            return None;
+        }
+        let program = &self.name;
+        let what = format!(
+            "`{program}` ignores {name} beside `{}`, and takes GPU {}",
+            by.spelling(),
+            gpus.join(",")
+        );
+        let problem = Problem::warning(Rule::RanksWithoutEffect, what)
+            .at(Place::variable(name, list))
+            .at(&by);
+        let drop = drop_word(by.spelling()).of(Owner::Launcher);
+        let fixes = match self.spec.launcher {
+            Launcher::Deepspeed => drop.or(format!("write --include localhost:{list} instead")),
+            _ => drop.or(unset_variable(name)),
+        };
+        Some(problem.fix(fixes))
     }
 
     /// True if it needs no number of this machine, because the machines are numbered when they meet, or started from here.
@@ -197,11 +278,11 @@ impl ExistingLauncher {
     /// Refuses flags that the launcher does not have or that have no value, and a hostfile that is not there.
     pub(crate) fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
         let mut problems = Vec::new();
-        problems.extend(match self.spec.launcher {
-            Launcher::Deepspeed => deepspeed::hostfile_problem(&self.args, host),
-            Launcher::Torchrun => torchrun::meets_alone(&self.args, host),
-            _ => None,
-        });
+        match self.spec.launcher {
+            Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, host)),
+            Launcher::Torchrun => problems.extend(torchrun::meets_alone(&self.args, host)),
+            _ => problems.extend(accelerate::starts_fewer(&self.args, host)),
+        }
         let python = &self.second_python;
         if !python.is_empty() {
             let what = format!(
@@ -243,8 +324,15 @@ impl ExistingLauncher {
             return None;
         }
         let name = name_of(&word).replace('-', "_");
-        let near = nearest(&name, self.spec.options.lines().map(option_name));
-        let what = format!("`{}` has no option `{given}`", self.name);
+        let option = self.spec.option(&word).map(option_name);
+        let near = option.or_else(|| nearest(&name, self.spec.options.lines().map(option_name)));
+        let what = match option.filter(|_| self.spec.launcher == Launcher::Torchrun) {
+            Some(option) => {
+                let dashed = option.replace('_', "-");
+                format!("`{given}` is short for both `--{option}` and `--{dashed}`")
+            }
+            None => format!("`{}` has no option `{given}`", self.name),
+        };
         let fix = match near {
             Some(near) => rename_option(&word, word.replacen(given, &format!("--{near}"), 1)),
             None => drop_word(shell::text(flag)),
@@ -266,6 +354,14 @@ impl ExistingLauncher {
             let problem = refused(format!("`{value}` is no port: these go to 65535"))
                 .at(Place::option(&option, value));
             return Some(problem.fix(give(&option, 29500).of(Owner::Launcher)));
+        }
+        let is_count = option_name(line) == self.spec.rank_options.nproc_per_node
+            && self.spec.launcher != Launcher::Deepspeed;
+        let is_word = matches!(value, "auto" | "gpu" | "cpu" | "xpu" | "npu" | "hpu");
+        if is_count && !is_word && int(value).is_none_or(|count| count < 1) {
+            let problem = refused(format!("`{}` cannot start {value} ranks", self.name));
+            let fix = give(&option, 1).of(Owner::Launcher);
+            return Some(problem.at(Place::option(&option, value)).fix(fix));
         }
         let versions = Versions::default();
         // Another release may have more choices, which are words.

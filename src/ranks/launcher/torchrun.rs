@@ -77,8 +77,7 @@ pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let nnodes = match stated("nnodes", args, host) {
         // The machines of a range that begins with 1 are this one, if they are to meet here.
         Some(text)
-            if is_typed
-                && text.value.trim().starts_with("1:")
+            if text.value.trim().starts_with("1:")
                 && (is_standalone || is_dynamic(args, host) && meets_here(args, host)) =>
         {
             Some(text.says(1))

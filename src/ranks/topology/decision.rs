@@ -102,8 +102,12 @@ impl Topology {
         Ok(topology)
     }
 
-    pub(crate) fn is_scheduled(host: &Host) -> bool {
-        Evidence::collect(host).allocation().is_some()
+    /// True if an engine places this process, or anything counts several machines.
+    pub(crate) fn is_in_a_job(host: &Host) -> bool {
+        let evidence = Evidence::collect(host);
+        evidence.allocation().is_some()
+            || evidence.place_of_several().is_some()
+            || uncounted_machines(host).next().is_some()
     }
 
     /// True if a scheduler may send signals: an engine placed this process, or a batch job has this one machine.
@@ -137,8 +141,14 @@ impl Topology {
     }
 
     /// The topology that the launcher in the command states.
-    pub(crate) fn of_existing_launcher(stated: RankFlags, host: &Host) -> Self {
-        let devices = Devices::detect(host);
+    /// `gpus`: those that it gives to its ranks, if it does not leave that to the variables.
+    pub(crate) fn of_existing_launcher(
+        stated: RankFlags,
+        gpus: Option<Vec<String>>,
+        host: &Host,
+    ) -> Self {
+        let mut devices = Devices::detect(host);
+        devices.names = gpus.or(devices.names);
         let nproc = stated.nproc_per_node;
         let nproc = nproc.and_then(|nproc| devices.processes(Some(nproc), None, host));
         Topology {

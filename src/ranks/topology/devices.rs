@@ -71,7 +71,7 @@ pub(crate) struct Devices {
 
 impl Devices {
     /// From the variable that lists them, else from the driver's list in /proc.
-    pub(super) fn detect(host: &Host) -> Self {
+    pub(crate) fn detect(host: &Host) -> Self {
         if let Some(variable) = VISIBLE_DEVICES
             .into_iter()
             .find(|name| host.var(name).is_some())
@@ -128,7 +128,7 @@ impl Devices {
     }
 
     /// As many processes as asked for, else one for each GPU that a variable lists, an engine counts or the driver shows.
-    pub(super) fn processes(
+    pub(crate) fn processes(
         &self,
         asked: Stated<Processes>,
         by_engine: Stated<u32>,
@@ -320,7 +320,7 @@ impl HostFlags {
             .map(|flag| flag.spelling())
     }
 
-    pub(super) fn filtered(
+    pub(crate) fn filtered(
         &self,
         pool: Vec<PoolMachine>,
     ) -> Result<Vec<PoolMachine>, Vec<Problem>> {

@@ -137,6 +137,9 @@ pub(crate) const SWITCH: &str = "use_deepspeed";
 /// accelerate takes only one of these and the switch.
 pub(crate) const OTHER_SWITCHES: &[&str] = &["multi_gpu", "cpu", "tpu", "use_fsdp"];
 
+/// With these it starts the ranks through torchrun, as with the switch for DeepSpeed.
+pub(crate) const TORCHRUN_SWITCHES: &[&str] = &["multi_gpu", "use_fsdp", "use_megatron_lm"];
+
 /// What starts the ranks of several machines.
 pub(crate) const RUNNER: &str = "deepspeed_multinode_launcher";
 
