@@ -64,10 +64,7 @@ impl<'a> Draft<'a> {
             (&draft.topology, draft.launcher, &draft.refusals[..])
         {
             let decided = draft.hand_over(topology, launcher);
-            if let Some((launcher, handed_over)) = draft.keep(decided) {
-                draft.launcher = Some(launcher);
-                draft.handed_over = Some(handed_over);
-            }
+            draft.handed_over = draft.keep(decided);
         }
         draft
     }
@@ -158,7 +155,13 @@ impl<'a> Draft<'a> {
             }),
             _ => None,
         };
-        let opens = topology.opens_port(matches!(launcher, Launcher::Torchrun | Launcher::Local));
+        let opens = topology.opens_port(match launcher {
+            Launcher::Torchrun | Launcher::Local => true,
+            Launcher::Deepspeed => topology.is_one_machine(),
+            // On one machine it takes another one where it can.
+            Launcher::Accelerate => topology.has_several_nodes(),
+            _ => false,
+        });
         Ok(Plan {
             local: (launcher == Launcher::Local)
                 .then(|| LocalRanks::new(&topology, &self.understood.host)),
@@ -174,12 +177,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Torchrun may stand in for the launcher.
-    fn hand_over(
-        &self,
-        topology: &Topology,
-        launcher: Launcher,
-    ) -> Result<(Launcher, HandOver), Vec<Problem>> {
+    fn hand_over(&self, topology: &Topology, launcher: Launcher) -> Result<HandOver, Vec<Problem>> {
         let understood = &self.understood;
         let UnderstoodLaunch {
             launch,
@@ -229,34 +227,17 @@ impl<'a> Draft<'a> {
             host,
         };
         let environment_files = environment.for_other_machines(&context)?;
-        // The variables that the launcher of the command would set, if torchrun can stand in for it.
-        let is_possible =
-            !launcher.runs_zlaunch() && !launch.rehearsed && launch.launcher_args.is_empty();
-        let existing = existing_launcher.as_ref().filter(|_| is_possible);
-        let translated = existing.and_then(|existing| existing.as_torchrun(&context, config));
-        let is_translated = translated.is_some();
-        for (name, value) in translated.into_iter().flatten() {
-            if !launch.environment.says(name) {
-                environment.set(name, value, "as accelerate launch sets it");
-            }
-        }
-        let launcher = if is_translated {
-            Launcher::Torchrun
-        } else {
-            launcher
-        };
         let argv = match understood.zlaunch_behind_prefix() {
             Some(argv) => argv,
-            None => argv(understood, launcher, is_translated, &context, config)?,
+            None => argv(understood, launcher, &context, config)?,
         };
-        let handed_over = HandOver {
+        Ok(HandOver {
             file,
             run_file,
             environment,
             environment_files,
             argv,
-        };
-        Ok((launcher, handed_over))
+        })
     }
 
     /// Keeps why something could not be decided, so that the rest can be.
@@ -267,11 +248,9 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// `is_translated`: torchrun stands in for the launcher of the command.
 fn argv(
     understood: &UnderstoodLaunch,
     launcher: Launcher,
-    is_translated: bool,
     context: &LaunchContext<'_>,
     config: Option<&OsStr>,
 ) -> Result<Vec<OsString>, Vec<Problem>> {
@@ -315,14 +294,12 @@ fn argv(
     };
     let starter = job.starter_option(ranks).filter(|_| adds_arguments);
     let added = starter.into_iter().flatten();
-    if let Some(existing) = existing_launcher
-        && !is_translated
-    {
+    if let Some(existing) = existing_launcher {
         let mut words = existing.argv(context, config);
         words.extend(added);
         return Ok(words);
     }
-    let mut words = job.rank_args(if is_translated { None } else { config });
+    let mut words = job.rank_args(config);
     words.extend(added);
     let problems = launcher::deepspeed::check_words(context, &words);
     if problems.is_empty() {

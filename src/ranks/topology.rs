@@ -109,16 +109,6 @@ impl Topology {
         }
     }
 
-    /// It is known which of the machines this is and where they meet.
-    pub fn can_rendezvous(&self) -> bool {
-        let address = self.master_addr.as_ref();
-        self.is_one_machine()
-            || self.has_several_nodes()
-                && self.node_rank.value < self.machines()
-                && address.is_some_and(|address| !is_loopback(&address.value))
-                && self.master_port.is_some()
-    }
-
     /// The address that the ranks need. On one machine they meet on localhost, unless a flag says otherwise.
     pub(crate) fn rendezvous_address(&self) -> Option<&Sourced<String>> {
         self.master_addr

@@ -15,7 +15,10 @@ use super::{
         other_names::OTHER_NAMES, outputs::OutputFile, rules::Rule, usual_values::USUAL_VALUES,
     },
 };
-use crate::base::{size::number_meant, source::Sourced};
+use crate::base::{
+    size::number_meant,
+    source::{Source, Sourced},
+};
 
 fn usage_error(what: impl Into<String>) -> Problem {
     Problem::error(Rule::Usage, what)
@@ -293,17 +296,18 @@ pub(crate) fn cannot_write(output: OutputFile, path: &Path, why: &io::Error) -> 
 }
 
 pub(crate) fn unusable_port(port: &Sourced<u16>, why: &str) -> Problem {
-    let other = give_as(&port.from, "PORT").remark("the same on every machine");
+    let fixes: Fixes = match &port.from {
+        Source::Default => give("--master_port", "PORT").of(Owner::Launcher).into(),
+        from => drop_word(from)
+            .remark("a single machine picks a free port")
+            .or(give_as(from, "PORT").remark("the same on every machine")),
+    };
     Problem::error(
         Rule::Port,
         format!("port {} on this machine {why}", port.value),
     )
     .at(port)
-    .fix(
-        drop_word(&port.from)
-            .remark("a single machine picks a free port")
-            .or(other),
-    )
+    .fix(fixes)
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {

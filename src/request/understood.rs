@@ -111,7 +111,7 @@ impl<'a> UnderstoodLaunch<'a> {
         mut host: Cow<'a, Host>,
         command: &[OsString],
     ) -> Self {
-        let (existing_launcher, parts) = match ExistingLauncher::split(command) {
+        let (mut existing_launcher, parts) = match ExistingLauncher::split(command) {
             Some((launcher, parts)) => (Some(launcher), parts),
             None => (None, ParsedCommand::parse(command)),
         };
@@ -125,11 +125,13 @@ impl<'a> UnderstoodLaunch<'a> {
         };
         let mut job = trainer::recognise(&parts, trainer, &host);
         // The launcher takes the config, so the script's run file stays as it is.
-        if existing_launcher
-            .as_ref()
-            .is_some_and(ExistingLauncher::is_accelerate)
+        if let Some(existing) = &mut existing_launcher
+            && existing.is_accelerate()
         {
             job.run_file = None;
+            if launch.deepspeed.is_some() && existing.is_given_config(&job) {
+                existing.use_deepspeed();
+            }
         }
         for variable in &job.variables {
             host.to_mut().env.insert(

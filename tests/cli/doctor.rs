@@ -427,3 +427,29 @@ fn host_memory_is_compared_with_what_the_model_needs() {
         );
     }
 }
+
+#[test]
+fn the_machines_of_a_hostfile_are_tried() {
+    let sandbox = Sandbox::new();
+    sandbox.executable(
+        "env/bin/ssh",
+        "#!/bin/sh\ncase \"$*\" in *' down true') exit 255;; esac\n",
+    );
+    sandbox.file("up", "n1 slots=2\nn2 slots=2\n");
+    sandbox.file("down", "n1 slots=2\ndown slots=2\n");
+    let ours = ["--deepspeed", "zero2", "--hostfile"];
+    for (file, is_told) in [("up", false), ("down", true)] {
+        let theirs = ["--", "deepspeed", "--hostfile", file, "x.py"];
+        let own = ours
+            .iter()
+            .copied()
+            .chain([file, "--"])
+            .chain(SWIFT.iter().copied());
+        for words in [theirs.to_vec(), own.collect()] {
+            let run = sandbox.run(["doctor"].into_iter().chain(words));
+            let says = "`down` of the hostfile cannot be reached by ssh";
+            assert_eq!(run.stdout.contains(says), is_told, "{run:?}");
+            assert!(!is_told || run.status == Some(1), "{run:?}");
+        }
+    }
+}

@@ -494,10 +494,6 @@ fn what_a_wrapped_launcher_does_not_state_can_be_given() {
         "auto"
     );
     assert_eq!(batch(&sandbox, &[], "deepspeed --num_gpus 0 x.py"), "auto");
-    assert_eq!(
-        batch(&sandbox, &[], "torchrun --nproc_per_node 0 x.py"),
-        "auto"
-    );
     sandbox.var("PET_NPROC_PER_NODE", "8");
     assert_eq!(batch(&sandbox, &[], "torchrun x.py"), 48);
     sandbox.var("ZLAUNCH_NPROC_PER_NODE", "3");
@@ -801,93 +797,6 @@ fn axolotl_and_trl_run_their_modules() {
     );
     let plan = sandbox.plan(&[], &["trl", "sft", "--accelerate_config", "zero3"]);
     assert_eq!(plan["trainer"]["name"], "command");
-}
-
-#[test]
-fn accelerate_launch_is_torchrun_and_variables_where_its_flags_alone_decide() {
-    let mut sandbox = Sandbox::new();
-    sandbox.var("PYTHONPATH", "/p");
-    let plan = sandbox.plan(
-        &["--deepspeed", "zero3"],
-        &[
-            "accelerate",
-            "launch",
-            "--num_processes",
-            "2",
-            "s.py",
-            "--per_device_train_batch_size",
-            "2",
-        ],
-    );
-    assert_eq!(
-        line(&sandbox, &plan),
-        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone s.py --per_device_train_batch_size 2"
-    );
-    let set = &plan["env"]["set"];
-    assert_eq!(set["ACCELERATE_DEEPSPEED_CONFIG_FILE"], plan["config_path"]);
-    assert_eq!(set["PYTHONPATH"], format!("/p:{}", sandbox.cwd().display()));
-    let names = [
-        "ACCELERATE_USE_DEEPSPEED",
-        "ACCELERATE_MIXED_PRECISION",
-        "ACCELERATE_CONFIG_DS_FIELDS",
-    ];
-    assert_eq!(names.map(|name| &set[name]), ["true", "no", ""]);
-    assert_eq!(
-        (
-            &plan["config"]["zero_optimization"]["stage"],
-            &plan["config"]["train_micro_batch_size_per_gpu"]
-        ),
-        (&3.into(), &"auto".into())
-    );
-    let head = "accelerate launch --use_deepspeed --deepspeed_config_file zero2 --num_processes=4";
-    let launch = |more: &str| {
-        let words: Vec<&str> = head
-            .split(' ')
-            .chain(more.split(' '))
-            .chain(["-m", "pkg.train", "--a"])
-            .collect();
-        sandbox.plan(&[], &words)
-    };
-    let plan = launch(
-        "--main_process_port 0 --mixed_precision bf16 --gradient_clipping 1 --zero3_init_flag True",
-    );
-    let expected =
-        "-P -m torch.distributed.run --nnodes 1 --nproc_per_node 4 --standalone -m pkg.train --a";
-    assert_eq!(line(&sandbox, &plan), expected);
-    let names = [
-        "ACCELERATE_MIXED_PRECISION",
-        "ACCELERATE_GRADIENT_CLIPPING",
-        "ACCELERATE_DEEPSPEED_ZERO3_INIT",
-    ];
-    assert_eq!(
-        names.map(|name| &plan["env"]["set"][name]),
-        ["bf16", "1.0", "true"]
-    );
-    let machines =
-        "--num_machines 2 --machine_rank 1 --main_process_ip h0 --main_process_port 29600";
-    let plan = launch(&format!(
-        "{machines} --deepspeed_multinode_launcher standard"
-    ));
-    let expected = "--nnodes 2 --nproc_per_node 2 --node_rank 1 --master_addr h0 --master_port 29600 -m pkg.train --a";
-    assert_eq!(
-        line(&sandbox, &plan),
-        format!("-P -m torch.distributed.run {expected}")
-    );
-    // pdsh and a hostfile, a flag nobody looked at, and its run file are accelerate's own.
-    sandbox.file("none.yaml", "num_processes: 4\n");
-    for kept in [
-        machines,
-        "--gpu_ids 0,1",
-        "--mixed_precision fp8",
-        "--config_file none.yaml",
-    ] {
-        assert_eq!(launch(kept)["launcher"], "accelerate", "{kept}");
-    }
-    sandbox.put(
-        "home/.cache/huggingface/accelerate/default_config.yaml",
-        "num_processes: 8\n",
-    );
-    assert_eq!(launch("--same_network")["launcher"], "accelerate");
 }
 
 #[test]

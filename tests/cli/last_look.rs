@@ -89,6 +89,111 @@ fn gpus_that_deepspeed_ignores_are_told() {
     assert!(!told.stdout.contains("ignores"), "{told:?}");
 }
 
+/// The launchers' own arithmetic, as `tests/real/launchers.py` compares it with the real ones.
+#[test]
+fn the_plan_says_what_the_launcher_in_the_command_starts() {
+    let sandbox = with_variables(&[("CUDA_VISIBLE_DEVICES", "2,4,5,7")]);
+    sandbox.file("one", "node1 slots=3\n");
+    sandbox.file(
+        "gpus.yaml",
+        "distributed_type: MULTI_GPU\nnum_processes: 2\ngpu_ids: 2,4\n",
+    );
+    for (command, ranks) in [
+        ("deepspeed t.py", 4),
+        ("deepspeed --hostfile one t.py", 3),
+        ("deepspeed --hostfile one --exclude node1:1 t.py", 2),
+        ("deepspeed --include localhost:2,7,2 t.py", 2),
+        ("accelerate launch t.py", 4),
+        ("accelerate launch --cpu t.py", 1),
+        ("accelerate launch --config_file gpus.yaml t.py", 2),
+        ("torchrun --nproc_per 3 t.py", 3),
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let plan = sandbox.plan(&[], &words);
+        assert_eq!(plan["topology"]["nproc_per_node"], ranks, "{command}");
+    }
+    sandbox.file("no.yaml", "distributed_type: 'NO'\nnum_processes: 4\n");
+    for (command, says) in [
+        (
+            "deepspeed --num_gpus 2 --include localhost:2 t.py",
+            "a number or a list of GPUs",
+        ),
+        (
+            "deepspeed --hostfile one --include node1:5 t.py",
+            "`node1` has no GPU `5`",
+        ),
+        (
+            "accelerate launch --cpu --num_processes 2 t.py",
+            "would start one process",
+        ),
+        (
+            "accelerate launch --config_file no.yaml t.py",
+            "would start one process",
+        ),
+        ("torchrun --nproc 2 t.py", "is short for both"),
+        ("torchrun --nproc_per_node 0 t.py", "cannot start 0 ranks"),
+        (
+            "torchrun --nproc_per_node four t.py",
+            "cannot start four ranks",
+        ),
+    ] {
+        let run = sandbox.run(["-n", "--"].into_iter().chain(command.split(' ')));
+        run.refused(&[says]);
+    }
+}
+
+#[test]
+fn a_script_without_an_option_for_its_rank_is_told() {
+    let sandbox = with_variables(&[("CUDA_VISIBLE_DEVICES", "0,1")]);
+    let parser = "import argparse, deepspeed\nparser = argparse.ArgumentParser()\n\
+        parser.add_argument(\"--OPTION\")\nparser.parse_args()\ndeepspeed.initialize()\n";
+    for option in ["lr", "local_rank", "local-rank"] {
+        sandbox.file(&format!("{option}.py"), parser.replace("OPTION", option));
+    }
+    let old = "python -m torch.distributed.launch --nproc_per_node 2";
+    for (command, gives) in [
+        ("deepspeed lr.py", "`--local_rank`"),
+        ("deepspeed local_rank.py", ""),
+        ("deepspeed --no_local_rank lr.py", ""),
+        (&format!("{old} lr.py"), "`--local-rank`"),
+        (&format!("{old} local-rank.py"), ""),
+        (&format!("{old} --use_env lr.py"), ""),
+        ("torchrun --nproc_per_node 2 lr.py", ""),
+    ] {
+        let told = sandbox
+            .run(["check", "--"].into_iter().chain(command.split(' ')))
+            .stdout;
+        assert_eq!(
+            told.contains("gives each rank"),
+            !gives.is_empty(),
+            "{command}: {told}"
+        );
+        assert!(told.contains(gives), "{command}: {told}");
+    }
+    // Our own start of it leaves the option out.
+    let ours = ["--launcher", "deepspeed", "--deepspeed", "{}"];
+    for (script, is_given) in [("lr.py", false), ("local_rank.py", true)] {
+        let plan = sandbox.plan(&ours, &["python", script]);
+        let words = plan["argv"].to_string();
+        assert_eq!(words.contains("--no_local_rank"), !is_given, "{words}");
+    }
+}
+
+#[test]
+fn a_machine_of_a_hostfile_that_has_no_address_is_told() {
+    let sandbox = with_variables(&[]);
+    sandbox.file("known", "localhost slots=2\n127.0.0.1 slots=2\n");
+    sandbox.file(
+        "unknown",
+        "localhost slots=2\nno-such-host.invalid slots=2\n",
+    );
+    for (file, is_told) in [("known", false), ("unknown", true)] {
+        let line = format!("check -- deepspeed --hostfile {file} t.py");
+        let told = sandbox.run(line.split(' ')).stdout;
+        assert_eq!(told.contains("no address is known"), is_told, "{told}");
+    }
+}
+
 #[test]
 fn accelerate_finds_other_machines_in_a_hostfile() {
     let sandbox = with_variables(&[]);
@@ -107,6 +212,8 @@ fn accelerate_finds_other_machines_in_a_hostfile() {
     assert!(!told.contains("needs a hostfile"), "{told}");
     let told = check("  deepspeed_multinode_launcher: standard\n");
     assert!(!told.contains("needs a hostfile"), "{told}");
+    // It is pdsh where nothing is said.
+    assert!(check("").contains("needs a hostfile"));
 }
 
 #[test]

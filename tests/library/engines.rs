@@ -176,7 +176,10 @@ fn is_placed(topology: &Topology, machine: usize) -> bool {
                 .nnodes
                 .as_ref()
                 .is_some_and(|nnodes| nnodes.value == 2);
-            topology.can_rendezvous() && are_two && topology.node_rank.value == machine
+            let address = topology.master_addr.as_ref();
+            let is_elsewhere = address.is_some_and(|it| !topology::is_loopback(&it.value));
+            let meets = is_elsewhere && topology.master_port.is_some();
+            meets && are_two && topology.node_rank.value == machine
         }
     }
 }

@@ -156,18 +156,6 @@ MEETING = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"}
 LEFT_BEHIND = {"TORCHELASTIC_ERROR_FILE", "PYTORCH_NVML_BASED_CUDA_CHECK", "TORCHINDUCTOR_CACHE_DIR"}
 
 
-@check
-def accelerate_and_torchrun_give_the_ranks_the_same_environment(labs):
-    """What zlaunch puts in the place of `accelerate launch`, variable by variable."""
-    lab = labs[""]
-    lab.write("dump.json", {"train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": 2}})
-    flags = ("--num_processes 2 --num_machines 1 --mixed_precision bf16 --use_deepspeed --gradient_clipping 0.5 --zero3_init_flag True --offload_optimizer_device CPU "
-             "--gradient_accumulation_steps 3 --dynamo_backend no --deepspeed_config_file dump.json dump.py").split()
-    more = environments_are_the_same(lab, MEETING | LEFT_BEHIND | {"ACCELERATE_DEEPSPEED_CONFIG_FILE"}, set(), alone=["accelerate", "launch", "--main_process_port", "0", *flags],
-                                     ours=[lab.binary, "--", "accelerate", "launch", *flags])
-    assert not more, more
-
-
 @check_each({f"local_ranks_have_the_variables_of_torchrun@{which or 'main'}": {"which": which} for which in ("transformers-4.41", "")})
 def local_ranks(labs, which):
     lab = labs[which]

@@ -1,6 +1,4 @@
-//! `accelerate launch` with DeepSpeed. If its flags alone decide, it is torchrun with a few variables, which starts
-//! seconds faster. With a run file (accelerate also reads its default_config.yaml) or a flag whose effect is not known, the
-//! command stays as it is, and only the config among its flags is resolved.
+//! `accelerate launch`: it starts the ranks itself, and the config becomes one of its flags, or stands in a copy of its run file.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -10,18 +8,18 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    ExistingLauncher, LaunchContext, count, name_of, names,
+    ExistingLauncher, LaunchContext, count, names,
     tables::{
         accelerate_settings::{
             BesideConfig, CONFIG, DEFAULT_CONFIG, HOSTFILE, OTHER_SWITCHES, RUN_FILE, RUNNER,
-            Reads, SETTINGS, SWITCH, Setting, TORCHRUN_SWITCHES, TRANSLATED,
+            Reads, SETTINGS, SWITCH, Setting, TORCHRUN_SWITCHES,
         },
         launchers::ACCELERATE,
     },
 };
 use crate::{
     base::{
-        json, python_value,
+        json,
         source::{Given, Source, Sourced, default},
         vars,
         yaml::{self, Dialect},
@@ -36,8 +34,6 @@ use crate::{
     },
 };
 
-type Variables = Vec<(&'static str, OsString)>;
-
 /// The setting of accelerate that becomes this key of a DeepSpeed config, or a key in this section.
 pub(crate) fn setting_of(key: &str) -> Option<&'static str> {
     let setting = SETTINGS
@@ -49,7 +45,7 @@ pub(crate) fn setting_of(key: &str) -> Option<&'static str> {
 /// What is special about `accelerate launch`. For another launcher each of these has no answer.
 impl ExistingLauncher {
     /// True if the launcher takes the config, not the script.
-    pub(super) fn is_given_config(&self, job: &Job) -> bool {
+    pub(crate) fn is_given_config(&self, job: &Job) -> bool {
         self.is_accelerate() && !job.args.is_given("deepspeed")
     }
 
@@ -99,11 +95,16 @@ impl ExistingLauncher {
             return self.args.with(option, config);
         }
         let mut flags = self.flags.clone();
-        if !self.args.is_given(SWITCH) {
-            flags.push(format!("--{SWITCH}").into());
-        }
         flags.extend([format!("--{option}").into(), config.to_os_string()]);
         flags
+    }
+
+    /// Without its switch it ignores the flag for the config.
+    pub(crate) fn use_deepspeed(&mut self) {
+        if !self.args.is_given(SWITCH) {
+            self.flags.push(format!("--{SWITCH}").into());
+            self.args = self.spec.parse(&self.flags);
+        }
     }
 
     /// Refuses a switch that accelerate does not take together with DeepSpeed. A config for the script is none of its business.
@@ -313,77 +314,6 @@ impl ExistingLauncher {
             Err(fault) => Some(fault.problem_in_run_file("YAML", &path.display().to_string())),
         }
     }
-
-    /// The variables with which torchrun makes exactly the same launch without this launcher, if there are such.
-    pub(crate) fn as_torchrun(
-        &self,
-        context: &LaunchContext,
-        config: Option<&OsStr>,
-    ) -> Option<Variables> {
-        let topology = context.topology;
-        let host = context.host;
-        let args = &self.args;
-        let config = config.filter(|_| self.is_given_config(context.job))?;
-        topology.nproc_per_node.as_ref()?;
-        let text = |name: &str| args.text(name).map(|flag| flag.value);
-        let precision = text("mixed_precision").unwrap_or("no".to_string());
-        let is_standard = text(RUNNER).is_some_and(|name| name == "standard");
-        // For these GPUs accelerate disables peer-to-peer transfers, depending on the driver.
-        let gpus = host.gpus();
-        if !topology.can_rendezvous()
-            || !self.has_known_flags()
-            || !["no", "fp16", "bf16"].contains(&precision.as_str())
-            || topology.has_several_nodes() && !is_standard
-            || RunFile::path(args, host).is_some()
-            || gpus.len() > 1 && gpus.iter().any(|model| model.contains("RTX 40"))
-        {
-            return None;
-        }
-        // accelerate appends the current folder and drops empty entries.
-        let old = host.var_os(vars::PYTHONPATH).unwrap_or_default();
-        let python_path = std::env::join_paths(
-            std::env::split_paths(old)
-                .filter(|entry| !entry.as_os_str().is_empty())
-                .chain([host.cwd.clone()]),
-        )
-        .ok()?;
-        let mut variables: Variables = vec![
-            ("ACCELERATE_USE_DEEPSPEED", "true".into()),
-            ("ACCELERATE_MIXED_PRECISION", precision.into()),
-            ("ACCELERATE_CONFIG_DS_FIELDS", "".into()),
-            ("ACCELERATE_DEEPSPEED_CONFIG_FILE", config.into()),
-            (vars::PYTHONPATH, python_path),
-        ];
-        for setting in SETTINGS {
-            if let (Some(variable), Some(given)) = (setting.variable, args.text(setting.name)) {
-                variables.push((variable, given.value.to_lowercase().into()));
-            }
-        }
-        // As Python's `str(float(…))`. If it is not a number, accelerate refuses it itself.
-        if let Some(clipping) = args.float("gradient_clipping").ok()? {
-            variables.push((
-                "ACCELERATE_GRADIENT_CLIPPING",
-                python_value::repr_float(clipping.value).into(),
-            ));
-        }
-        Some(variables)
-    }
-
-    /// True if the whole effect of every flag is known.
-    fn has_known_flags(&self) -> bool {
-        let is_known = |flag: &str| {
-            let name = name_of(flag).replace('-', "_");
-            let mut settings = SETTINGS.iter();
-            TRANSLATED.contains(&name.as_str())
-                || ACCELERATE.rank_options.names().contains(&name.as_str())
-                || settings.any(|setting| setting.variable.is_some() && setting.name == name)
-        };
-        self.args
-            .words()
-            .iter()
-            .filter_map(|word| word.to_str())
-            .all(|word| !word.starts_with('-') || is_known(word))
-    }
 }
 
 impl Setting {
@@ -469,21 +399,27 @@ impl<'a> Settings<'a> {
         })
     }
 
+    /// The processes of all machines. Without a run file accelerate counts the GPUs.
+    fn total(&self, host: &Host) -> Stated<u32> {
+        let counted = self.file.is_none().then(|| Devices::detect(host));
+        self.number("num_processes")
+            .or_else(|| counted?.processes(None, None, host))
+    }
+
     /// True if accelerate starts one process here, whatever number it is told, and no torchrun (`_validate_launch_command`,
     /// alike in 1.0 to 1.15).
     fn starts_one_process(&self, host: &Host) -> bool {
         let is_given = |name: &&str| self.args.is_given(name);
         let mut others = ["tpu", "mpirun_hostfile", SWITCH].iter();
-        if others.any(|it| is_given(it)) || TORCHRUN_SWITCHES.iter().any(is_given) {
+        if others.any(&is_given) || TORCHRUN_SWITCHES.iter().any(is_given) {
             return false;
         }
         let is_one = match &self.file {
             Some(file) => file.settings["distributed_type"] == "NO",
             // It sees itself whether there are several GPUs.
             None => {
-                let gpus = Devices::detect(host).names.map(|gpus| gpus.len() as u32);
-                let total = self.number("num_processes").value().or(gpus);
-                total == Some(1) || gpus.is_some_and(|gpus| gpus < 2)
+                let gpus = Devices::detect(host).names;
+                self.total(host).value() == Some(1) || gpus.is_some_and(|gpus| gpus.len() < 2)
             }
         };
         is_one || is_given(&"cpu")
@@ -538,37 +474,33 @@ pub(super) fn gpus(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<Stri
 pub(super) fn starts_fewer(args: &Args, host: &Host) -> Option<Problem> {
     let settings = Settings::read(args, false, host);
     let machines = settings.number("num_machines").unwrap_or(default(1));
-    let total = settings.number("num_processes").unwrap_or(default(1));
+    let total = settings.number("num_processes").unwrap_or(machines.clone());
+    let refused = |what: String| topology::refused(what).at(&total).at(&machines);
     if settings.starts_one_process(host) && (total.value > 1 || machines.value > 1) {
         let what = "accelerate would start one process here, without the variables of a rank";
         let fix = give(format!("--{SWITCH}"), "").of(Owner::Launcher);
         let fixes = fix.or(give("--multi_gpu", "").of(Owner::Launcher));
-        return Some(topology::refused(what).at(&total).at(&machines).fix(fixes));
+        return Some(refused(what.to_string()).fix(fixes));
     }
-    if total.value == 0 || total.value % machines.value.max(1) == 0 {
+    if total.value.is_multiple_of(machines.value.max(1)) {
         return None;
     }
     let what = format!("{total} ranks cannot be divided among {machines} machines");
-    let problem = topology::refused(what).at(&total).at(&machines);
-    Some(problem.fix("give the ranks of all machines together"))
+    Some(refused(what).fix("give the ranks of all machines together"))
 }
 
 /// `--num_processes` is the total over all machines. The run file may state what the flags leave open.
 pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let settings = Settings::read(args, false, host);
     let nnodes = settings.number("num_machines").unwrap_or(default(1));
-    let nproc = match settings.number("num_processes") {
-        Some(total) if settings.starts_one_process(host) => Some(total.says(1)),
-        Some(total) => total
-            .value
-            .checked_div(nnodes.value)
-            .filter(|each| *each > 0)
-            .map(|each| total.says(each)),
-        // Without a run file accelerate counts the GPUs.
-        None if settings.file.is_none() && nnodes.value == 1 => {
-            Devices::detect(host).processes(None, None, host)
-        }
-        None => None,
+    let total = settings.total(host);
+    let nproc = if settings.starts_one_process(host) {
+        Some(total.map_or(default(1), |total| total.says(1)))
+    } else {
+        total.and_then(|total| {
+            let each = total.value.checked_div(nnodes.value)?;
+            (each > 0).then(|| total.says(each))
+        })
     };
     let nproc = nproc.map(|each| each.map(Processes::Count));
     RankFlags {

@@ -145,7 +145,7 @@ fn launch_words(context: &LaunchContext) -> Vec<OsString> {
 }
 
 /// A hostfile that is not there has no effect (`fetch_hostfile`, alike in 0.14 to 0.19).
-fn hostfile(args: &Args, host: &Host) -> Stated<String> {
+pub(super) fn hostfile(args: &Args, host: &Host) -> Stated<String> {
     let file = args.text("hostfile");
     let file = file.unwrap_or_else(|| default(DEFAULT_HOSTFILE.to_string()));
     let is_there = host.absolute(Path::new(&file.value)).is_file();
@@ -259,6 +259,7 @@ pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     RankFlags {
         nproc_per_node: nproc,
         nnodes: Some(default(1)),
+        master_port: flags.master_port.or(Some(default(29500))),
         ..flags
     }
 }

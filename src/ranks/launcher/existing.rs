@@ -69,8 +69,9 @@ impl ExistingLauncher {
     /// The machines of the hostfile that it reads.
     pub(crate) fn hosts(&self, host: &Host) -> Vec<PoolMachine> {
         let is_deepspeed = self.spec.launcher == Launcher::Deepspeed;
+        let file = deepspeed::hostfile(&self.args, host).filter(|_| is_deepspeed);
         let read = || deepspeed::Resources::read(&self.args, host).ok()?;
-        let resources = is_deepspeed.then(read).flatten();
+        let resources = file.and_then(|_| read());
         resources.map_or_else(Vec::new, |resources| resources.machines)
     }
 
@@ -147,30 +148,20 @@ impl ExistingLauncher {
     /// Its words hold; our flags come before its files and variables.
     pub(crate) fn rank_flags(&self, ours: &RankFlags, host: &Host) -> RankFlags {
         let options = self.spec.rank_options;
-        let is_given = |option: &str| self.args.is_given(option);
-        let mut ours = ours.clone();
-        if self.states_count() {
-            ours.nproc_per_node = None;
-        }
-        if is_given(options.nnodes) {
-            ours.nnodes = None;
-        }
-        if is_given(options.node_rank) {
-            ours.node_rank = None;
-        }
-        if is_given(options.master_addr) {
-            ours.master_addr = None;
-        }
-        if is_given(options.master_port) {
-            ours.master_port = None;
-        }
+        let is_open = |option: &str| !self.args.is_given(option);
+        let ours = ours.clone();
         let stated = self.stated_ranks(host);
+        let nproc = ours.nproc_per_node.filter(|_| !self.states_count());
+        let nnodes = ours.nnodes.filter(|_| is_open(options.nnodes));
+        let node_rank = ours.node_rank.filter(|_| is_open(options.node_rank));
+        let address = ours.master_addr.filter(|_| is_open(options.master_addr));
+        let port = ours.master_port.filter(|_| is_open(options.master_port));
         RankFlags {
-            nproc_per_node: ours.nproc_per_node.or(stated.nproc_per_node),
-            nnodes: ours.nnodes.or(stated.nnodes),
-            node_rank: ours.node_rank.or(stated.node_rank),
-            master_addr: ours.master_addr.or(stated.master_addr),
-            master_port: ours.master_port.or(stated.master_port),
+            nproc_per_node: nproc.or(stated.nproc_per_node),
+            nnodes: nnodes.or(stated.nnodes),
+            node_rank: node_rank.or(stated.node_rank),
+            master_addr: address.or(stated.master_addr),
+            master_port: port.or(stated.master_port),
         }
     }
 

@@ -1,7 +1,11 @@
 //! The report about this machine and a launch: its rows, and how they are shown as text and as JSON. Secrets and the path
 //! of the home folder are removed, so that it can be pasted anywhere.
 
-use std::{ffi::OsStr, path::PathBuf};
+use std::{
+    ffi::OsStr,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
@@ -287,6 +291,15 @@ impl<'a> Examination<'a> {
         let Some(judged) = &self.judged else {
             return rows;
         };
+        let existing = judged.understood().existing_launcher.as_ref();
+        let theirs = existing.map(|existing| existing.hosts(self.host));
+        let ours = ranks.and_then(|ranks| ranks.pool.as_ref());
+        let machines = theirs.iter().chain(ours).flatten();
+        let names: Vec<&str> = machines.map(|machine| &*machine.name).collect();
+        if !names.is_empty() {
+            let problem = self.unreachable(&names);
+            rows.push(fact("ssh", names.join(", ")).checked(problem));
+        }
         let mut problems: Vec<&Problem> = judged.problems.iter().collect();
         if let Some(plan) = judged.plan() {
             let config = plan.config.as_ref().map_or("none".to_string(), |config| {
@@ -310,6 +323,29 @@ impl<'a> Examination<'a> {
             rows.push(fact("plan", text).checked(Some(problem.clone())));
         }
         rows
+    }
+
+    /// Tries the machines of a hostfile as DeepSpeed's runner will: through ssh, without a password.
+    fn unreachable(&self, names: &[&str]) -> Option<Problem> {
+        let ssh = self.host.find_program("ssh".as_ref());
+        let ssh = ssh.unwrap_or_else(|| "ssh".into());
+        let tried = names.iter().map(|name| {
+            let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--"];
+            let mut command = Command::new(&ssh);
+            command.args(options).args([name, "true"]);
+            let streams = command.stdin(Stdio::null()).stdout(Stdio::null());
+            (*name, streams.stderr(Stdio::null()).spawn())
+        });
+        // All are asked before the first answers.
+        let tried: Vec<_> = tried.collect();
+        let mut failed = tried.into_iter().filter_map(|(name, child)| {
+            let ended = child.and_then(|mut child| child.wait());
+            (!ended.is_ok_and(|status| status.success())).then_some(name)
+        });
+        let name = failed.next()?;
+        let what = format!("`{name}` of the hostfile cannot be reached by ssh without a password");
+        let problem = Problem::error(Rule::Hosts, what).at(name);
+        Some(problem.fix(run(format!("ssh-copy-id {name}"))))
     }
 
     fn folders(&self) -> Vec<DoctorRow> {

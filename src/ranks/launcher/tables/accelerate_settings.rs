@@ -1,15 +1,11 @@
 //! The flags and settings of `accelerate launch` that zlaunch reads.
 
-use crate::base::vars;
-
 /// A setting of accelerate for DeepSpeed: a flag, or an entry of `deepspeed_config` in the run file.
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     /// The key of a DeepSpeed config that it becomes (`plugin_to_config_mapping` of accelerate's
     /// DeepSpeedPlugin). accelerate refuses such an entry in its run file beside a config.
     pub(crate) key: Option<&'static str>,
-    /// The flag only becomes this variable, with its value in lower case.
-    pub(crate) variable: Option<&'static str>,
     pub(crate) reads: Reads,
     pub(crate) beside_config: BesideConfig,
 }
@@ -52,80 +48,57 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "gradient_accumulation_steps",
         key: Some("gradient_accumulation_steps"),
-        variable: Some("ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
         reads: Reads::Number,
         beside_config: BesideConfig::FillsAuto,
     },
     Setting {
         name: "gradient_clipping",
         key: Some("gradient_clipping"),
-        variable: None,
         reads: Reads::Number,
         beside_config: BesideConfig::FillsAuto,
     },
     Setting {
         name: "zero_stage",
         key: Some("zero_optimization.stage"),
-        variable: Some(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE),
         reads: Reads::Number,
         beside_config: BesideConfig::Ignored,
     },
     Setting {
         name: "offload_optimizer_device",
         key: Some("zero_optimization.offload_optimizer.device"),
-        variable: Some(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE),
         reads: Reads::Device,
         beside_config: BesideConfig::Ignored,
     },
     Setting {
         name: "offload_param_device",
         key: Some("zero_optimization.offload_param.device"),
-        variable: Some(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE),
         reads: Reads::Device,
         beside_config: BesideConfig::Ignored,
     },
     Setting {
         name: "offload_optimizer_nvme_path",
         key: Some("zero_optimization.offload_optimizer.nvme_path"),
-        variable: None,
         reads: Reads::Text,
         beside_config: BesideConfig::Silent,
     },
     Setting {
         name: "offload_param_nvme_path",
         key: Some("zero_optimization.offload_param.nvme_path"),
-        variable: None,
         reads: Reads::Text,
         beside_config: BesideConfig::Silent,
     },
     Setting {
         name: "zero3_save_16bit_model",
         key: Some("zero_optimization.stage3_gather_16bit_weights_on_model_save"),
-        variable: Some(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL),
         reads: Reads::Switch,
         beside_config: BesideConfig::Ignored,
     },
     Setting {
         name: "zero3_init_flag",
         key: None,
-        variable: Some("ACCELERATE_DEEPSPEED_ZERO3_INIT"),
         reads: Reads::Switch,
         beside_config: BesideConfig::Silent,
     },
-];
-
-/// Flags besides those about the ranks and the settings that only become a variable, whose whole
-/// effect is known: on a variable, or none with DeepSpeed.
-pub(crate) const TRANSLATED: &[&str] = &[
-    "same_network",
-    "use_deepspeed",
-    "deepspeed_config_file",
-    "deepspeed_multinode_launcher",
-    "mixed_precision",
-    "gradient_clipping",
-    "dynamo_backend",
-    "num_cpu_threads_per_process",
-    "module",
 ];
 
 /// The option for the DeepSpeed config, and its name in the run file.
