@@ -240,6 +240,9 @@ pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Opti
     ))
 }
 
+/// What a container gets that asks for none.
+const CONTAINERS_SHARED_MEMORY: u64 = 64 << 20;
+
 pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
     let what = format!(
@@ -248,9 +251,10 @@ pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     );
     let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
     Some(
-        Problem::warning(Rule::SmallShm, what)
+        Problem::error(Rule::SmallShm, what)
             .at(Path::new("/dev/shm"))
-            .fix(help),
+            .fix(help)
+            .into_warning_unless(bytes <= CONTAINERS_SHARED_MEMORY),
     )
 }
 

@@ -885,7 +885,13 @@ fn accelerate_launch_is_kept_and_its_config_resolved() {
     ];
     let plan = sandbox.plan(
         &many,
-        &["accelerate", "launch", "--max_restarts", "1", "s.py"],
+        &[
+            "accelerate",
+            "launch",
+            "--deepspeed_multinode_launcher",
+            "standard",
+            "s.py",
+        ],
     );
     assert!(
         line(&sandbox, &plan).contains("--num_processes 10000000000 "),

@@ -156,6 +156,7 @@ fn a_script_without_an_option_for_its_rank_is_told() {
         ("deepspeed local_rank.py", ""),
         ("deepspeed --no_local_rank lr.py", ""),
         (&format!("{old} lr.py"), "`--local-rank`"),
+        (&format!("{old} local_rank.py"), "`--local-rank`"),
         (&format!("{old} local-rank.py"), ""),
         (&format!("{old} --use_env lr.py"), ""),
         ("torchrun --nproc_per_node 2 lr.py", ""),

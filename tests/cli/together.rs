@@ -231,7 +231,9 @@ fn a_machine_tells_what_matters_to_the_others() {
     command.args(["--resume_from_checkpoint", "./models"]);
     command
         .env("NCCL_SOCKET_IFNAME", "nosuch0")
-        .env("GLOO_SOCKET_IFNAME", "^docker");
+        .env("GLOO_SOCKET_IFNAME", "^docker")
+        .env("NCCL_IB_HCA", "=nosuch_0:1")
+        .env("HF_TOKEN", "hf_abcdefghijklmnopqrstuvwxyz012345");
     let sent: Value = serde_json::from_str(&step.sent(&mut command)).unwrap();
     for (name, value) in [
         ("machine.GPUs", json!("2 × NVIDIA H200 143771 MiB")),
@@ -240,7 +242,10 @@ fn a_machine_tells_what_matters_to_the_others() {
         ("GPU.errors", json!(3)),
         ("python.CUDA", json!("12.8")),
         ("python.NCCL", json!("2.26.2")),
+        ("GPU.count", json!(2)),
         ("network.interface", json!("NCCL_SOCKET_IFNAME=nosuch0")),
+        ("network.adapter", json!("NCCL_IB_HCA==nosuch_0:1")),
+        ("token.HF_TOKEN", json!("set")),
         ("file../models", json!("a folder")),
     ] {
         assert_eq!(sent["facts"][name], value, "{name}");

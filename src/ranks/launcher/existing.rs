@@ -93,10 +93,13 @@ impl ExistingLauncher {
             _ => return None,
         };
         let starts_python = self.args.is_given("no_python") && is_python(&self.behind[0]);
-        let reads = if starts_python {
-            "the interpreter"
-        } else {
-            job.script_refuses(option)?
+        let word = format!("--{option}");
+        let names_it = |text: &str| names(Some(text), &word) || text.contains(&format!("'{word}'"));
+        let is_known = job.source.as_ref().is_some_and(|it| names_it(&it.text));
+        let reads = match job.script_refuses(option) {
+            _ if starts_python => "the interpreter",
+            Some(reads) if !is_known => reads,
+            _ => return None,
         };
         let (name, script) = (&self.name, job.target.name());
         let what = format!(

@@ -7,14 +7,14 @@ use std::{
     io::{self, Read, Seek, SeekFrom},
     net::IpAddr,
     path::Path,
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
 };
 
 use serde_json::{Map, Value};
 
 use super::{
     report::{DoctorReport, Examination, count_models},
-    tables::facts::{Compared, FACTS, Fact, Name},
+    tables::facts::{Compared, FACTS, Fact, Name, TOKENS},
 };
 use crate::{
     base::{bytes::fnv1a, layout::plural, size::size, vars},
@@ -83,6 +83,10 @@ impl Facts {
         self.add("config", config.map(|text| format!("{:016x}", fnv1a(text))));
         let ranks = seen.ranks().and_then(|ranks| ranks.nproc_per_node.as_ref());
         self.add("ranks", ranks.map(|nproc| nproc.value));
+        for name in TOKENS {
+            let is_set = seen.host.nonempty_var(name).map(|_| "set");
+            self.add(format!("token.{name}"), is_set);
+        }
         let mut output = output_folder(seen);
         output.take_if(|folder| can_be_written(&seen.host.absolute(Path::new(folder))));
         self.add("output", output);
@@ -91,20 +95,23 @@ impl Facts {
     /// The variables that name interfaces which are not here.
     fn add_interfaces(&mut self, host: &Host) {
         let interfaces: Vec<String> = names_in(Path::new("/sys/class/net")).collect();
-        for name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"] {
+        let adapters = names_in(Path::new("/sys/class/infiniband")).collect();
+        for (fact, name, there) in [
+            ("network.interface", "NCCL_SOCKET_IFNAME", &interfaces),
+            ("network.interface", "GLOO_SOCKET_IFNAME", &interfaces),
+            ("network.adapter", "NCCL_IB_HCA", &adapters),
+        ] {
             // Beginnings of names; `=` stands before whole ones, `^` before those that are not to be used.
             let is_there = |start: &str| {
-                interfaces
-                    .iter()
-                    .any(|name| name.starts_with(start.trim_start_matches('=')))
+                let start = start.trim_start_matches('=');
+                // `mlx5_0:1` is its first port.
+                let start = start.split(':').next().unwrap_or_default();
+                there.iter().any(|name| name.starts_with(start))
             };
             let wrong = host
                 .nonempty_var(name)
                 .filter(|list| !list.starts_with('^') && !list.split(',').any(is_there));
-            self.add(
-                "network.interface",
-                wrong.map(|list| format!("{name}={list}")),
-            );
+            self.add(fact, wrong.map(|list| format!("{name}={list}")));
         }
     }
 
@@ -146,8 +153,10 @@ impl Facts {
 
     /// What only the driver knows, of the GPUs that this launch uses.
     fn add_gpus(&mut self, host: &Host) {
-        let Some(table) = nvidia_smi(host) else {
-            return;
+        let table = match nvidia_smi(host) {
+            Some(Ok(table)) => table,
+            Some(Err(status)) => return self.add("GPU.unreadable", Some(status.to_string())),
+            None => return,
         };
         let cells = |line: &str| line.split(", ").map(str::to_string).collect::<Vec<_>>();
         let rows: Vec<[String; 5]> = table
@@ -164,6 +173,7 @@ impl Facts {
         };
         self.add("machine.driver", rows.last().map(|row| row[2].as_str()));
         self.add("machine.GPUs", count_models(models.collect()));
+        self.add("GPU.count", Some(rows.len()));
         self.add("GPU.used", most(3).map(|used| used << 20));
         self.add("GPU.errors", most(4));
     }
@@ -173,7 +183,8 @@ fn output_folder(seen: &Examination<'_>) -> Option<String> {
     Some(seen.args()?.text("output_dir")?.value)
 }
 
-fn nvidia_smi(host: &Host) -> Option<String> {
+/// `None`: there is none, or it may see no GPU. An error: how it ended.
+fn nvidia_smi(host: &Host) -> Option<Result<String, ExitStatus>> {
     let visible = host.var(vars::CUDA_VISIBLE_DEVICES);
     if visible == Some("") {
         return None;
@@ -187,7 +198,11 @@ fn nvidia_smi(host: &Host) -> Option<String> {
         .output()
         .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then_some(text)
+    Some(if output.status.success() {
+        Ok(text)
+    } else {
+        Err(output.status)
+    })
 }
 
 /// Its size and a number that tells files apart: by all of a small one, by 16 parts of a larger one.

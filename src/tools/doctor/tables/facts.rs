@@ -77,6 +77,14 @@ const ONE_ENVIRONMENT: &str =
 const SAME_LIMITS: &str = "set the same limits on all machines (/etc/security/limits.conf; LimitMEMLOCK=infinity for slurmd)";
 const ONE_FOLDER: &str = "put it in a folder that all machines share or copy it to each";
 
+/// Secrets of which only is told that they are there.
+pub(crate) const TOKENS: &[&str] = &[
+    "HF_TOKEN",
+    "WANDB_API_KEY",
+    "MODELSCOPE_API_TOKEN",
+    "SWANLAB_API_KEY",
+];
+
 /// What most rows have in common.
 const FACT: Fact = Fact {
     names: &[],
@@ -258,6 +266,31 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Is("GPU.count")],
+        compared: Same,
+        severity: Severity::Error,
+        says: "the number of GPUs is {value} on {machines}",
+        means: "every machine starts as many ranks",
+        help: "leave the machine out of the job, or give --nproc-per-node",
+        examples: &[Example {
+            stated: &[Number(4), Number(3), Number(4)],
+            answer: "the number of GPUs is 3 on b, 4 on the others",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[Is("GPU.unreadable")],
+        severity: Severity::Error,
+        says: "nvidia-smi fails on {machines} ({value})",
+        means: "the driver does not answer for its GPUs",
+        help: "ask the administrator; until then leave the machine out of the job",
+        examples: &[Example {
+            stated: &[Nothing, Text("exit status: 9")],
+            answer: "nvidia-smi fails on b (exit status: 9)",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Is("GPU.errors")],
         compared: AtMost(0),
         says: "GPUs on {machines} report {value} uncorrected memory errors",
@@ -306,6 +339,30 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Is("limits.processes")],
+        compared: Same,
+        called: Some("the limit on processes"),
+        means: "the launch may fail on the machine with the lower limit",
+        help: SAME_LIMITS,
+        examples: &[Example {
+            stated: &[Number(65536), Number(1024)],
+            answer: "the limit on processes is 1024 on b, 65536 on a",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[Below("token.")],
+        compared: Same,
+        absent: Some("not set"),
+        means: "what needs it fails on the machine that lacks it",
+        help: "export it for all machines in the batch script",
+        examples: &[Example {
+            stated: &[Text("set"), Nothing, Text("set")],
+            answer: "x is not set on b, set on the others",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Below("file.")],
         compared: Same,
         severity: Severity::Error,
@@ -327,6 +384,7 @@ pub const FACTS: &[Fact] = &[
     Fact {
         names: &[Below("folder.")],
         compared: Same,
+        severity: Severity::Error,
         says: "{name} has {value} on {machines}",
         means: "the ranks on that machine may fail or train on something else",
         help: ONE_FOLDER,
@@ -391,6 +449,17 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Is("network.adapter")],
+        says: "no InfiniBand adapter for {value} on {machines}",
+        means: "NCCL goes over TCP there, which is much slower",
+        help: "`ls /sys/class/infiniband` shows the names; a prefix such as NCCL_IB_HCA=mlx5 fits all of them",
+        examples: &[Example {
+            stated: &[Nothing, Text("NCCL_IB_HCA=mlx5_9")],
+            answer: "no InfiniBand adapter for NCCL_IB_HCA=mlx5_9 on b",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Is("space./dev/shm")],
         compared: AtLeast(1 << 30),
         is_size: true,
@@ -443,6 +512,22 @@ pub const FACTS: &[Fact] = &[
         examples: &[Example {
             stated: &[Number(0), Number(1)],
             answer: "",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[
+            Is("variables.NCCL_SOCKET_IFNAME"),
+            Is("variables.GLOO_SOCKET_IFNAME"),
+        ],
+        compared: Same,
+        severity: Severity::Error,
+        absent: Some("not set"),
+        means: "the ranks may look for each other in different networks",
+        help: "set it for all machines in the batch script or with --env NAME=VALUE",
+        examples: &[Example {
+            stated: &[Text("ib0"), Text("ib1")],
+            answer: "NCCL_SOCKET_IFNAME is ib1 on b, ib0 on a",
         }],
         ..FACT
     },
