@@ -172,7 +172,8 @@ fn a_script_without_an_option_for_its_rank_is_told() {
         assert!(told.contains(gives), "{command}: {told}");
     }
     // Our own start of it leaves the option out.
-    let ours = ["--launcher", "deepspeed", "--deepspeed", "{}"];
+    let config = r#"{"train_micro_batch_size_per_gpu": 1}"#;
+    let ours = ["--launcher", "deepspeed", "--deepspeed", config];
     for (script, is_given) in [("lr.py", false), ("local_rank.py", true)] {
         let plan = sandbox.plan(&ours, &["python", script]);
         let words = plan["argv"].to_string();
