@@ -206,12 +206,13 @@ fn show_log<'a>(
     if !is_known && (is_message || !first.is_exception) {
         return nothing();
     }
-    let is_consequence = first.role == Role::Consequence;
+    let is_consequence = first.role > Role::Unknown;
     let also = log
         .found
         .iter()
         .skip(1)
-        .filter(|found| is_consequence || !found.failure.is_unknown());
+        .filter(|found| is_consequence || !found.failure.is_unknown())
+        .filter(|found| found.role != Role::Report);
     let also = also
         .take(MOST_IN_FULL)
         .map(|found| format!("{} ({})", found.failure.name(), found.place));

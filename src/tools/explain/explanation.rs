@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     base::{
+        json,
         layout::{Line, TextTable, wrapped},
         options::{flag, launch_options, variable},
         recorded::Version,
@@ -36,6 +37,9 @@ use crate::{
     ranks::topology::engine::all_variables,
     report::{Language, Problem, Rule, secrets::Secrets},
 };
+
+/// More places that say the same are no help.
+const MOST_OTHERS: usize = 3;
 
 pub fn entries() -> impl Iterator<Item = Entry> {
     texts::entries(include_str!("entries.txt"))
@@ -249,13 +253,13 @@ impl<'a> Explainer<'a> {
         Some(format!("{package} {version}{}", here.unwrap_or_default()))
     }
 
-    /// The statement that says it, its conditions, and what they are here.
-    fn of_said(&self, said: &Said, line: &str, python: &Python, plan: &Value) -> Explanation {
+    /// The statement that says it.
+    fn of_said(&self, said: &Said, python: &Python) -> Explanation {
         let package = said.file.split('/').next().unwrap_or_default();
         let package = PACKAGES.iter().find(|it| it.0 == package);
         let package = package.map_or("", |it| it.1);
         let version = python.version_text(package).unwrap_or_default();
-        let mut place = format!("{}, line {}", said.file, said.line);
+        let mut place = said.place();
         if !said.function.is_empty() {
             place += &format!(", in `{}`", said.function);
         }
@@ -274,10 +278,22 @@ impl<'a> Explainer<'a> {
             ),
         };
         let name = format!("{verb} {package} {version}");
-        let mut page = Explanation::new(name.trim_end(), Topic::Failure, about);
+        let upgrade = format!("upgrade {package} where it was printed");
+        let is_gone = said.origin == Origin::Comment;
+        Explanation::new(name.trim_end(), Topic::Failure, about)
+            .row(phrases::ADVICE, is_gone.then_some(upgrade))
+    }
+
+    /// Under which conditions it is said, what they are in this launch, and what would make them false.
+    fn with_conditions(
+        &self,
+        mut page: Explanation,
+        said: &Said,
+        line: &str,
+        plan: &Value,
+    ) -> Explanation {
         if said.origin == Origin::Comment {
-            let upgrade = format!("upgrade {package} where it was printed");
-            return page.row(phrases::ADVICE, Some(upgrade));
+            return page;
         }
         for condition in &said.conditions {
             let label = if condition.holds {
@@ -297,7 +313,13 @@ impl<'a> Explainer<'a> {
             [only] => Some(only.clone()),
             several => Some(format!("one of these: {}", several.join("; "))),
         };
+        let others = said.others.iter().take(MOST_OTHERS);
+        let others: Vec<&str> = others.map(String::as_str).collect();
         page.row(
+            phrases::ALSO,
+            (!others.is_empty()).then(|| others.join("; ")),
+        )
+        .row(
             phrases::IN_FULL,
             is_longer.then(|| said.text.replace('\0', "…")),
         )
@@ -313,27 +335,43 @@ impl<'a> Explainer<'a> {
         plan: &Value,
         secrets: &Secrets,
     ) -> (Explanation, bool) {
-        let failure = found.failure;
+        let stage = json::get(plan, "config.zero_optimization.stage");
+        let is_zero3 = stage.map(|stage| *stage == 3);
+        let failure = match is_zero3 {
+            Some(false) if found.failure.of_zero3 => Failure::unknown(),
+            _ => found.failure,
+        };
         let python = plan["trainer"]["python"].as_str();
         let python = python.map(|program| Python::at(program.into(), self.host));
         let python = python.or_else(|| Python::on_path(self.host));
-        let defined = python
+        let asked = python.as_ref();
+        let defined = asked.and_then(|it| sources::defined(found.lines.first()?, it));
+        let versions = asked.filter(|_| failure.is_of_versions);
+        let versions = versions.and_then(|it| sources::versions(found, it));
+        let said = asked.and_then(|it| sources::find(found, it, failure.is_unknown()));
+        let is_said = said
             .as_ref()
-            .and_then(|python| sources::defined(found.lines.first()?, python));
-        let python = python.filter(|_| failure.is_unknown());
-        let said = python.and_then(|python| Some((sources::find(found, &python)?, python)));
-        let is_known = match &said {
-            Some((said, _)) => !matches!(said.origin, Origin::Failed | Origin::Below),
-            None => !failure.is_unknown(),
-        };
+            .is_some_and(|it| !matches!(it.origin, Origin::Failed | Origin::Below));
+        let is_known = is_said || !failure.is_unknown();
         // Of sentences, only the one that is known.
         let lines = match &said {
-            Some((said, _)) if !found.is_exception => &found.lines[said.line_of_log..][..1],
+            Some(said) if !found.is_exception => &found.lines[said.line_of_log..][..1],
             _ => &found.lines[..],
         };
-        let mut page = match &said {
-            Some((said, python)) => self.of_said(said, &lines[0], python, plan),
-            None => self.of_failure(failure),
+        let mut page = match (&said, asked) {
+            (Some(said), Some(python)) => {
+                let page = self.of_said(said, python);
+                if failure.is_unknown() {
+                    self.with_conditions(page, said, &lines[0], plan)
+                } else {
+                    // The row knows more than the conditions.
+                    let about = format!("{}: {}", page.name, page.about);
+                    let known = self.of_failure(failure);
+                    let known = known.row(phrases::SAID_BY, is_said.then_some(about));
+                    self.with_conditions(known, said, &lines[0], plan)
+                }
+            }
+            _ => self.of_failure(failure),
         };
         let general = std::mem::take(&mut page.rows);
         for line in lines {
@@ -349,6 +387,7 @@ impl<'a> Explainer<'a> {
                 page = page.row(phrases::NUMBERS, Some(said));
             }
         }
+        page = page.row(phrases::IN_THIS_VERSION, versions);
         page = page.row(phrases::IN_THIS_VERSION, defined);
         let missing: BTreeSet<u32> = (0..log.ranks)
             .filter(|rank| !found.ranks.contains(rank))
@@ -366,6 +405,13 @@ impl<'a> Explainer<'a> {
         for advice in failure.here {
             page = page.row(phrases::THIS_LAUNCH, advice.for_plan(plan));
         }
+        let zero2 = (is_zero3 == Some(true) && failure.of_zero3)
+            .then_some("this launch has ZeRO-3: --deepspeed zero2");
+        let is_alone = failure.alone && found.frames.is_empty();
+        let careful = is_alone.then(|| phrases::LIKELIEST.text(self.language));
+        page = page
+            .row(phrases::THIS_LAUNCH, zero2)
+            .row(phrases::CAREFUL, careful);
         (page, is_known)
     }
 

@@ -10,7 +10,9 @@ use std::{
 use memchr::memmem;
 use serde_json::Value;
 
-use super::tables::failures::{Advice, Context, FAILURES, Failure, Known, Meaning, Role, When};
+use super::tables::failures::{
+    Advice, Context, FAILURES, Failure, Known, Meaning, ON_WINDOWS, Role, When,
+};
 use crate::base::json;
 
 /// Read at a time, because a log may have hundreds of megabytes.
@@ -26,6 +28,9 @@ const COLUMNS: [usize; 4] = [80, 100, 120, 132];
 /// Of a text without an exception.
 const SENTENCES: usize = 6;
 const TRACEBACK: &str = "Traceback (most recent";
+const PLACE: &str = "File \"";
+/// What only a log of Windows has.
+const OF_WINDOWS: &[&str] = &["\\site-packages\\", "\\Lib\\", ":\\Users\\", "error LNK1"];
 
 #[derive(Default)]
 pub struct Log {
@@ -33,6 +38,7 @@ pub struct Log {
     pub found: Vec<Found>,
     /// For a log without an error that is known by its form: the last lines.
     pub(super) sentences: Option<Found>,
+    pub(super) is_of_windows: bool,
     /// One more than the highest rank.
     pub ranks: u32,
     /// Is told the bytes of a file that were read so far.
@@ -54,6 +60,7 @@ pub struct Found {
 
 pub struct Frame {
     pub file: String,
+    pub line: usize,
     pub function: String,
     pub code: String,
 }
@@ -61,7 +68,7 @@ pub struct Frame {
 impl Found {
     /// The last sentences of a text without an exception: the packages may know one of them.
     fn of_sentences(name: &str, text: &[u8]) -> Option<Self> {
-        let failure = FAILURES.iter().find(|failure| failure.is_unknown())?;
+        let failure = Failure::unknown();
         let sentences = lines(text).rev().map(said);
         let sentences = sentences.filter(|line| line.split_whitespace().count() > 3);
         let sentences: Vec<String> = sentences.take(SENTENCES).collect();
@@ -78,6 +85,11 @@ impl Found {
 }
 
 impl Failure {
+    /// The last row.
+    pub(super) fn unknown() -> &'static Self {
+        &FAILURES[FAILURES.len() - 1]
+    }
+
     pub fn name(&self) -> &'static str {
         match self.meaning {
             Meaning::Rule(rule) => rule.name(),
@@ -104,9 +116,15 @@ impl Failure {
         self.role == Role::Unknown
     }
 
-    fn has_traceback<'a>(&self, mut lines: impl Iterator<Item = &'a [u8]>) -> bool {
-        let is_there = |line: &[u8]| !is_source(line) && contains_any(line, self.traceback);
-        self.traceback.is_empty() || lines.any(is_there)
+    fn has_traceback<'a>(&self, lines: impl Iterator<Item = &'a [u8]>) -> bool {
+        let mut is_alone = self.alone;
+        for line in lines {
+            if !is_source(line) && contains_any(line, self.traceback) {
+                return true;
+            }
+            is_alone &= !contains_any(line, &[PLACE]);
+        }
+        is_alone || self.traceback.is_empty()
     }
 }
 
@@ -167,6 +185,9 @@ impl Log {
         let all = FAILURES
             .iter()
             .flat_map(|failure| failure.lines.iter().map(move |pieces| (failure, *pieces)));
+        self.is_of_windows |= contains_any(&text[start..], OF_WINDOWS);
+        let on_windows = FAILURES.iter().find(|it| it.name() == ON_WINDOWS);
+        let on_windows = on_windows.filter(|_| self.is_of_windows);
         // Most failures are not in a text, and that is quickly known.
         let possible: Vec<_> = all
             .filter(|(_, pieces)| contains_any(&text[start..], &pieces[..1]))
@@ -191,16 +212,20 @@ impl Log {
                     && failure.has_traceback(traceback())
                     && !contains_any(line, failure.unlike)
             });
-            let known = found.and_then(|(failure, _)| {
+            let found = found.map(|(failure, _)| match on_windows {
+                Some(on_windows) if failure.of_linux => on_windows,
+                _ => *failure,
+            });
+            let known = found.and_then(|failure| {
                 let mut all = self.found.iter_mut();
                 all.find(|it| {
                     let is_same = !failure.is_unknown() || it.lines.contains(&said(line));
-                    ptr::eq(it.failure, *failure) && is_same && it.role == failure.role
+                    ptr::eq(it.failure, failure) && is_same && it.role == failure.role
                 })
             });
             if let Some(known) = known {
                 known.ranks.extend(rank);
-            } else if let Some((failure, _)) = found {
+            } else if let Some(failure) = found {
                 let key = (failure.context == Context::KeyAbove).then(|| above().next());
                 let below: Vec<&[u8]> = match failure.context {
                     Context::TwoBelow => below.take(2).collect(),
@@ -329,14 +354,13 @@ fn frames<'a>(traceback: impl Iterator<Item = &'a [u8]>) -> Vec<Frame> {
     for line in lines {
         // Behind the name of a machine, too.
         let place = line
-            .split_once("File \"")
+            .split_once(PLACE)
             .and_then(|it| it.1.split_once("\", line "));
         if let Some((file, place)) = place {
-            let function = place
-                .split_once(", in ")
-                .map_or("", |(_, function)| function);
+            let (number, function) = place.split_once(", in ").unwrap_or((place, ""));
             frames.push(Frame {
                 file: file.to_string(),
+                line: number.trim().parse().unwrap_or(0),
                 function: function.trim().to_string(),
                 code: std::mem::take(&mut below),
             });

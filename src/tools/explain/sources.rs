@@ -2,8 +2,6 @@
 //! not parsed: a statement and what stands around it are known by their indentation.
 
 use std::{
-    cmp::Reverse,
-    collections::HashSet,
     fs,
     ops::Range,
     path::{Path, PathBuf},
@@ -20,8 +18,10 @@ use crate::command::python::Python;
 
 /// Fewer bytes are everybody's words.
 const SHORTEST: usize = 12;
-/// Pieces of a message that are looked for.
+/// Pieces of a message that are looked for, at most.
 const PIECES: usize = 10;
+
+const LONG_FOR_PYTHON: usize = 9;
 
 /// A statement of an installed package.
 pub(super) struct Said {
@@ -36,6 +36,8 @@ pub(super) struct Said {
     pub(super) text: String,
     /// The innermost first.
     pub(super) conditions: Vec<Condition>,
+    /// Where the same is said.
+    pub(super) others: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,8 +58,8 @@ pub(super) struct Condition {
     pub(super) holds: bool,
 }
 
-/// In the file that the traceback names, else in all packages; without a text of its own, the statement that failed.
-pub(super) fn find(found: &Found, python: &Python) -> Option<Said> {
+/// In the file that the traceback names, else in all packages, if wanted; without a text of its own, the statement that failed.
+pub(super) fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
     // Below an exception there are only lists.
     let count = if found.is_exception {
         1
@@ -81,53 +83,71 @@ pub(super) fn find(found: &Found, python: &Python) -> Option<Said> {
     let mut below = None;
     if let Some((frame, is_last, text, inside)) = named {
         let source = Source::new(&text);
-        if let Some((_, at)) = source.best(first) {
-            return Some(source.said(at, inside));
-        }
         below = source
             .failed(frame)
-            .map(|at| source.failed_at(at, inside, is_last));
+            .map(|at| source.failed_at(at, &inside, is_last));
+        let is_said = |it: &Said| it.origin == Origin::Statement;
+        if !below.as_ref().is_some_and(is_said) {
+            let all = source.all(first, &inside);
+            let here = all.iter().position(|it| it.said.function == frame.function);
+            below = best(all, here).or(below);
+        }
+        if below.as_ref().is_some_and(is_said) {
+            return below;
+        }
     }
-    let is_of_python = first.exception.is_some_and(|it| OF_PYTHON.contains(&it));
-    let is_asserted = below
-        .as_ref()
-        .is_some_and(|it| it.origin == Origin::Statement);
-    if is_asserted || is_of_python || messages.iter().all(|it| it.pieces.is_empty()) {
+    // A long sentence is none of Python's own.
+    let is_of_python = first.exception.is_some_and(|it| OF_PYTHON.contains(&it))
+        && first.pairs.len() < LONG_FOR_PYTHON;
+    if !everywhere || is_of_python || messages.iter().all(|it| it.pieces.is_empty()) {
         return below;
     }
     let folders = PACKAGES.iter().filter_map(|it| python.folder(it.0));
     let files: Vec<PathBuf> = folders.flat_map(|folder| sources(&folder)).collect();
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let search = |files: &[PathBuf]| {
-        let all = files.iter().filter_map(|file| {
-            let text = fs::read(file).ok()?;
-            let possible = messages
-                .iter()
-                .enumerate()
-                .filter(|(_, it)| it.pieces.iter().any(|it| it.find(&text).is_some()));
-            let scored = possible.filter_map(|(line, message)| {
-                let source = Source::new(&text);
-                let (score, at) = source.best(message)?;
-                let said = source.said(at, inside(file.to_str()?)?);
-                Some((
-                    score,
-                    Said {
-                        line_of_log: line,
-                        ..said
-                    },
-                ))
-            });
-            scored.min_by_key(|it| Reverse(it.0))
-        });
-        all.min_by_key(|it| Reverse(it.0))
+        let mut all = Vec::new();
+        for file in files {
+            let text = fs::read(file).unwrap_or_default();
+            let Some(name) = file.to_str().and_then(inside) else {
+                continue;
+            };
+            for (line, message) in messages.iter().enumerate() {
+                if message.is_possible(&text) {
+                    let mut places = Source::new(&text).all(message, &name);
+                    places.iter_mut().for_each(|it| it.said.line_of_log = line);
+                    all.extend(places);
+                }
+            }
+        }
+        all
     };
-    let best = thread::scope(|scope| {
+    let all = thread::scope(|scope| {
         let shares = files.chunks(files.len().div_ceil(workers).max(1));
         let running: Vec<_> = shares.map(|share| scope.spawn(|| search(share))).collect();
-        let found = running.into_iter().filter_map(|it| it.join().ok()?);
-        found.min_by_key(|it| Reverse(it.0))
+        let found = running.into_iter().filter_map(|it| it.join().ok());
+        found.flatten().collect()
     });
-    best.map(|it| it.1).or(below)
+    best(all, None).or(below)
+}
+
+/// A statement, and how much of a message it has. One that still runs comes before a comment, and one in a file that the message
+/// names before others.
+struct Place {
+    score: (bool, usize, bool),
+    said: Said,
+}
+
+/// `preferred` is as good as any of the best ones.
+fn best(mut all: Vec<Place>, preferred: Option<usize>) -> Option<Said> {
+    let score = all.iter().map(|it| it.score).max()?;
+    let preferred = preferred.filter(|at| all[*at].score == score);
+    let at = preferred.or_else(|| all.iter().position(|it| it.score == score))?;
+    let mut said = all.swap_remove(at).said;
+    let others = all.into_iter().filter(|it| it.score == score);
+    let others = others.filter(|it| preferred.is_none() && it.said.text == said.text);
+    said.others = others.map(|it| it.said.place()).collect();
+    Some(said)
 }
 
 /// Where the installed packages have what a message says is not there: a module or a name that moved, or the class whose method was
@@ -178,6 +198,25 @@ pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
     }
 }
 
+/// The versions of the package that asked for something, and of the one that does not have it.
+pub(super) fn versions(found: &Found, python: &Python) -> Option<String> {
+    let line = found.lines.first()?;
+    let is_asked = |package: &str| {
+        let mut quoted = line.split('\'').skip(1).step_by(2);
+        quoted.any(|it| it.split('.').next() == Some(package))
+    };
+    let asking = found.frames.first().and_then(|it| inside(&it.file));
+    let is_asking = |package: &str| {
+        let asking = asking.as_deref().and_then(|it| it.split('/').next());
+        asking == Some(package)
+    };
+    let named = PACKAGES.iter();
+    let named = named.filter(|it| is_asked(it.0) || is_asking(it.0));
+    let named = named.filter_map(|it| Some(format!("{} {}", it.1, python.version_text(it.1)?)));
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
 /// `accelerate/state.py`, of a path in any environment or checkout.
 fn inside(path: &str) -> Option<String> {
     let at = PACKAGES
@@ -202,10 +241,11 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 struct Message<'a> {
+    text: &'a str,
     /// Without its module.
     exception: Option<&'a str>,
     pieces: Vec<Finder<'a>>,
-    pairs: HashSet<[&'a str; 2]>,
+    pairs: Vec<[&'a str; 2]>,
 }
 
 impl<'a> Message<'a> {
@@ -217,24 +257,36 @@ impl<'a> Message<'a> {
         let named = labelled.or(name(line));
         let text = named.map_or(line, |it| it.1);
         // A number or a name in quotes was not in the source.
-        let is_plain = |text: &&str| {
-            let is_odd = |c: char| c.is_ascii_digit() || "'\"`\\{}<>[]=/%".contains(c);
-            text.len() >= SHORTEST && !text.contains(is_odd)
+        let plain = pieces(text, 3, "'\"`\\{}<>[]=/%");
+        // Short messages have few words of their own.
+        let plain = if plain.is_empty() {
+            pieces(text, 2, "{}[]%")
+        } else {
+            plain
         };
-        let starts = || text.match_indices(' ').map(|it| it.0 + 1);
-        let ends = text.match_indices(' ').map(|it| it.0).chain([text.len()]);
-        let triples = [0].into_iter().chain(starts()).zip(ends.skip(2));
-        let pieces: Vec<&str> = triples
-            .map(|it| &text[it.0..it.1])
-            .filter(is_plain)
-            .collect();
-        let step = pieces.len().div_ceil(PIECES).max(1);
+        let step = plain.len().div_ceil(PIECES).max(1);
         Message {
+            text: line,
             exception: named.and_then(|it| it.0.rsplit('.').next()),
-            pieces: pieces.into_iter().step_by(step).map(Finder::new).collect(),
-            pairs: pairs(text).into_iter().collect(),
+            pieces: plain.into_iter().step_by(step).map(Finder::new).collect(),
+            pairs: pairs(text),
         }
     }
+
+    fn is_possible(&self, text: &[u8]) -> bool {
+        self.pieces.iter().any(|it| it.find(text).is_some())
+    }
+}
+
+/// All that have so many words, if they are long enough and plain.
+fn pieces<'a>(text: &'a str, words: usize, odd: &str) -> Vec<&'a str> {
+    let starts = [0].into_iter();
+    let starts = starts.chain(text.match_indices(' ').map(|it| it.0 + 1));
+    let ends = text.match_indices(' ').map(|it| it.0).chain([text.len()]);
+    let pieces = starts.zip(ends.skip(words - 1)).map(|it| &text[it.0..it.1]);
+    let is_odd = |c: char| c.is_ascii_digit() || odd.contains(c);
+    let is_plain = |it: &&str| it.len() >= SHORTEST && !it.contains(is_odd);
+    pieces.filter(is_plain).collect()
 }
 
 /// A file by its lines.
@@ -250,21 +302,24 @@ impl<'a> Source<'a> {
         )
     }
 
-    /// The statement that has most of the message, and how much that is. One that still runs comes before a comment.
-    fn best(&self, message: &Message) -> Option<((bool, usize), Range<usize>)> {
-        let has_piece = |line: &str| {
-            message
-                .pieces
-                .iter()
-                .any(|it| it.find(line.as_bytes()).is_some())
-        };
-        let places = (0..self.0.len()).filter(|at| has_piece(self.0[*at]));
-        let statements = places.map(|at| self.statement(at));
-        let scored = statements.filter_map(|it| {
-            let score = self.score(&it, message)?;
-            Some(((!self.is_comment(it.start), score), it))
+    /// The statements that may say the message.
+    fn all(&self, message: &Message, file: &str) -> Vec<Place> {
+        let lines = self.0.iter().enumerate();
+        let mut places: Vec<_> = lines
+            .filter(|(_, line)| message.is_possible(line.as_bytes()))
+            .map(|(at, _)| self.statement(at))
+            .collect();
+        places.dedup();
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let named = message.text.contains(&format!("{name}:"));
+        let scored = places.into_iter().filter_map(|at| {
+            let score = self.score(&at, message)?;
+            Some(Place {
+                score: (!self.is_comment(at.start), score, named),
+                said: self.said(at, file),
+            })
         });
-        scored.min_by_key(|it| Reverse(it.0))
+        scored.collect()
     }
 
     /// How many pairs of words a statement and a message have in common.
@@ -311,7 +366,12 @@ impl<'a> Source<'a> {
         let begins = !code.trim_start().starts_with("raise")
             || own.first().is_some_and(|it| message.pairs.contains(it))
             || is_share(own.len(), 9);
-        let is_enough = begins && (run > 2 || same > 1 && same == own.len() && of_message(6));
+        let is_first = own.first() == message.pairs.first();
+        let is_whole = same > 1 && same == own.len() && (is_first || of_message(6));
+        if is_meant && is_whole {
+            return Some(same);
+        }
+        let is_enough = begins && run > 2;
         let is_most = is_share(own.len(), 6) && (of_message(5) || same > 4);
         // A message may be cut, so that the source has more.
         (is_meant && is_enough && (is_most || of_message(7))).then_some(same)
@@ -367,29 +427,39 @@ impl<'a> Source<'a> {
         self.0[at].trim_start().starts_with('#')
     }
 
-    /// The statement of a frame, where the installed version has it once as it was in the traceback.
+    /// The statement of a frame: on its line, or where the installed version has it once as it was in the traceback.
     fn failed(&self, frame: &Frame) -> Option<Range<usize>> {
+        if frame.code.is_empty() {
+            return None;
+        }
+        let is_it = |at: usize| self.0.get(at).is_some_and(|it| it.trim() == frame.code);
+        let exact = frame.line.checked_sub(1).filter(|at| is_it(*at));
         let start = format!("def {}(", frame.function);
-        let function = self.0.iter().position(|line| line.contains(&start))?;
-        let depth = indent(self.0[function]);
-        // The parentheses of its parameters may close as far left as it begins.
-        let is_in = |line: &&&str| {
-            indent(line) > depth || line.trim().is_empty() || line.trim().starts_with(')')
-        };
-        let body = self.0[function + 1..].iter().take_while(is_in);
-        let is_it = |line: &&str| !frame.code.is_empty() && line.trim() == frame.code;
-        let mut places = body.enumerate().filter(|(_, line)| is_it(line));
-        let (at, _) = places.next()?;
+        let places = (0..self.0.len()).filter(|at| is_it(*at));
+        let mut places = places.filter(|at| {
+            let above = self.0[..*at].iter().rev();
+            let mut above = above.filter(|line| indent(line) < indent(self.0[*at]));
+            let def = above.find(|line| {
+                line.trim_start()
+                    .trim_start_matches("async ")
+                    .starts_with("def ")
+            });
+            def.is_some_and(|it| it.contains(&start))
+        });
+        let only = places.next().filter(|_| places.next().is_none());
         // The beginning of a statement that raises may be that of many.
         let is_cut = frame.code.starts_with("raise") && frame.code.ends_with('(');
-        (places.next().is_none() && !is_cut).then(|| self.statement(function + 1 + at))
+        let at = exact.or(only.filter(|_| !is_cut))?;
+        Some(self.statement(at))
     }
 
-    /// What failed without a text that is known: an `assert`, the last statement of the traceback, or something below it.
-    fn failed_at(&self, at: Range<usize>, file: String, is_last: bool) -> Said {
-        let is_assert = self.0[at.start].trim_start().starts_with("assert");
+    /// What failed without a text that is known: a `raise` or an `assert`, the last statement of the traceback, or something
+    /// below it.
+    fn failed_at(&self, at: Range<usize>, file: &str, is_last: bool) -> Said {
+        let word = self.0[at.start].trim_start();
+        let is_raised = word.starts_with("raise ") && is_last || word.starts_with("assert");
         let mut said = self.said(at, file);
-        if !is_assert {
+        if !is_raised {
             said.origin = if is_last {
                 Origin::Failed
             } else {
@@ -403,7 +473,7 @@ impl<'a> Source<'a> {
         said
     }
 
-    fn said(&self, at: Range<usize>, file: String) -> Said {
+    fn said(&self, at: Range<usize>, file: &str) -> Said {
         let is_comment = self.is_comment(at.start);
         let mut said = Said {
             line_of_log: 0,
@@ -412,11 +482,12 @@ impl<'a> Source<'a> {
             } else {
                 Origin::Statement
             },
-            file,
+            file: file.to_string(),
             line: at.start + 1,
             function: String::new(),
             text: literals(&self.0[at.clone()].join("\n")),
             conditions: Vec::new(),
+            others: Vec::new(),
         };
         let code = joined(&self.0[at.clone()]);
         if let Some(asserted) = code.strip_prefix("assert") {
@@ -462,6 +533,11 @@ impl<'a> Source<'a> {
 }
 
 impl Said {
+    /// `deepspeed/runtime/engine.py, line 7`.
+    pub(super) fn place(&self) -> String {
+        format!("{}, line {}", self.file, self.line)
+    }
+
     fn add(&mut self, condition: &str, holds: bool) {
         let text = condition.trim().to_string();
         self.conditions.push(Condition { text, holds });

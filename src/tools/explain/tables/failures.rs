@@ -9,8 +9,16 @@ pub struct Failure {
     pub lines: &'static [&'static [&'static str]],
     /// One of these is in the traceback of the same rank, if any is listed.
     pub traceback: &'static [&'static str],
+    /// It counts without any traceback too, as the likeliest cause of several.
+    pub alone: bool,
     /// The line has none of these.
     pub unlike: &'static [&'static str],
+    /// It only happens with ZeRO-3, and not with stages below it.
+    pub of_zero3: bool,
+    /// What is missing is there on Linux alone.
+    pub of_linux: bool,
+    /// Two packages do not fit each other, so their versions are told.
+    pub is_of_versions: bool,
     pub role: Role,
     pub context: Context,
     /// What is said of a few ranks that did not come so far, if they are worth a look.
@@ -49,6 +57,8 @@ pub enum Role {
     Unknown,
     /// It follows from something else: what happened on another rank, what NCCL printed before, whoever killed a rank.
     Consequence,
+    /// What the launcher says of it, which is no news beside anything else.
+    Report,
 }
 
 /// The lines that are shown with the one that is recognized.
@@ -85,12 +95,14 @@ pub enum Known {
 use Context::{KeyAbove, TwoBelow};
 use Known::{Number, Text, True};
 use Meaning::Explained;
-use Role::{Consequence, Unknown};
+use Role::{Consequence, Report, Unknown};
 use When::{Given, Is, IsNot};
 
 const STAGE: &str = "config.zero_optimization.stage";
 const MICRO_BATCH: &str = "config.train_micro_batch_size_per_gpu";
 const OPTIMIZER_DEVICE: &str = "config.zero_optimization.offload_optimizer.device";
+/// What a row that is of Linux means on Windows.
+pub const ON_WINDOWS: &str = "DeepSpeed on Windows";
 const RANKS: &str = "topology.nproc_per_node";
 
 /// What most rows have in common.
@@ -98,7 +110,11 @@ const FAILURE: Failure = Failure {
     meaning: Meaning::Rule(Rule::Usage),
     lines: &[],
     traceback: &[],
+    alone: false,
     unlike: &[],
+    of_zero3: false,
+    of_linux: false,
+    is_of_versions: false,
     role: Role::Cause,
     context: Context::List,
     of_missing_ranks: None,
@@ -604,8 +620,8 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["a wrong index on the GPU"],
-            about: "A token ID is outside the embedding. Tokens were added to the tokenizer but not to the model, or the tokenizer belongs to another model.",
-            advice: "resize the embedding (LLaMA-Factory: resize_vocab: true), or use the model's own tokenizer; CUDA_LAUNCH_BLOCKING=1 names the operation",
+            about: "A kernel of the GPU found a value that it does not allow, mostly an index: a token ID outside of the embedding (tokens were added to the tokenizer but not to the model, or the tokenizer belongs to another model), a label outside of the classes, a position beyond the context; or probabilities that are NaN, in generate().",
+            advice: "resize the embedding (LLaMA-Factory: resize_vocab: true), or use the model's own tokenizer; the first line with `Assertion` says what was wrong, CUDA_LAUNCH_BLOCKING=1 names the operation",
         },
         lines: &[
             &["`srcIndex < srcSelectDimSize` failed"],
@@ -660,7 +676,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[
             &["Call to ibv_", "failed with error Cannot allocate memory"],
             &["ibv_create_cq() failed: Cannot allocate memory"],
-            &["WARN Call to ibv_create_"],
+            &["WARN Call to ibv_create_", "Cannot allocate memory"],
         ],
         example: "misc/ibvwrap.cc:278 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
         seen_in: "NVIDIA/nccl-tests#206",
@@ -743,6 +759,7 @@ pub const FAILURES: &[Failure] = &[
             &["Host key verification failed"],
             &["Permission denied (publickey"],
         ],
+        unlike: &["git@"],
         example: "RuntimeError: Using hostfile at /home/552/dz9214/hostfile but host=gadi-gpu-v100-0011 was not reachable via ssh. If you are running with a single node please remove /home/552/dz9214/hostfile or setup passwordless ssh.",
         seen_in: "hpcac/2023-APAC-HPC-AI#1",
         ..FAILURE
@@ -851,7 +868,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["no ranks in the environment"],
-            about: "The program expects a launcher that starts it once per GPU, and was started without one. Some trainers go on as if there were no DeepSpeed, until they need its optimizer.",
+            about: "The program expects a launcher that starts it once per GPU, and was started without one.",
             advice: "zlaunch --nproc-per-node GPUS -- python train.py",
         },
         lines: &[
@@ -863,7 +880,6 @@ pub const FAILURES: &[Failure] = &[
             &["KeyError: 'WORLD_SIZE'"],
             &["KeyError: 'MASTER_ADDR'"],
             &["KeyError: 'MASTER_PORT'"],
-            &["'DummyOptim' object has no attribute 'step'"],
         ],
         example: "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set",
         seen_in: "torch 2.15.0",
@@ -881,6 +897,7 @@ pub const FAILURES: &[Failure] = &[
             when: Is(Text("cpu")),
             text: "without offload it is not needed: --deepspeed zero3",
         }],
+        of_linux: true,
         example: "/usr/bin/ld: cannot find -lcurand: No such file or directory",
         seen_in: "dhcode-cpp/X-R1#68",
         ..FAILURE
@@ -888,7 +905,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["the C++ library is too old for an operator"],
-            about: "The operator was compiled with a newer compiler than the libstdc++ that Python loads, which is often conda's.",
+            about: "The operator, or the package that the line names, was compiled with a newer compiler than the libstdc++ that Python loads, which is often conda's.",
             advice: "conda install -c conda-forge libstdcxx-ng, or rm -r ~/.cache/torch_extensions and compile with the environment's own compiler",
         },
         lines: &[
@@ -933,6 +950,7 @@ pub const FAILURES: &[Failure] = &[
             &["No such file or directory: '", "/bin/nvcc'"],
             &["CUDA_HOME does not exist, unable to compile CUDA op(s)"],
         ],
+        of_linux: true,
         example: "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)",
         seen_in: "whittle-org/whittle#153",
         ..FAILURE
@@ -977,8 +995,33 @@ pub const FAILURES: &[Failure] = &[
             when: Is(Text("cpu")),
             text: "without offload it is not needed: --deepspeed zero3",
         }],
+        of_linux: true,
         example: "RuntimeError: DeepSpeedCPUAdam requires the cpu_adam op, which failed to build/load.",
         seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a header that the compiler does not find"],
+            about: "An operator is compiled when it is first used, and needs a header that is not installed here, or not where the compiler looks. Those of CUDA (cu….h) come with the whole toolkit, not with its compiler alone.",
+            advice: "the CUDA toolkit of torch's version: conda install -c nvidia cuda-toolkit, or module load cuda, with CUDA_HOME pointing to it; then rm -r ~/.cache/torch_extensions",
+        },
+        lines: &[&["fatal error: ", ".h: No such file or directory"]],
+        of_linux: true,
+        example: "fatal error: curand_kernel.h: No such file or directory",
+        seen_in: "deepspeedai/DeepSpeed#3411",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a library that the linker does not find"],
+            about: "An operator or a kernel (DeepSpeed, triton) was compiled, and the library behind -l is not where the linker looks. libcuda comes with the driver, the other libraries of CUDA with the toolkit.",
+            advice: "LIBRARY_PATH=$CUDA_HOME/lib64 (for -lcuda: $CUDA_HOME/lib64/stubs, or the folder that `ldconfig -p | grep libcuda` names); else install the library with its headers",
+        },
+        lines: &[&["cannot find -l"]],
+        of_linux: true,
+        example: "/usr/bin/ld: cannot find -lcublas",
+        seen_in: "deepspeedai/DeepSpeed#3929",
         ..FAILURE
     },
     Failure {
@@ -989,6 +1032,7 @@ pub const FAILURES: &[Failure] = &[
         },
         lines: &[&["nvcc fatal"], &["#error -- unsupported GNU version"]],
         unlike: &["Unsupported gpu architecture"],
+        of_linux: true,
         example: "nvcc fatal   : Unsupported NVHPC compiler found. nvc++ is the only NVHPC compiler that is supported.",
         seen_in: "deepspeedai/DeepSpeed#6654",
         ..FAILURE
@@ -1005,6 +1049,7 @@ pub const FAILURES: &[Failure] = &[
             &["Command '['ninja'"],
             &["Error building extension '"],
         ],
+        of_linux: true,
         example: "Error building extension 'fused_adam' with DeepSpeed==0.3.13",
         seen_in: "deepspeedai/DeepSpeed#885",
         ..FAILURE
@@ -1012,13 +1057,11 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["no libaio"],
-            about: "Offloading to NVMe needs libaio and its headers.",
+            about: "Offloading to NVMe needs libaio and its headers. Without it, the line is only a warning.",
             advice: "apt install libaio-dev, or conda install -c conda-forge libaio with CFLAGS and LDFLAGS set to its folders",
         },
-        lines: &[
-            &["Unable to JIT load the async_io op"],
-            &["async_io requires the dev libaio .so object and headers but these were not found"],
-        ],
+        lines: &[&["Unable to JIT load the async_io op"]],
+        of_linux: true,
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
             when: Is(Text("nvme")),
@@ -1030,11 +1073,59 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["a warning about libaio"],
+            about: "Not an error: DeepSpeed looks at which operators could be compiled, and the one for NVMe needs libaio. Nothing else does.",
+            advice: "nothing, without offload to NVMe; with it: apt install libaio-dev. If the run ended, the reason is another line",
+        },
+        lines: &[
+            &["async_io requires the dev libaio .so object and headers but these were not found"],
+            &["async_io: please install the libaio"],
+        ],
+        of_linux: true,
+        role: Consequence,
+        example: "[WARNING]  async_io requires the dev libaio .so object and headers but these were not found.",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &[ON_WINDOWS],
+            about: "The log is of Windows. DeepSpeed's compiled operators are made for Linux: async_io (aio.lib) and GPUDirect Storage (cufile.lib) do not exist there, others need Visual Studio's compiler, and there is no NCCL. Where aio.lib or cufile.lib is only missed while DeepSpeed is imported, nothing failed yet.",
+            advice: "Linux, or WSL2 with its own Python. On Windows itself: nothing, if the program goes on; for a build, DS_BUILD_AIO=0 and DS_BUILD_GDS=0; no offload to NVMe, and gloo instead of nccl",
+        },
+        lines: &[
+            &["LINK : fatal error LNK1181"],
+            &["Unable to pre-compile async_io"],
+            &["use_libuv was requested but PyTorch was built without libuv support"],
+            &["Distributed package doesn't have NCCL built in"],
+        ],
+        of_linux: true,
+        role: Consequence,
+        example: "LINK : fatal error LNK1181: cannot open input file 'aio.lib'",
+        seen_in: "deepspeedai/DeepSpeed#7276",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a compiled operator in the cache that is of another torch"],
+            about: "Operators are compiled once and kept in ~/.cache/torch_extensions. This one was compiled with another torch or CUDA than the one that loads it.",
+            advice: "rm -r ~/.cache/torch_extensions (or TORCH_EXTENSIONS_DIR), so that it is compiled again; one such folder for each environment",
+        },
+        lines: &[&["torch_extensions", ".so: undefined symbol"]],
+        example: "ImportError: /root/.cache/torch_extensions/py310_cu117/fused_adam/fused_adam.so: undefined symbol: _ZN3c104cuda20CUDACachingAllocator9allocatorE",
+        seen_in: "deepspeedai/DeepSpeed#3410",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["operators built for another torch"],
             about: "This DeepSpeed was built, or downloaded as a wheel, with its operators compiled for another torch.",
             advice: "rebuild it for this torch: pip install --force-reinstall --no-cache-dir --no-deps --no-binary deepspeed deepspeed; or install the torch that the line names",
         },
-        lines: &[&["DeepSpeed ops were compiled and installed with a different version"]],
+        lines: &[
+            &["DeepSpeed ops were compiled and installed with a different version"],
+            &["/deepspeed/ops/", ".so: undefined symbol"],
+        ],
         example: "RuntimeError: PyTorch version mismatch! DeepSpeed ops were compiled and installed with a different version than what is being used at runtime. Please re-install DeepSpeed or switch torch versions. Install torch version=2.11, Runtime torch version=2.9",
         seen_in: "ray-project/ray#65936",
         ..FAILURE
@@ -1069,6 +1160,8 @@ pub const FAILURES: &[Failure] = &[
             advice: "pip install --upgrade deepspeed, or leave these keys out (--unset KEY); `zlaunch explain KEY` says since when there is one",
         },
         lines: &[&["extra fields not permitted"]],
+        traceback: &["deepspeed/", "for DeepSpeed"],
+        alone: true,
         example: "  extra fields not permitted (type=value_error.extra)",
         seen_in: "deepspeedai/DeepSpeed#3827",
         ..FAILURE
@@ -1114,8 +1207,8 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["CUDA libraries for another torch"],
-            about: "LD_LIBRARY_PATH, or a CUDA module, puts other CUDA libraries before those that came with torch.",
-            advice: "unset LD_LIBRARY_PATH, or do not load the CUDA module: torch brings its own libraries",
+            about: "A library of CUDA is not there, or of another version: LD_LIBRARY_PATH or a CUDA module puts others before those that came with torch, or the package whose file the traceback names was built for another CUDA than torch's.",
+            advice: "unset LD_LIBRARY_PATH, or do not load the CUDA module: torch brings its own libraries; or install that package again (pip install --force-reinstall --no-cache-dir PACKAGE) for torch's CUDA",
         },
         lines: &[
             &[
@@ -1141,6 +1234,17 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "ImportError: /opt/lib/python3.12/site-packages/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
         seen_in: "Dao-AILab/flash-attention#1832",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a compiled package for another torch"],
+            about: "The file in the line was compiled against another torch (or CUDA) than the one that is installed, so it does not find a function of it.",
+            advice: "install the package of that file again for this torch: pip install --force-reinstall --no-deps --no-build-isolation --no-cache-dir PACKAGE; or the torch for which it has wheels",
+        },
+        lines: &[&["ImportError:", ".so: undefined symbol"]],
+        example: "ImportError: /usr/local/lib/python3.8/dist-packages/transformer_engine_extensions.cpython-38-x86_64-linux-gnu.so: undefined symbol: _ZN5torch3jit17parseSchemaOrNameERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        seen_in: "huggingface/accelerate#1475",
         ..FAILURE
     },
     Failure {
@@ -1229,6 +1333,22 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["a checkpoint file that is cut off"],
+            about: "torch.load found the beginning of a file but not its end, or nothing: saving, copying or downloading it was interrupted, the disk was full, or it is a pointer of git-lfs.",
+            advice: "`ls -l` on the file that the traceback names, beside those of the other ranks; resume from an earlier checkpoint, or copy or download it again",
+        },
+        lines: &[
+            &["PytorchStreamReader failed reading zip archive"],
+            &["PytorchStreamReader failed locating file"],
+            &["EOFError: Ran out of input"],
+            &["invalid header or archive is corrupted"],
+        ],
+        example: "RuntimeError: PytorchStreamReader failed reading zip archive: not a ZIP archive",
+        seen_in: "hiyouga/LlamaFactory#6208",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["a broken weight file"],
             about: "The file is not a safetensors file: the download was cut off, or it is an error page, or a git-lfs pointer.",
             advice: "`ls -l` shows its size; download it again: hf download MODEL --force-download",
@@ -1266,7 +1386,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["weights of another config"],
-            about: "The shapes in the files of the weights are not those of config.json, which has been changed, or belongs to another model.",
+            about: "Shapes in the files of the weights are not those of the model that was made: config.json was changed or belongs to another model, tokens were added, or the head has another number of labels. The report above names each weight with both shapes; one that is torch.Size([0]) there was saved or created under ZeRO-3.",
             advice: "take config.json and the weights from the same download: hf download MODEL --local-dir FOLDER",
         },
         lines: &[
@@ -1285,7 +1405,7 @@ pub const FAILURES: &[Failure] = &[
         },
         lines: &[
             &["copying a param with shape torch.Size([0]) from checkpoint"],
-            &["copying a param with shape torch.Size([1]) from checkpoint"],
+            &["size mismatch - ckpt: torch.Size([0]) vs"],
         ],
         example: "size mismatch for model.decoder.layers.25.self_attn.q_proj.weight: copying a param with shape torch.Size([0]) from checkpoint, the shape in current model is torch.Size([2560, 2560]).",
         seen_in: "huggingface/transformers#20082",
@@ -1297,12 +1417,11 @@ pub const FAILURES: &[Failure] = &[
             about: "The model was created under ZeRO-3, so its weights are sharded and empty, and this code loads a checkpoint into them without gathering them.",
             advice: "--deepspeed zero2; in your own code, load inside deepspeed.zero.GatheredParameters, or before ZeRO-3 splits the model",
         },
-        lines: &[&["from checkpoint, the shape in current model is torch.Size([0])"]],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        lines: &[
+            &["from checkpoint, the shape in current model is torch.Size([0])"],
+            &["size mismatch - ckpt:", "vs model:torch.Size([0])"],
+        ],
+        of_zero3: true,
         example: "size mismatch for vision_model.vision_tower_high.vision_tower.neck_hd.0.weight: copying a param with shape torch.Size([256, 768, 1, 1]) from checkpoint, the shape in current model is torch.Size([0]).",
         seen_in: "modelscope/ms-swift#1058",
         ..FAILURE
@@ -1323,9 +1442,9 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
-            names: &["a checkpoint of another ZeRO stage"],
-            about: "ZeRO-3 names the files of a checkpoint otherwise than the stages below it, and finds none of its own.",
-            advice: "resume with the stage that it was saved with (--deepspeed zero2 or zero3)",
+            names: &["no model states in the checkpoint"],
+            about: "DeepSpeed finds no file with the model's states in the folder (global_stepN) that `latest` names. One of these: saving or copying was interrupted, or only some ranks could write there; the files are not on this machine; the checkpoint is of another stage (ZeRO-3 calls them zero_pp_rank_*_model_states.pt, the others mp_rank_*_model_states.pt).",
+            advice: "`ls` that folder, on each machine: without any *_model_states.pt, resume from an earlier checkpoint, or copy the whole folder; with them, resume with the stage that it was saved with (--deepspeed zero2 or zero3)",
         },
         lines: &[&["AssertionError"]],
         traceback: &["check_ckpt_list"],
@@ -1416,7 +1535,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["weights that are not gathered"],
-            about: "A part of the model is used outside ZeRO-3's engine, so its weights are still sharded and empty: a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
+            about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
             advice: "--deepspeed zero2, or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
         },
         lines: &[
@@ -1428,11 +1547,7 @@ pub const FAILURES: &[Failure] = &[
             &["mat2 must be a matrix, got 1-D tensor"],
             &["shape '[-1, 0]' is invalid for input of size"],
         ],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
         example: "RuntimeError: 'weight' must be 2-D",
         seen_in: "arcee-ai/DistillKit#3",
         ..FAILURE
@@ -1488,6 +1603,67 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["weights that are not contiguous"],
+            about: "DeepSpeed sends every weight from rank 0 to the others when it starts, which needs it in one piece, and some weight is a view of another layout (transposed, sliced, or loaded so).",
+            advice: "in the script, before the model is prepared: for p in model.parameters(): p.data = p.data.contiguous()",
+        },
+        lines: &[&["Error: Tensors must be contiguous"]],
+        example: "[rank0]: ValueError: Tensors must be contiguous",
+        seen_in: "deepspeedai/DeepSpeed#6571",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a tensor in host memory sent with NCCL"],
+            about: "The ranks exchange a tensor that is in host memory, and NCCL sends only what is on GPUs: the model or a part of it was never moved to its GPU (torch sees none, device_map or offload put it there), or an object is sent before its device is set.",
+            advice: "`zlaunch doctor` says which GPUs a rank sees; no device_map; for tensors that stay in host memory on purpose, both backends in the script: init_process_group(\"cpu:gloo,cuda:nccl\")",
+        },
+        lines: &[&["No backend type associated with device type cpu"]],
+        example: "RuntimeError: No backend type associated with device type cpu",
+        seen_in: "hiyouga/LlamaFactory#2628",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a process that was forked after CUDA was used"],
+            about: "A process that has used the GPU cannot be copied by fork and use it again in the copy: a data worker, or an import of DeepSpeed before the ranks are started.",
+            advice: "no CUDA in datasets and collators (--dataloader_num_workers 0 shows whether it is that), import deepspeed in the ranks only; or the start method spawn: multiprocessing.set_start_method(\"spawn\"), for vLLM VLLM_WORKER_MULTIPROC_METHOD=spawn",
+        },
+        lines: &[&["Cannot re-initialize CUDA in forked subprocess"]],
+        example: "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method",
+        seen_in: "deepspeedai/DeepSpeed#7918",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a config that is not valid JSON"],
+            about: "The file or text given as DeepSpeed's config cannot be read: a comma or quote too many or missing, or the path of a file that is not there, which is then read as text.",
+            advice: "zlaunch check FILE shows the place; the path is relative to the folder of the launch",
+        },
+        lines: &[&["JSONDecodeError: "]],
+        traceback: &[
+            "deepspeed/runtime/config",
+            "integrations/deepspeed.py",
+            "utils/deepspeed.py",
+        ],
+        example: "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+        seen_in: "LlamaChinese/Llama-Chinese#361",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["two ranks that rename one checkpoint"],
+            about: "transformers 4.36 and 4.37.0 write a checkpoint under a temporary name and rename it on every machine, or on ranks that are not the first: on a shared disk the second one finds nothing.",
+            advice: "pip install --upgrade transformers, or an --output_dir that is not shared with --save_on_each_node true",
+        },
+        lines: &[&["No such file or directory: '", "tmp-checkpoint-"]],
+        fixed: Some(("transformers", "4.38.0")),
+        example: "FileNotFoundError: [Errno 2] No such file or directory: 'saves/x/tmp-checkpoint-1000/trainer_state.json'",
+        seen_in: "hiyouga/LlamaFactory#1860",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["an engine without trained parameters"],
             about: "DeepSpeed makes optimizer states for an engine in which nothing is trained: all parameters are frozen, or a reference model got the optimizer section of the config.",
             advice: "--unset optimizer --unset scheduler, so that only the trained model has an optimizer; a newer DeepSpeed; or train at least one parameter",
@@ -1496,11 +1672,8 @@ pub const FAILURES: &[Failure] = &[
             &["ValueError: max() arg is an empty sequence"],
             &["torch.cat(): expected a non-empty list of Tensors"],
         ],
-        traceback: &[
-            "initialize_optimizer_states",
-            "deepspeed/runtime",
-            "torch.cat()",
-        ],
+        traceback: &["initialize_optimizer_states", "deepspeed/runtime"],
+        alone: true,
         example: "ValueError: max() arg is an empty sequence",
         seen_in: "hiyouga/LlamaFactory#2546",
         ..FAILURE
@@ -1530,6 +1703,28 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["a parameter that ZeRO-3 does not know"],
+            about: "ZeRO-3 gives every parameter attributes (ds_id, ds_numel, ds_tensor, …) when it splits it. This one was made, replaced or loaded in another way: an adapter or token added afterwards, a quantized layer, a merged or copied module, a model that deepspeed.initialize never got.",
+            advice: "make the whole model (adapters, new tokens, heads) before it is given to the trainer or to deepspeed.initialize, and load no quantized weights; or --deepspeed zero2",
+        },
+        lines: &[
+            &["has no attribute 'ds_id'"],
+            &["has no attribute 'ds_numel'"],
+            &["has no attribute 'ds_tensor'"],
+            &["has no attribute 'ds_shape'"],
+            &["has no attribute 'ds_status'"],
+            &["has no attribute 'ds_persist'"],
+            &["has no attribute 'ds_process_group'"],
+            &["has no attribute 'ds_summary'"],
+            &["has no attribute 'partition_numel'"],
+        ],
+        of_zero3: true,
+        example: "AttributeError: 'Parameter' object has no attribute 'ds_numel'",
+        seen_in: "huggingface/transformers#24792",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["a parameter that is still in use"],
             about: "A parameter is to be freed while a module of the last forward pass still holds it: at the hand-over to vLLM, after a checkpoint, or after an incomplete last batch.",
             advice: "a newer TRL or ms-swift, where ds_active_sub_modules is emptied before the hand-over; --dataloader_drop_last true, so that no batch is incomplete; or --deepspeed zero2",
@@ -1542,11 +1737,7 @@ pub const FAILURES: &[Failure] = &[
                 "'active_sub_modules': {",
             ],
         ],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
         example: "[rank1]: AssertionError: {'id': 0, 'status': 'AVAILABLE', 'numel': 233373696, 'ds_numel': 233373696, 'shape': (151936, 1536), 'ds_shape': (151936, 1536), 'requires_grad': True, 'grad_shape': None, 'persist': False, 'active_sub_modules': {372}, 'ds_tensor.shape': torch.Size([58343424])}",
         seen_in: "dhcode-cpp/X-R1#23",
         ..FAILURE
@@ -1561,11 +1752,9 @@ pub const FAILURES: &[Failure] = &[
             &["IndexError: pop from an empty deque"],
             &["RuntimeError: still have inflight params"],
         ],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
+        traceback: &["deepspeed/"],
+        alone: true,
         example: "[rank0]: IndexError: pop from an empty deque",
         seen_in: "huggingface/trl#2304",
         ..FAILURE
@@ -1594,11 +1783,7 @@ pub const FAILURES: &[Failure] = &[
             &["disagreement error detected"],
             &["Detected mismatch between collectives on ranks"],
         ],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
         example: "[rank7]: RuntimeError: Detected a disagreement on list length between rank0 and rank7: ",
         seen_in: "hiyouga/LlamaFactory#10224",
         ..FAILURE
@@ -1610,11 +1795,18 @@ pub const FAILURES: &[Failure] = &[
             advice: "another transformers: 4.57 and 5.0 do this, older and newer ones gather the weight first; or --deepspeed zero2, which does not split weights",
         },
         lines: &[&["index 0 is out of bounds for dimension 0 with size 0"]],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
+        traceback: &[
+            "_init_weights",
+            "_initialize_missing",
+            "_initialize_weights",
+            "initialize_weights",
+            "partition_parameters.py",
+            "torch/nn/init.py",
+            "resize_token_embeddings",
+            "_init_added_embeddings",
+        ],
+        alone: true,
         example: "[rank0]: IndexError: index 0 is out of bounds for dimension 0 with size 0",
         seen_in: "huggingface/transformers#43596",
         ..FAILURE
@@ -1636,11 +1828,7 @@ pub const FAILURES: &[Failure] = &[
                 "expected shape compatible with [0]",
             ],
         ],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
         example: "RuntimeError: The size of tensor a (0) must match the size of tensor b (1536) at non-singleton dimension 1",
         seen_in: "bytedance/HLLM#14",
         ..FAILURE
@@ -1666,11 +1854,7 @@ pub const FAILURES: &[Failure] = &[
             &["Cannot copy out of meta tensor; no data!"],
             &["Tensor on device meta is not on the expected device"],
         ],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
         example: "NotImplementedError: Cannot copy out of meta tensor; no data!",
         seen_in: "axolotl-ai-cloud/axolotl#1249",
         ..FAILURE
@@ -1691,11 +1875,7 @@ pub const FAILURES: &[Failure] = &[
                 "all_gather",
             ],
         ],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
         example: "[rank6]: ValueError: DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.",
         seen_in: "hiyouga/LlamaFactory#6898",
         ..FAILURE
@@ -1732,11 +1912,7 @@ pub const FAILURES: &[Failure] = &[
             advice: "drop device_map and low_cpu_mem_usage, or --deepspeed zero2",
         },
         lines: &[&["DeepSpeed Zero-3 is not compatible with"]],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
         example: "ValueError: DeepSpeed Zero-3 is not compatible with `low_cpu_mem_usage=True` or with passing a `device_map`.",
         seen_in: "huggingface/accelerate#2543",
         ..FAILURE
@@ -1793,11 +1969,7 @@ pub const FAILURES: &[Failure] = &[
                 "A different number of tensors was saved",
             ],
         ],
-        here: &[Advice {
-            key: STAGE,
-            when: Is(Number(3)),
-            text: "this launch has ZeRO-3: --deepspeed zero2",
-        }],
+        of_zero3: true,
         example: "[rank0]: torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.",
         seen_in: "huggingface/trl#2514",
         ..FAILURE
@@ -1844,6 +2016,8 @@ pub const FAILURES: &[Failure] = &[
             advice: "--set zero_optimization.offload_optimizer.device=cpu, or no ZenFlow: --unset zero_optimization.zenflow",
         },
         lines: &[&["narrow() cannot be applied to a 0-dim tensor"]],
+        traceback: &["zenflow"],
+        alone: true,
         example: "RuntimeError: narrow() cannot be applied to a 0-dim tensor.",
         seen_in: "deepspeedai/DeepSpeed#7686",
         ..FAILURE
@@ -1905,6 +2079,8 @@ pub const FAILURES: &[Failure] = &[
             advice: "one precision for all weights: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16), and in a script .to(torch.bfloat16) for what it adds, before the model is prepared; or --deepspeed zero2, which gathers no parameters",
         },
         lines: &[&["output tensor must have the same type as input tensor"]],
+        traceback: &["deepspeed/", "torch/distributed"],
+        alone: true,
         example: "[rank0]: TypeError: output tensor must have the same type as input tensor",
         seen_in: "modelscope/ms-swift#9657",
         ..FAILURE
@@ -1953,6 +2129,8 @@ pub const FAILURES: &[Failure] = &[
             advice: "newer TRL and DeepSpeed; until then no prefetch: --set zero_optimization.stage3_prefetch_bucket_size=0",
         },
         lines: &[&["Inference tensors cannot be saved for backward"]],
+        traceback: &["deepspeed/", "generate"],
+        alone: true,
         example: "[rank0]: RuntimeError: Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd.",
         seen_in: "modelscope/ms-swift#3261",
         ..FAILURE
@@ -2216,6 +2394,55 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["NCCL used in a way that it refuses"],
+            about: "Nearly always two ranks are on one GPU, or ranks send different things at the same time. The line after `Last error:`, or one with NCCL WARN above, says which.",
+            advice: "one GPU for each rank: --nproc-per-node GPUS, and no code that picks a GPU by itself; --env NCCL_DEBUG=WARN shows the reason",
+        },
+        lines: &[
+            &["NCCL error", "invalid usage"],
+            &["ncclInvalidUsage: This usually reflects invalid usage"],
+        ],
+        role: Consequence,
+        context: TwoBelow,
+        example: "ncclInvalidUsage: This usually reflects invalid usage of NCCL library (such as too many async ops, too many collectives at once, mixing streams in a group, etc).",
+        seen_in: "deepspeedai/DeepSpeed#1604",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a rank that the others waited for"],
+            about: "A rank waits at a barrier, or for a value, that another rank never reached or gave: that one is slow (preparing data, saving, loading), has died, or does something else.",
+            advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200, and prepare the data once before (on one rank, into the cache)",
+        },
+        lines: &[
+            &["wait timeout after", "ms, keys:"],
+            &["successfully reached monitoredBarrier, but received errors"],
+            &["failed to pass monitoredBarrier"],
+        ],
+        role: Consequence,
+        of_missing_ranks: Some("the others waited for it, so look at what happened there"),
+        example: "[rank0]: torch.distributed.DistStoreError: wait timeout after 300000ms, keys: /broadcast_from/0/75465",
+        seen_in: "modelscope/ms-swift#4906",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a rank ended itself (SIGABRT)"],
+            about: "Compiled code of a rank stopped it: NCCL's watchdog after a time out or an error of another rank, an assertion on the GPU, or memory that was freed twice. The reason stands above, in a line with `what():`, `Watchdog` or `Assertion`.",
+            advice: "look for that line, on the rank that ended first; --env TORCH_NCCL_ASYNC_ERROR_HANDLING=1 NCCL_DEBUG=WARN makes torch and NCCL say more",
+        },
+        lines: &[
+            &["failed (exitcode: -6) local_rank"],
+            &["exits with return code = -6"],
+            &["Signal 6 (SIGABRT) received by PID"],
+        ],
+        role: Consequence,
+        example: "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -6) local_rank: 0 (pid: 142437) of binary: /opt/conda/bin/python",
+        seen_in: "deepspeedai/Megatron-DeepSpeed#207",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["a rank was killed (SIGKILL)"],
             about: "Something outside the run killed a rank. Nearly always it is the kernel, because host memory ran out; a scheduler does it too.",
             advice: "`dmesg -T | grep -i killed` on that machine, or `sacct -j JOB -o MaxRSS,State`; then less host memory: fewer --dataloader_num_workers, less offload",
@@ -2282,6 +2509,8 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Meaning::Rule(Rule::BatchSize),
         lines: &[&["unsupported operand type(s) for //: 'str' and 'int'"]],
+        traceback: &["deepspeed/runtime/config.py"],
+        alone: true,
         example: "TypeError: unsupported operand type(s) for //: 'str' and 'int'",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
@@ -2345,8 +2574,8 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["a placeholder instead of an optimizer"],
-            about: "With an optimizer section in the config, accelerate gives the script a placeholder (DummyOptim), and a scheduler of torch, or the trainer, looks inside it.",
-            advice: "--unset optimizer; or a scheduler section too, so that the script takes a DummyScheduler",
+            about: "With an optimizer section in the config, accelerate gives the script a placeholder (DummyOptim), which DeepSpeed replaces. Here it is used before that (a scheduler of torch, or the trainer, looks inside it), or DeepSpeed never came, because the script runs without a launcher.",
+            advice: "without a launcher: zlaunch --nproc-per-node GPUS -- COMMAND; else --unset optimizer, or a scheduler section too, so that the script takes a DummyScheduler",
         },
         lines: &[&["'DummyOptim' object has no attribute"]],
         example: "AttributeError: 'DummyOptim' object has no attribute 'param_groups'",
@@ -2488,6 +2717,7 @@ pub const FAILURES: &[Failure] = &[
             &["Broken pipe"],
             &["Signal 15 (SIGTERM) received by PID"],
         ],
+        unlike: &["HTTP", "urllib3", "requests.", "ProtocolError"],
         role: Consequence,
         example: "RuntimeError: NCCL communicator was aborted on rank 1.",
         seen_in: "TexasInstruments/edgeai-mmdetection#8",
@@ -2510,6 +2740,7 @@ pub const FAILURES: &[Failure] = &[
             &["AttributeError: module '", "has no attribute"],
             &["got an unexpected keyword argument"],
         ],
+        is_of_versions: true,
         example: "ImportError: cannot import name 'nothing' from 'json' (/usr/lib/python3.11/json/__init__.py)",
         seen_in: "Python 3.11",
         ..FAILURE
@@ -2534,6 +2765,23 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["FileNotFoundError: [Errno 2] No such file or directory"]],
         example: "FileNotFoundError: [Errno 2] No such file or directory: 'deepspeed/zero2.json'",
         seen_in: "axolotl-ai-cloud/axolotl#682",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["the report of a launcher"],
+            about: "The launcher only says that a rank ended, and when. Why it did stands above, in the output of that rank: a traceback, or a line of the system.",
+            advice: "look for the first traceback above, on the rank that the report calls the root cause; with torchrun, --launcher-arg=--log-dir=logs --launcher-arg=--redirects=3 keeps what each rank said. `zlaunch rehearse -- COMMAND` shows most reasons without a GPU",
+        },
+        lines: &[
+            &["failed (exitcode: 1) local_rank"],
+            &["ChildFailedError"],
+            &["exits with return code = 1"],
+            &["exitcode  : 1 (pid"],
+        ],
+        role: Report,
+        example: "[2024-03-01 04:51:18,576] [ERROR] [launch.py:321:sigkill_handler] ['/usr/bin/python', '-u', 'train.py', '--local_rank=0'] exits with return code = 1",
+        seen_in: "deepspeedai/DeepSpeed#5218",
         ..FAILURE
     },
     Failure {

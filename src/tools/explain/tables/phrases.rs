@@ -102,6 +102,14 @@ pub(crate) const UNLESS: Phrase = Phrase {
     en: "unless",
     zh: "除非",
 };
+pub(crate) const SAID_BY: Phrase = Phrase {
+    en: "said by",
+    zh: "来源",
+};
+pub(crate) const LIKELIEST: Phrase = Phrase {
+    en: "this is the likeliest cause of this message, and not the only one: with the traceback above it, zlaunch can tell",
+    zh: "这是该报错最常见的原因，但不是唯一原因：连同上方的 traceback 一起给出，zlaunch 才能判断",
+};
 pub(crate) const IN_FULL: Phrase = Phrase {
     en: "in full",
     zh: "全文",
