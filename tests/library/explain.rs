@@ -391,10 +391,12 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
     assert_eq!(
         (names(&alone), &alone.found[0].lines[..]),
         (
-            vec!["an error without an explanation"],
+            vec!["an error without an explanation", "the report of a launcher"],
             &[ours.to_string()][..]
         )
     );
+    // Where there is nothing else, it leads to what is missing.
+    assert_eq!(names(&found(by_launcher)), ["the report of a launcher"]);
     assert!(
         alone.found[0].failure.role == Role::Unknown && alone.found[0].ranks == BTreeSet::from([5])
     );

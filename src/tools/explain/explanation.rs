@@ -337,7 +337,7 @@ impl<'a> Explainer<'a> {
     ) -> (Explanation, bool) {
         let stage = json::get(plan, "config.zero_optimization.stage");
         let is_zero3 = stage.map(|stage| *stage == 3);
-        let failure = match is_zero3 {
+        let mut failure = match is_zero3 {
             Some(false) if found.failure.of_zero3 => Failure::unknown(),
             _ => found.failure,
         };
@@ -346,12 +346,19 @@ impl<'a> Explainer<'a> {
         let python = python.or_else(|| Python::on_path(self.host));
         let asked = python.as_ref();
         let defined = asked.and_then(|it| sources::defined(found.lines.first()?, it));
-        let versions = asked.filter(|_| failure.is_of_versions);
-        let versions = versions.and_then(|it| sources::versions(found, it));
-        let said = asked.and_then(|it| sources::find(found, it, failure.is_unknown()));
+        let mut said = asked.and_then(|it| sources::find(found, it, failure.is_unknown()));
         let is_said = said
             .as_ref()
             .is_some_and(|it| !matches!(it.origin, Origin::Failed | Origin::Below));
+        let may_ask = (failure.is_unknown() || failure.is_of_versions) && !is_said;
+        let class = asked.filter(|_| may_ask);
+        let class = class.and_then(|it| sources::class_asked(found.lines.first()?, it));
+        if class.is_some() {
+            failure = Failure::of_versions();
+            said = None;
+        }
+        let versions = asked.filter(|_| failure.is_of_versions);
+        let versions = versions.and_then(|it| sources::versions(found, it));
         let is_known = is_said || !failure.is_unknown();
         // Of sentences, only the one that is known.
         let lines = match &said {
@@ -388,7 +395,7 @@ impl<'a> Explainer<'a> {
             }
         }
         page = page.row(phrases::IN_THIS_VERSION, versions);
-        page = page.row(phrases::IN_THIS_VERSION, defined);
+        page = page.row(phrases::IN_THIS_VERSION, class.or(defined));
         let missing: BTreeSet<u32> = (0..log.ranks)
             .filter(|rank| !found.ranks.contains(rank))
             .collect();

@@ -90,6 +90,11 @@ impl Failure {
         &FAILURES[FAILURES.len() - 1]
     }
 
+    pub(super) fn of_versions() -> &'static Self {
+        let row = FAILURES.iter().find(|failure| failure.is_of_versions);
+        row.unwrap_or(Failure::unknown())
+    }
+
     pub fn name(&self) -> &'static str {
         match self.meaning {
             Meaning::Rule(rule) => rule.name(),

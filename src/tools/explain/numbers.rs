@@ -5,7 +5,12 @@ use crate::base::size::parse_bytes;
 
 /// A sentence for each thing that the line says by numbers.
 pub(super) fn read(line: &str) -> Vec<String> {
-    let others = [product(line), mismatch(line), requirement(line)];
+    let others = [
+        product(line),
+        mismatch(line),
+        requirement(line),
+        communication(line),
+    ];
     memory(line)
         .into_iter()
         .chain(others.into_iter().flatten())
@@ -96,4 +101,23 @@ fn requirement(line: &str) -> Option<String> {
     wanted
         .contains(['<', '>', '='])
         .then(|| format!("pip install \"{wanted}\""))
+}
+
+/// `WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=1, …)`.
+fn communication(line: &str) -> Option<String> {
+    let number = |name: &str| -> Option<u64> {
+        let digits = line.split_once(name)?.1;
+        digits
+            .split(|c: char| !c.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
+    };
+    let (count, size) = (number("WorkNCCL(SeqNum=")?, number("NumelIn=")?);
+    const FIRST: u64 = 8;
+    if count <= FIRST {
+        let said = "the ranks never exchanged anything: rather the connection than a slow rank. One machine: --env NCCL_P2P_DISABLE=1 tries it without direct copies; several: --env NCCL_SOCKET_IFNAME=NAME, with the interface that connects them";
+        return Some(format!("SeqNum={count}: {said}"));
+    }
+    (size == 1).then(|| "NumelIn=1: a barrier or a single number, so the ranks waited for one that saved, evaluated, prepared data, or took another number of steps".to_string())
 }

@@ -154,48 +154,75 @@ fn best(mut all: Vec<Place>, preferred: Option<usize>) -> Option<Said> {
 /// asked of something else. `None` if there is no such place, or more than one.
 pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
     let quoted: Vec<&str> = message.split('\'').skip(1).step_by(2).collect();
-    let (name, package) = if message.contains("No module named '") {
-        quoted
-            .first()?
-            .split_once('.')
-            .map(|it| (it.1, Some(it.0)))?
+    let is_module = message.contains("No module named '");
+    let (name, package) = if is_module {
+        let (package, name) = quoted.first()?.split_once('.')?;
+        (name, package)
     } else if message.contains("cannot import name '") {
-        let package = quoted.get(1)?.split('.').next();
-        (*quoted.first()?, package)
+        (*quoted.first()?, quoted.get(1)?.split('.').next()?)
     } else if message.contains("' object has no attribute '") {
-        (*quoted.get(1)?, Some("deepspeed"))
+        (*quoted.get(1)?, "deepspeed")
     } else {
         return None;
     };
     let name = name.rsplit('.').next()?;
-    let folder = python.folder(PACKAGES.iter().find(|it| Some(it.0) == package)?.0)?;
-    let is_module = message.contains("No module named '");
-    let starts = [format!("def {name}("), format!("class {name}(")];
-    let places = sources(&folder).into_iter().filter_map(|file| {
+    let package = PACKAGES.iter().find(|it| it.0 == package)?.0;
+    let places = sources(&python.folder(package)?).into_iter();
+    let places = places.filter_map(|file| {
         let path = inside(file.to_str()?)?;
         if is_module {
             return (file.file_stem()? == name).then_some(path);
         }
         let text = fs::read(&file).ok()?;
         let source = Source::new(&text);
-        let is_start = |line: &&str| starts.iter().any(|it| line.trim_start().starts_with(it));
-        let at = source.0.iter().position(is_start)?;
-        let classes = source.0[..at].iter().rev();
-        let mut around = classes.filter(|line| indent(line) < indent(source.0[at]));
-        let class = around.find_map(|line| line.strip_prefix("class "));
-        let class = class.and_then(|it| it.split(['(', ':']).next());
+        let at = source
+            .defines("def", name)
+            .or(source.defines("class", name))?;
+        let around = source.around(at).and_then(|it| it.strip_prefix("class "));
+        let class = around.and_then(|it| it.split(['(', ':']).next());
         let of_class = class.map(|class| format!(", class {class}"));
-        Some(format!(
-            "{path}, line {}{}",
-            at + 1,
-            of_class.unwrap_or_default()
-        ))
+        let of_class = of_class.unwrap_or_default();
+        Some(format!("{path}, line {}{of_class}", at + 1))
     });
     let places: Vec<String> = places.take(2).collect();
     match &places[..] {
         [only] => Some(format!("`{name}` is in {only}")),
         _ => None,
     }
+}
+
+/// Whether the class of a package has here what an object of it was asked for.
+pub(super) fn class_asked(message: &str, python: &Python) -> Option<String> {
+    let mut quoted = message.split('\'').skip(1).step_by(2);
+    let (class, member) = if message.contains("' object has no attribute '") {
+        (quoted.next()?, quoted.next()?)
+    } else {
+        let (callee, _) = message.split_once("() got an unexpected keyword argument '")?;
+        (
+            callee.rsplit(' ').next()?.split_once('.')?.0,
+            quoted.next()?,
+        )
+    };
+    let packages = PACKAGES.iter().filter(|it| it.0 != "torch");
+    let folders = packages.filter_map(|it| python.folder(it.0));
+    folders
+        .flat_map(|folder| sources(&folder))
+        .find_map(|file| {
+            let text = fs::read(&file).ok()?;
+            let source = Source::new(&text);
+            let at = source.defines("class", class)?;
+            let body = source.0[at + 1..].iter();
+            let mut body =
+                body.take_while(|it| indent(it) > 0 || it.is_empty() || it.starts_with(')'));
+            let is_word = |c: char| !c.is_alphanumeric() && c != '_';
+            let has = body.any(|line| line.split(is_word).any(|word| word == member));
+            let path = inside(file.to_str()?)?;
+            let verb = if has { "has" } else { "does not have" };
+            Some(format!(
+                "`{class}` is in {path}, line {}, and {verb} `{member}`",
+                at + 1
+            ))
+        })
 }
 
 /// The versions of the package that asked for something, and of the one that does not have it.
@@ -302,6 +329,25 @@ impl<'a> Source<'a> {
         )
     }
 
+    /// The line that defines a class or a function.
+    fn defines(&self, word: &str, name: &str) -> Option<usize> {
+        self.0.iter().position(|line| {
+            let rest = line.trim_start().strip_prefix(word);
+            let rest = rest.and_then(|it| it.trim_start().strip_prefix(name));
+            rest.is_some_and(|it| it.starts_with(['(', ':']))
+        })
+    }
+
+    /// The class or function around a line.
+    fn around(&self, at: usize) -> Option<&'a str> {
+        let mut above = self.0[..at].iter().rev().copied();
+        above.find(|line| {
+            let word = line.trim_start().trim_start_matches("async ");
+            indent(line) < indent(self.0[at])
+                && (word.starts_with("def ") || word.starts_with("class "))
+        })
+    }
+
     /// The statements that may say the message.
     fn all(&self, message: &Message, file: &str) -> Vec<Place> {
         let lines = self.0.iter().enumerate();
@@ -350,12 +396,11 @@ impl<'a> Source<'a> {
             // Versions differ in the class of an exception.
             (Some(_), Some(_)) => raised == message.exception || same > 5 && is_share(own.len(), 8),
             // `message = "…"`, and below: `raise ValueError(message)`.
-            (None, Some(_)) => {
-                code.contains(" = ")
-                    && self.0[at.end..]
-                        .iter()
-                        .take(4)
-                        .any(|it| it.contains("raise "))
+            // Or a function raises it: `self._log_and_throw(ValueError, "…")`.
+            (None, Some(exception)) => {
+                let mut below = self.0[at.end..].iter().take(4);
+                code.contains(exception)
+                    || code.contains(" = ") && below.any(|it| it.contains("raise "))
             }
             (_, None) => !code.contains("help"),
         };
@@ -386,6 +431,7 @@ impl<'a> Source<'a> {
                 .trim_start_matches(['f', 'r'])
                 .starts_with(['"', '\''])
         };
+        let closes = |at: usize| self.0[at].trim_start().starts_with(')');
         let is_whole = |at: usize| {
             self.0[at].trim_start().starts_with("raise")
                 || self.0[at].trim_start().starts_with("assert")
@@ -401,6 +447,12 @@ impl<'a> Source<'a> {
             let opened = self.0[..at].iter().rposition(|line| quotes(line) > 0);
             first = opened.unwrap_or(at);
         }
+        // `), "…"` closes what began as far left.
+        if closes(first) {
+            let mut above = (0..first).rev();
+            let opened = above.find(|it| indent(*it) == indent(first) && !closes(*it));
+            first = opened.unwrap_or(first);
+        }
         while first > 0 && !is_whole(first) {
             let above = self.0[first - 1].trim_end();
             let is_inside = indent(first) > indent(first - 1) && !above.ends_with(':')
@@ -415,9 +467,7 @@ impl<'a> Source<'a> {
             let closed = self.0[at..].iter().position(|line| quotes(line) > 0);
             end = at + closed.unwrap_or(0) + 1;
         }
-        while end < self.0.len()
-            && (is_text(end) || indent(end) > indent(first) || self.0[end].trim() == ")")
-        {
+        while end < self.0.len() && (is_text(end) || indent(end) > indent(first) || closes(end)) {
             end += 1;
         }
         first..end
@@ -436,16 +486,7 @@ impl<'a> Source<'a> {
         let exact = frame.line.checked_sub(1).filter(|at| is_it(*at));
         let start = format!("def {}(", frame.function);
         let places = (0..self.0.len()).filter(|at| is_it(*at));
-        let mut places = places.filter(|at| {
-            let above = self.0[..*at].iter().rev();
-            let mut above = above.filter(|line| indent(line) < indent(self.0[*at]));
-            let def = above.find(|line| {
-                line.trim_start()
-                    .trim_start_matches("async ")
-                    .starts_with("def ")
-            });
-            def.is_some_and(|it| it.contains(&start))
-        });
+        let mut places = places.filter(|at| self.around(*at).is_some_and(|it| it.contains(&start)));
         let only = places.next().filter(|_| places.next().is_none());
         // The beginning of a statement that raises may be that of many.
         let is_cut = frame.code.starts_with("raise") && frame.code.ends_with('(');

@@ -1534,11 +1534,61 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
-            names: &["weights that are not gathered"],
-            about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
-            advice: "--deepspeed zero2, or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
+            names: &["a gradient for a weight that ZeRO-3 has split"],
+            about: "The backward pass met a weight of size 0: it was gathered for the forward pass and split again before its gradient came, as with reentrant gradient checkpointing or a module that is called by hand.",
+            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', a newer DeepSpeed, or --deepspeed zero2",
         },
         lines: &[
+            &[
+                "The size of tensor a (",
+                "must match the size of tensor b (0)",
+            ],
+            &["The size of tensor a (0) must match the size of tensor b"],
+            &[
+                "returned an invalid gradient at index",
+                "expected shape compatible with [0]",
+            ],
+        ],
+        traceback: &["torch/autograd", "in backward"],
+        of_zero3: true,
+        example: "RuntimeError: The size of tensor a (0) must match the size of tensor b (1536) at non-singleton dimension 1",
+        seen_in: "bytedance/HLLM#14",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["a weight without its shape"],
+            about: "Code asks a weight for its rows or columns, and it has only one dimension. Under ZeRO-3, weights that are split among the ranks have none: this code does not gather them first.",
+            advice: "a newer version of the package that the traceback names last, or --deepspeed zero2",
+        },
+        lines: &[
+            &["IndexError: tuple index out of range"],
+            &["Dimension out of range (expected to be in range of [-1, 0], but got 1)"],
+            &["ValueError: not enough values to unpack (expected 2, got 1)"],
+        ],
+        traceback: &[
+            "peft/tuners/",
+            "partition_parameters.py",
+            "transformers/modeling_utils.py",
+            "transformers/initialization.py",
+        ],
+        of_zero3: true,
+        example: "IndexError: tuple index out of range",
+        seen_in: "huggingface/peft#2916",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["weights that are not gathered"],
+            about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a merge of LoRA, a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
+            advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
+        },
+        lines: &[
+            &[
+                "The size of tensor a (",
+                "must match the size of tensor b (0)",
+            ],
+            &["The size of tensor a (0) must match the size of tensor b"],
             &["RuntimeError: shape '[", "is invalid for input of size 0"],
             &["RuntimeError: 'weight' must be 2-D"],
             &["weight should have at least three dimensions"],
@@ -1625,6 +1675,21 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["something that cannot be sent to another process"],
+            about: "Python was to copy an object into another process or a file, and a part of it (a function within a function, such as a hook of gradient checkpointing, a lambda, a lock, an open file) cannot be written. That happens where processes are spawned (data workers, a map of datasets), and where a model or its arguments are copied or saved.",
+            advice: "--dataloader_num_workers 0 or --dataset_num_proc 1 shows whether it is a worker; else another version of the package that the traceback names last (DeepSpeed 0.17.0 did this with hooks of transformers)",
+        },
+        lines: &[
+            &["Can't pickle local object"],
+            &["Can't get local object"],
+            &["cannot pickle '"],
+        ],
+        example: "AttributeError: Can't pickle local object 'PreTrainedModel.enable_input_require_grads.<locals>.make_inputs_require_grads'",
+        seen_in: "modelscope/ms-swift#3303",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["a process that was forked after CUDA was used"],
             about: "A process that has used the GPU cannot be copied by fork and use it again in the copy: a data worker, or an import of DeepSpeed before the ranks are started.",
             advice: "no CUDA in datasets and collators (--dataloader_num_workers 0 shows whether it is that), import deepspeed in the ranks only; or the start method spawn: multiprocessing.set_start_method(\"spawn\"), for vLLM VLLM_WORKER_MULTIPROC_METHOD=spawn",
@@ -1640,7 +1705,7 @@ pub const FAILURES: &[Failure] = &[
             about: "The file or text given as DeepSpeed's config cannot be read: a comma or quote too many or missing, or the path of a file that is not there, which is then read as text.",
             advice: "zlaunch check FILE shows the place; the path is relative to the folder of the launch",
         },
-        lines: &[&["JSONDecodeError: "]],
+        lines: &[&["JSONDecodeError: "], &["HjsonDecodeError: "]],
         traceback: &[
             "deepspeed/runtime/config",
             "integrations/deepspeed.py",
@@ -1809,28 +1874,6 @@ pub const FAILURES: &[Failure] = &[
         alone: true,
         example: "[rank0]: IndexError: index 0 is out of bounds for dimension 0 with size 0",
         seen_in: "huggingface/transformers#43596",
-        ..FAILURE
-    },
-    Failure {
-        meaning: Explained {
-            names: &["a gradient for a weight that ZeRO-3 has split"],
-            about: "The backward pass met a weight of size 0: it was gathered for the forward pass and split again before its gradient came, as with reentrant gradient checkpointing or a module that is called by hand.",
-            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', a newer DeepSpeed, or --deepspeed zero2",
-        },
-        lines: &[
-            &[
-                "The size of tensor a (",
-                "must match the size of tensor b (0)",
-            ],
-            &["The size of tensor a (0) must match the size of tensor b"],
-            &[
-                "returned an invalid gradient at index",
-                "expected shape compatible with [0]",
-            ],
-        ],
-        of_zero3: true,
-        example: "RuntimeError: The size of tensor a (0) must match the size of tensor b (1536) at non-singleton dimension 1",
-        seen_in: "bytedance/HLLM#14",
         ..FAILURE
     },
     Failure {
@@ -2232,6 +2275,17 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--neft_alpha', '0']",
         seen_in: "hiyouga/LlamaFactory#1906",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["arguments that never came"],
+            about: "The script asks for an argument that the command does not have, or did not get: the deepspeed launcher puts --local_rank in front, so a script that expects its run file first does not read it.",
+            advice: "give them in the command; with a run file (YAML, JSON), start it with torchrun: zlaunch --nproc-per-node GPUS -- COMMAND",
+        },
+        lines: &[&[".py: error: the following arguments are required: "]],
+        example: "train.py: error: the following arguments are required: --output_dir/--output-dir",
+        seen_in: "hiyouga/LlamaFactory#6075",
         ..FAILURE
     },
     Failure {
@@ -2726,8 +2780,8 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["two packages of different times"],
-            about: "A package is asked for something that it does not have, or no longer. If another package asks, one of the two is too old for the other; if its own file does, it is a fault of that version, or it does not support what the launch combines.",
-            advice: "upgrade the package whose file the traceback names last; if it is the newest already, an older version of the one that it asks",
+            about: "A package is asked for something that it does not have, or no longer. If another package asks, one of the two is too old for the other; if its own file does, it is a fault of that version, or it does not support what the launch combines. If your own script asks, it was written for another version.",
+            advice: "upgrade the package whose file the traceback names last; if it is the newest already, another version of the one that it asks: one from the time of the script or package that asks",
         },
         lines: &[
             &["ImportError: cannot import name '"],
@@ -2754,6 +2808,33 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["ModuleNotFoundError: No module named '"]],
         example: "ModuleNotFoundError: No module named 'deepspeed'",
         seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["files that several ranks write or remove"],
+            about: "A file or folder is made, renamed or removed by more than one rank: the second one finds it there already, or gone.",
+            advice: "do it on one rank only (`if rank == 0`, then a barrier), or ignore what is there or gone; with a trainer, upgrade it, and give each run an --output_dir of its own",
+        },
+        lines: &[
+            &["FileNotFoundError: [Errno 2]"],
+            &["FileExistsError: [Errno 17]"],
+            &["[Errno 39] Directory not empty"],
+        ],
+        traceback: &[
+            "in rmtree",
+            "in _rmtree",
+            "in rename",
+            "in copytree",
+            "in makedirs",
+            "in remove",
+            "in save_checkpoint",
+            "in _create_zero_checkpoint_files",
+            "FileExistsError",
+            "Errno 39",
+        ],
+        example: "FileExistsError: [Errno 17] File exists: 'checkpoint/offloaded_tensors'",
+        seen_in: "deepspeedai/DeepSpeed#7549",
         ..FAILURE
     },
     Failure {
