@@ -821,3 +821,121 @@ fn the_numbers_of_a_line_are_read() {
         assert!(flat.contains(told.trim_end()), "{told}: {page}");
     }
 }
+
+/// Where words are everybody's, the frames decide; without any, the cause is only the likeliest one. What contradicts a row ends it.
+#[test]
+fn a_row_says_no_more_than_it_knows() {
+    let sandbox = Sandbox::new();
+    let told = |log: &str, launch: &[&str]| {
+        sandbox.file("job.log", log);
+        sandbox
+            .run(["explain", "job.log"].iter().chain(launch))
+            .stdout
+    };
+    let deque = "IndexError: pop from an empty deque\n";
+    let in_file = |file: &str| {
+        format!(
+            "Traceback (most recent call last):\n  File \"{file}\", line 9, in fetch\n    queue.popleft()\n{deque}"
+        )
+    };
+    let hooks = "hooks of ZeRO-3 in the wrong order";
+    let alone = told(deque, &[]);
+    assert!(
+        alone.starts_with(hooks) && alone.contains("not the only one"),
+        "{alone}"
+    );
+    let page = told(&in_file("/x/deepspeed/runtime/zero/stage3.py"), &[]);
+    assert!(
+        page.starts_with(hooks) && !page.contains("not the only one"),
+        "{page}"
+    );
+    assert!(!told(&in_file("/x/my/data.py"), &[]).contains(hooks));
+    // A launch with another stage cannot have had it.
+    let of = |stage| {
+        let options = ["--deepspeed", stage, "--nproc-per-node", "2", "--"];
+        let words: Vec<&str> = options.iter().chain(SWIFT).copied().collect();
+        told("RuntimeError: 'weight' must be 2-D\n", &words)
+    };
+    let gathered = "weights that are not gathered";
+    assert!(
+        of("zero3").starts_with(gathered) && of("zero3").contains("this launch has ZeRO-3"),
+        "{}",
+        of("zero3")
+    );
+    assert!(!of("zero2").contains(gathered), "{}", of("zero2"));
+    // On Windows, nothing can be installed that is made for Linux.
+    let aio = "RuntimeError: Unable to JIT load the async_io op due to it not being compatible\n";
+    assert!(told(aio, &[]).starts_with("no libaio"));
+    let windows =
+        format!("File \"C:\\Users\\me\\env\\Lib\\site-packages\\deepspeed\\op.py\"\n{aio}");
+    assert!(told(&windows, &[]).starts_with("DeepSpeed on Windows"));
+    // The report stands above the error that only points to it.
+    let report = "layers.0.weight | MISMATCH | Reinit due to size mismatch - ckpt: torch.Size([0]) vs model:torch.Size([8, 8])\n\
+                  RuntimeError: You set `ignore_mismatched_sizes` to `False`, thus raising an error. For details look at the above report!\n";
+    assert!(told(report, &[]).starts_with("weights that ZeRO-3 saved in pieces"));
+    let ckpt = "Traceback (most recent call last):\n  File \"/x/deepspeed/runtime/state_dict_factory.py\", line 9, in check_ckpt_list\n    assert len(self.ckpt_list) > 0\nAssertionError\n";
+    assert!(told(ckpt, &[]).contains("One of these:"));
+    // The tail of a log has no cause in it, and is not told beside one.
+    let tail = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n";
+    assert!(told(tail, &[]).starts_with("the report of a launcher"));
+    assert!(!told(&format!("{MEMORY}\n{tail}"), &[]).contains("also in the log"));
+    let timeout = |count: u32, size: u32| {
+        told(
+            &format!(
+                "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={count}, OpType=BROADCAST, NumelIn={size}, NumelOut=1)\n"
+            ),
+            &[],
+        )
+    };
+    assert!(timeout(1, 1).contains("NCCL_P2P_DISABLE=1"));
+    assert!(timeout(900, 1).contains("a barrier") && !timeout(900, 7).contains("numbers"));
+}
+
+/// A statement on the line that the traceback names needs no words, an object its class, and words that several say all of them.
+#[test]
+fn what_the_installed_packages_say_is_told_in_full() {
+    let sandbox = with_plumbing();
+    let package = "env/lib/python3.11/site-packages/deepspeed/runtime";
+    let twice = "def f(x):\n    if x:\n        raise ValueError(f\"The tank {x} is dry since the last summer.\")\n    raise ValueError(f\"The tank {x} is dry since the last summer.\")\n";
+    sandbox.put(&format!("{package}/tank.py"), twice);
+    let told = |message: &str| {
+        sandbox.file("job.log", message);
+        sandbox.run(["explain", "job.log"])
+    };
+    let page = told("ValueError: The tank 7 is dry since the last summer.\n").stdout;
+    assert!(
+        page.contains("tank.py, line 3")
+            && page.contains("also")
+            && page.contains("tank.py, line 4"),
+        "{page}"
+    );
+    let run = told(
+        "Traceback (most recent call last):\n  File \"/x/deepspeed/runtime/plumbing.py\", line 5, in connect\n    raise ValueError(\nValueError: [7]\n",
+    );
+    assert!(
+        run.status == Some(0) && run.stdout.contains("plumbing.py, line 5, in `connect`"),
+        "{run:?}"
+    );
+    for (member, told_of_it) in [
+        ("leak", "has no `leak` of its own"),
+        ("valves", "has no `valves`"),
+        ("connect", "has `connect`"),
+    ] {
+        let page = told(&format!(
+            "AttributeError: 'Pipe' object has no attribute '{member}'\n"
+        ))
+        .stdout;
+        let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            page.starts_with("two packages of different times")
+                && flat.contains("`Pipe` is in deepspeed/runtime/plumbing.py, line 1, and")
+                && flat.contains(told_of_it),
+            "{page}"
+        );
+    }
+    // A class of nobody is nobody's.
+    assert_eq!(
+        told("AttributeError: 'Mine' object has no attribute 'leak'\n").status,
+        Some(1)
+    );
+}

@@ -391,7 +391,10 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
     assert_eq!(
         (names(&alone), &alone.found[0].lines[..]),
         (
-            vec!["an error without an explanation", "the report of a launcher"],
+            vec![
+                "an error without an explanation",
+                "the report of a launcher"
+            ],
             &[ours.to_string()][..]
         )
     );

@@ -5,7 +5,6 @@ use std::{
     fs,
     ops::Range,
     path::{Path, PathBuf},
-    thread,
 };
 
 use memchr::memmem::Finder;
@@ -102,33 +101,28 @@ pub(super) fn find(found: &Found, python: &Python, everywhere: bool) -> Option<S
     if !everywhere || is_of_python || messages.iter().all(|it| it.pieces.is_empty()) {
         return below;
     }
-    let folders = PACKAGES.iter().filter_map(|it| python.folder(it.0));
-    let files: Vec<PathBuf> = folders.flat_map(|folder| sources(&folder)).collect();
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let search = |files: &[PathBuf]| {
-        let mut all = Vec::new();
-        for file in files {
-            let text = fs::read(file).unwrap_or_default();
-            let Some(name) = file.to_str().and_then(inside) else {
-                continue;
-            };
-            for (line, message) in messages.iter().enumerate() {
-                if message.is_possible(&text) {
-                    let mut places = Source::new(&text).all(message, &name);
-                    places.iter_mut().for_each(|it| it.said.line_of_log = line);
-                    all.extend(places);
-                }
+    let mut all = Vec::new();
+    for (name, text) in texts(python, |_| true) {
+        for (line, message) in messages.iter().enumerate() {
+            if message.is_possible(&text) {
+                let mut places = Source::new(&text).all(message, &name);
+                places.iter_mut().for_each(|it| it.said.line_of_log = line);
+                all.extend(places);
             }
         }
-        all
-    };
-    let all = thread::scope(|scope| {
-        let shares = files.chunks(files.len().div_ceil(workers).max(1));
-        let running: Vec<_> = shares.map(|share| scope.spawn(|| search(share))).collect();
-        let found = running.into_iter().filter_map(|it| it.join().ok());
-        found.flatten().collect()
-    });
+    }
     best(all, None).or(below)
+}
+
+/// The files of packages, by their names within them.
+fn texts(
+    python: &Python,
+    is_wanted: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = (String, Vec<u8>)> {
+    let wanted = PACKAGES.iter().filter(move |it| is_wanted(it.0));
+    let files = wanted.filter_map(|it| python.folder(it.0));
+    let files = files.flat_map(|folder| sources(&folder));
+    files.filter_map(|file| Some((inside(file.to_str()?)?, fs::read(&file).ok()?)))
 }
 
 /// A statement, and how much of a message it has. One that still runs comes before a comment, and one in a file that the message
@@ -166,14 +160,10 @@ pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
         return None;
     };
     let name = name.rsplit('.').next()?;
-    let package = PACKAGES.iter().find(|it| it.0 == package)?.0;
-    let places = sources(&python.folder(package)?).into_iter();
-    let places = places.filter_map(|file| {
-        let path = inside(file.to_str()?)?;
+    let places = texts(python, |it| it == package).filter_map(|(path, text)| {
         if is_module {
-            return (file.file_stem()? == name).then_some(path);
+            return path.ends_with(&format!("/{name}.py")).then_some(path);
         }
-        let text = fs::read(&file).ok()?;
         let source = Source::new(&text);
         let at = source
             .defines("def", name)
@@ -191,54 +181,44 @@ pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
     }
 }
 
-/// Whether the class of a package has here what an object of it was asked for.
+/// The class of a package that an object belongs to, which was asked for something it does not have.
 pub(super) fn class_asked(message: &str, python: &Python) -> Option<String> {
     let mut quoted = message.split('\'').skip(1).step_by(2);
     let (class, member) = if message.contains("' object has no attribute '") {
         (quoted.next()?, quoted.next()?)
     } else {
         let (callee, _) = message.split_once("() got an unexpected keyword argument '")?;
-        (
-            callee.rsplit(' ').next()?.split_once('.')?.0,
-            quoted.next()?,
-        )
+        callee.rsplit(' ').next()?.split_once('.')?
     };
-    let packages = PACKAGES.iter().filter(|it| it.0 != "torch");
-    let folders = packages.filter_map(|it| python.folder(it.0));
-    folders
-        .flat_map(|folder| sources(&folder))
-        .find_map(|file| {
-            let text = fs::read(&file).ok()?;
-            let source = Source::new(&text);
-            let at = source.defines("class", class)?;
-            let body = source.0[at + 1..].iter();
-            let mut body =
-                body.take_while(|it| indent(it) > 0 || it.is_empty() || it.starts_with(')'));
-            let is_word = |c: char| !c.is_alphanumeric() && c != '_';
-            let has = body.any(|line| line.split(is_word).any(|word| word == member));
-            let path = inside(file.to_str()?)?;
-            let verb = if has { "has" } else { "does not have" };
-            Some(format!(
-                "`{class}` is in {path}, line {}, and {verb} `{member}`",
-                at + 1
-            ))
-        })
+    texts(python, |it| it != "torch").find_map(|(path, text)| {
+        let source = Source::new(&text);
+        let at = source.defines("class", class)?;
+        let own = Source(source.0[at + 1..].to_vec());
+        let end = own
+            .0
+            .iter()
+            .position(|it| indent(it) == 0 && !it.is_empty());
+        let own = Source(own.0[..end.unwrap_or(own.0.len())].to_vec());
+        let is_set = format!("self.{member} = ");
+        let is_own =
+            own.defines("def", member).is_some() || own.0.iter().any(|it| it.contains(&is_set));
+        let verb = if is_own { "has" } else { "has no" };
+        let end = if is_own { "" } else { " of its own" };
+        Some(format!(
+            "`{class}` is in {path}, line {}, and {verb} `{member}`{end}",
+            at + 1
+        ))
+    })
 }
 
 /// The versions of the package that asked for something, and of the one that does not have it.
 pub(super) fn versions(found: &Found, python: &Python) -> Option<String> {
     let line = found.lines.first()?;
-    let is_asked = |package: &str| {
-        let mut quoted = line.split('\'').skip(1).step_by(2);
-        quoted.any(|it| it.split('.').next() == Some(package))
-    };
     let asking = found.frames.first().and_then(|it| inside(&it.file));
-    let is_asking = |package: &str| {
-        let asking = asking.as_deref().and_then(|it| it.split('/').next());
-        asking == Some(package)
-    };
-    let named = PACKAGES.iter();
-    let named = named.filter(|it| is_asked(it.0) || is_asking(it.0));
+    let quoted = line.split('\'').skip(1).step_by(2).chain(asking.as_deref());
+    let packages = quoted.filter_map(|it| it.split(['.', '/']).next());
+    let packages: Vec<&str> = packages.collect();
+    let named = PACKAGES.iter().filter(|it| packages.contains(&it.0));
     let named = named.filter_map(|it| Some(format!("{} {}", it.1, python.version_text(it.1)?)));
     let named: Vec<String> = named.collect();
     (!named.is_empty()).then(|| named.join(", "))
@@ -394,7 +374,10 @@ impl<'a> Source<'a> {
         };
         let is_meant = match (raised, message.exception) {
             // Versions differ in the class of an exception.
-            (Some(_), Some(_)) => raised == message.exception || same > 5 && is_share(own.len(), 8),
+            (Some(_), Some(exception)) => {
+                raised == message.exception
+                    || same > 5 && is_share(own.len(), 8) && !OF_PYTHON.contains(&exception)
+            }
             // `message = "…"`, and below: `raise ValueError(message)`.
             // Or a function raises it: `self._log_and_throw(ValueError, "…")`.
             (None, Some(exception)) => {

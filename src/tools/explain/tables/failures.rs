@@ -1118,6 +1118,20 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["no torch while DeepSpeed is built"],
+            about: "pip builds DeepSpeed in an environment of its own, in which there is no torch, whatever is installed here.",
+            advice: "pip install --no-build-isolation deepspeed, after torch, setuptools, wheel and ninja; with DS_BUILD_OPS=0 no operator is compiled before it is used",
+        },
+        lines: &[
+            &["Unable to import torch, pre-compiling ops will be disabled"],
+            &["unable to import torch, please install it if you want to pre-compile"],
+        ],
+        example: "[WARNING] Unable to import torch, pre-compiling ops will be disabled. Please visit https://pytorch.org/ to see how to properly install torch on your system.",
+        seen_in: "deepspeedai/DeepSpeed#7616",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["operators built for another torch"],
             about: "This DeepSpeed was built, or downloaded as a wheel, with its operators compiled for another torch.",
             advice: "rebuild it for this torch: pip install --force-reinstall --no-cache-dir --no-deps --no-binary deepspeed deepspeed; or install the torch that the line names",
@@ -2813,7 +2827,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         meaning: Explained {
             names: &["files that several ranks write or remove"],
-            about: "A file or folder is made, renamed or removed by more than one rank: the second one finds it there already, or gone.",
+            about: "A file or folder is made, renamed or removed by more than one rank: the second one finds it there already, or gone. Or it was so before this run.",
             advice: "do it on one rank only (`if rank == 0`, then a barrier), or ignore what is there or gone; with a trainer, upgrade it, and give each run an --output_dir of its own",
         },
         lines: &[
