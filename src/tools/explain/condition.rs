@@ -1,6 +1,8 @@
 //! What a condition in a package is about: variables, keys of the config, options; their values in this launch, and what would
 //! make the condition false.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::sources::Said;
@@ -59,13 +61,8 @@ pub(super) fn read(
         }
     }
     for list in [&mut facts, &mut changes] {
-        let mut seen = Vec::new();
-        list.retain(|it| {
-            !seen.contains(it) && {
-                seen.push(it.clone());
-                true
-            }
-        });
+        let mut seen = HashSet::new();
+        list.retain(|it: &String| seen.insert(it.clone()));
     }
     changes.truncate(MOST);
     (facts, changes)

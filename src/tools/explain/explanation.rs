@@ -254,7 +254,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// The statement that says it.
-    fn of_said(&self, said: &Said, python: &Python) -> Explanation {
+    fn of_said(said: &Said, python: &Python) -> Explanation {
         let package = said.file.split('/').next().unwrap_or_default();
         let package = PACKAGES.iter().find(|it| it.0 == package);
         let package = package.map_or("", |it| it.1);
@@ -367,7 +367,7 @@ impl<'a> Explainer<'a> {
         };
         let mut page = match (&said, asked) {
             (Some(said), Some(python)) => {
-                let page = self.of_said(said, python);
+                let page = Self::of_said(said, python);
                 if failure.is_unknown() {
                     self.with_conditions(page, said, &lines[0], plan)
                 } else {

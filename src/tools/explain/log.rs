@@ -11,7 +11,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::tables::failures::{
-    Advice, Context, FAILURES, Failure, Known, Meaning, ON_WINDOWS, Role, When,
+    Advice, Context, FAILURES, Failure, Meaning, ON_WINDOWS, Role, When,
 };
 use crate::base::json;
 
@@ -136,22 +136,14 @@ impl Failure {
 impl Advice {
     pub(super) fn for_plan(&self, plan: &Value) -> Option<String> {
         let value = json::get(plan, self.key).filter(|value| !value.is_null())?;
-        let holds = match &self.when {
+        let value = value.to_string();
+        let is = |known| value.trim_matches('"') == known;
+        let holds = match self.when {
             When::Given => true,
-            When::Is(known) => known.is(value),
-            When::IsNot(known) => !known.is(value),
+            When::Is(known) => is(known),
+            When::IsNot(known) => !is(known),
         };
-        holds.then(|| self.text.replace("{}", &value.to_string()))
-    }
-}
-
-impl Known {
-    fn is(&self, value: &Value) -> bool {
-        match self {
-            Known::Number(number) => value == number,
-            Known::Text(text) => value == text,
-            Known::True => *value == true,
-        }
+        holds.then(|| self.text.replace("{}", &value))
     }
 }
 

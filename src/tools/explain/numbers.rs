@@ -3,6 +3,9 @@
 use super::tables::numbers::{SIZES, Size};
 use crate::base::size::parse_bytes;
 
+/// A communication with a higher number was not among the first ones.
+const FIRST: u64 = 8;
+
 /// A sentence for each thing that the line says by numbers.
 pub(super) fn read(line: &str) -> Vec<String> {
     let others = [
@@ -114,7 +117,6 @@ fn communication(line: &str) -> Option<String> {
             .ok()
     };
     let (count, size) = (number("WorkNCCL(SeqNum=")?, number("NumelIn=")?);
-    const FIRST: u64 = 8;
     if count <= FIRST {
         let said = "the ranks never exchanged anything: rather the connection than a slow rank. One machine: --env NCCL_P2P_DISABLE=1 tries it without direct copies; several: --env NCCL_SOCKET_IFNAME=NAME, with the interface that connects them";
         return Some(format!("SeqNum={count}: {said}"));

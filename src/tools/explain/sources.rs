@@ -106,7 +106,9 @@ pub(super) fn find(found: &Found, python: &Python, everywhere: bool) -> Option<S
         for (line, message) in messages.iter().enumerate() {
             if message.is_possible(&text) {
                 let mut places = Source::new(&text).all(message, &name);
-                places.iter_mut().for_each(|it| it.said.line_of_log = line);
+                for place in &mut places {
+                    place.said.line_of_log = line;
+                }
                 all.extend(places);
             }
         }
@@ -144,8 +146,8 @@ fn best(mut all: Vec<Place>, preferred: Option<usize>) -> Option<Said> {
     Some(said)
 }
 
-/// Where the installed packages have what a message says is not there: a module or a name that moved, or the class whose method was
-/// asked of something else. `None` if there is no such place, or more than one.
+/// Where the installed packages have a module or a name that a message says is not there. `None` if there is no such place, or more
+/// than one.
 pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
     let quoted: Vec<&str> = message.split('\'').skip(1).step_by(2).collect();
     let is_module = message.contains("No module named '");
@@ -154,8 +156,6 @@ pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
         (name, package)
     } else if message.contains("cannot import name '") {
         (*quoted.first()?, quoted.get(1)?.split('.').next()?)
-    } else if message.contains("' object has no attribute '") {
-        (*quoted.get(1)?, "deepspeed")
     } else {
         return None;
     };
@@ -168,11 +168,7 @@ pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
         let at = source
             .defines("def", name)
             .or(source.defines("class", name))?;
-        let around = source.around(at).and_then(|it| it.strip_prefix("class "));
-        let class = around.and_then(|it| it.split(['(', ':']).next());
-        let of_class = class.map(|class| format!(", class {class}"));
-        let of_class = of_class.unwrap_or_default();
-        Some(format!("{path}, line {}{of_class}", at + 1))
+        Some(format!("{path}, line {}", at + 1))
     });
     let places: Vec<String> = places.take(2).collect();
     match &places[..] {

@@ -82,18 +82,11 @@ pub struct Advice {
 
 pub enum When {
     Given,
-    Is(Known),
-    IsNot(Known),
-}
-
-pub enum Known {
-    Number(u64),
-    Text(&'static str),
-    True,
+    Is(&'static str),
+    IsNot(&'static str),
 }
 
 use Context::{KeyAbove, TwoBelow};
-use Known::{Number, Text, True};
 use Meaning::Explained;
 use Role::{Consequence, Report, Unknown};
 use When::{Given, Is, IsNot};
@@ -135,7 +128,7 @@ pub const FAILURES: &[Failure] = &[
         traceback: &["evaluation_loop", "prediction_step", "prediction_loop"],
         here: &[Advice {
             key: STAGE,
-            when: Is(Number(3)),
+            when: Is("3"),
             text: "ZeRO-3 gathers the weights for evaluation too: the batch is what to make smaller",
         }],
         example: "[rank6]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 270.00 MiB. GPU 6 has a total capacity of 23.65 GiB of which 208.06 MiB is free.",
@@ -158,7 +151,7 @@ pub const FAILURES: &[Failure] = &[
         ],
         here: &[Advice {
             key: "config.zero_optimization.stage3_gather_16bit_weights_on_model_save",
-            when: Is(True),
+            when: Is("true"),
             text: "this config gathers the weights: --set zero_optimization.stage3_gather_16bit_weights_on_model_save=false",
         }],
         example: "2023-04-18 20:39:29.054 | INFO     | __main__:savemodel:34 - Error saving model: CUDA out of memory. Tried to allocate 16.00 MiB (GPU 0; 10.00 GiB total capacity; 9.03 GiB already allocated; 0 bytes free; 9.27 GiB reserved in total by PyTorch)",
@@ -202,12 +195,12 @@ pub const FAILURES: &[Failure] = &[
         here: &[
             Advice {
                 key: STAGE,
-                when: Is(Number(3)),
+                when: Is("3"),
                 text: "this launch shards everything already: --deepspeed zero3_offload, or more GPUs",
             },
             Advice {
                 key: STAGE,
-                when: Is(Number(2)),
+                when: Is("2"),
                 text: "this launch keeps all weights on every GPU: --deepspeed zero3, or zero2_offload",
             },
         ],
@@ -259,27 +252,27 @@ pub const FAILURES: &[Failure] = &[
         here: &[
             Advice {
                 key: STAGE,
-                when: Is(Number(0)),
+                when: Is("0"),
                 text: "--deepspeed zero2, which shards optimizer states and gradients over the ranks",
             },
             Advice {
                 key: STAGE,
-                when: Is(Number(1)),
+                when: Is("1"),
                 text: "--deepspeed zero2, which also shards the gradients",
             },
             Advice {
                 key: STAGE,
-                when: Is(Number(2)),
+                when: Is("2"),
                 text: "--deepspeed zero3, which also shards the weights",
             },
             Advice {
                 key: STAGE,
-                when: Is(Number(3)),
+                when: Is("3"),
                 text: "the weights are sharded already: --deepspeed zero3_offload, or shorter sequences",
             },
             Advice {
                 key: MICRO_BATCH,
-                when: IsNot(Number(1)),
+                when: IsNot("1"),
                 text: "the micro batch is {}: halve it, and double the accumulation",
             },
         ],
@@ -297,12 +290,12 @@ pub const FAILURES: &[Failure] = &[
         here: &[
             Advice {
                 key: STAGE,
-                when: Is(Number(2)),
+                when: Is("2"),
                 text: "--deepspeed zero3, which also shards the weights",
             },
             Advice {
                 key: MICRO_BATCH,
-                when: IsNot(Number(1)),
+                when: IsNot("1"),
                 text: "the micro batch is {}: halve it, and double the accumulation",
             },
         ],
@@ -347,7 +340,7 @@ pub const FAILURES: &[Failure] = &[
         ],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
-            when: Is(Text("cpu")),
+            when: Is("cpu"),
             text: "this launch offloads the optimizer to host memory: `zlaunch fit` says how much that needs",
         }],
         example: "slurmstepd: error: Detected 1 oom_kill event in StepId=440575.0. Some of the step tasks have been OOM Killed.",
@@ -366,7 +359,7 @@ pub const FAILURES: &[Failure] = &[
         ],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
-            when: Is(Text("cpu")),
+            when: Is("cpu"),
             text: "this launch offloads the optimizer to host memory: `zlaunch fit` says how much that needs",
         }],
         example: "[2059991.491542] Out of memory: Killed process 25315 (python3) total-vm:53312244kB, anon-rss:31451456kB, file-rss:74816kB, shmem-rss:12296kB, UID:0 pgtables:69068kB oom_score_adj:0",
@@ -382,7 +375,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["DefaultCPUAllocator: can't allocate memory"]],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
-            when: Is(Text("cpu")),
+            when: Is("cpu"),
             text: "this launch offloads the optimizer to host memory: `zlaunch fit` says how much that needs",
         }],
         example: "RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 34359738368 bytes. Error code 12 (Cannot allocate memory)",
@@ -705,7 +698,7 @@ pub const FAILURES: &[Failure] = &[
         ],
         here: &[Advice {
             key: "topology.nnodes",
-            when: IsNot(Number(1)),
+            when: IsNot("1"),
             text: "this launch is for {} machines",
         }],
         example: "torch.distributed.DistStoreError: Timed out after 4 seconds waiting for clients. 1/2 clients joined.",
@@ -894,7 +887,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["cannot find -lcurand"], &["cannot find -lcudart"]],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
-            when: Is(Text("cpu")),
+            when: Is("cpu"),
             text: "without offload it is not needed: --deepspeed zero3",
         }],
         of_linux: true,
@@ -992,7 +985,7 @@ pub const FAILURES: &[Failure] = &[
         ],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
-            when: Is(Text("cpu")),
+            when: Is("cpu"),
             text: "without offload it is not needed: --deepspeed zero3",
         }],
         of_linux: true,
@@ -1064,7 +1057,7 @@ pub const FAILURES: &[Failure] = &[
         of_linux: true,
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
-            when: Is(Text("nvme")),
+            when: Is("nvme"),
             text: "with enough host memory: --deepspeed zero3_offload",
         }],
         example: "RuntimeError: Unable to JIT load the async_io op due to it not being compatible due to hardware/software issue.",
@@ -2251,7 +2244,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["Current loss scale already at minimum - cannot decrease scale anymore"]],
         here: &[Advice {
             key: "config.fp16.enabled",
-            when: Is(True),
+            when: Is("true"),
             text: "this launch trains in fp16: --bf16 true --fp16 false",
         }],
         example: "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.",
@@ -2270,7 +2263,7 @@ pub const FAILURES: &[Failure] = &[
         ],
         here: &[Advice {
             key: "config.bf16.enabled",
-            when: Is(True),
+            when: Is("true"),
             text: "this launch trains in bf16: --fp16 true --bf16 false",
         }],
         example: "ValueError: Your setup doesn't support bf16/gpu. You need torch>=1.10, using Ampere GPU with cuda>=11.0",
@@ -2525,7 +2518,7 @@ pub const FAILURES: &[Failure] = &[
         role: Consequence,
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
-            when: Is(Text("cpu")),
+            when: Is("cpu"),
             text: "this launch offloads the optimizer to host memory: `zlaunch fit` says how much that needs",
         }],
         example: "E1117 14:23:08.672000 17402 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -9) local_rank: 1 (pid: 17473) of binary: /opt/env/bin/python",
