@@ -10,7 +10,7 @@ use super::{
     numbers,
     sources::{self, Origin, Said},
     tables::{
-        failures::{Failure, Meaning},
+        failures::{Failure, Meaning, OnlyWith},
         packages::PACKAGES,
         phrases,
         topics::{TOPICS, Topic},
@@ -338,7 +338,7 @@ impl<'a> Explainer<'a> {
         let stage = json::get(plan, "config.zero_optimization.stage");
         let is_zero3 = stage.map(|stage| *stage == 3);
         let mut failure = match is_zero3 {
-            Some(false) if found.failure.of_zero3 => Failure::unknown(),
+            Some(false) if found.failure.only_with == OnlyWith::Zero3 => Failure::unknown(),
             _ => found.failure,
         };
         let python = plan["trainer"]["python"].as_str();
@@ -412,7 +412,7 @@ impl<'a> Explainer<'a> {
         for advice in failure.here {
             page = page.row(phrases::THIS_LAUNCH, advice.for_plan(plan));
         }
-        let zero2 = (is_zero3 == Some(true) && failure.of_zero3)
+        let zero2 = (is_zero3 == Some(true) && failure.only_with == OnlyWith::Zero3)
             .then_some("this launch has ZeRO-3: --deepspeed zero2");
         let is_alone = failure.alone && found.frames.is_empty();
         let careful = is_alone.then(|| phrases::LIKELIEST.text(self.language));

@@ -11,7 +11,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::tables::failures::{
-    Advice, Context, FAILURES, Failure, Meaning, ON_WINDOWS, Role, When,
+    Advice, Context, FAILURES, Failure, Meaning, ON_WINDOWS, OnlyWith, Role, When,
 };
 use crate::base::json;
 
@@ -210,7 +210,7 @@ impl Log {
                     && !contains_any(line, failure.unlike)
             });
             let found = found.map(|(failure, _)| match on_windows {
-                Some(on_windows) if failure.of_linux => on_windows,
+                Some(on_windows) if failure.only_with == OnlyWith::Linux => on_windows,
                 _ => *failure,
             });
             let known = found.and_then(|failure| {

@@ -13,10 +13,7 @@ pub struct Failure {
     pub alone: bool,
     /// The line has none of these.
     pub unlike: &'static [&'static str],
-    /// It only happens with ZeRO-3, and not with stages below it.
-    pub of_zero3: bool,
-    /// What is missing is there on Linux alone.
-    pub of_linux: bool,
+    pub only_with: OnlyWith,
     /// Two packages do not fit each other, so their versions are told.
     pub is_of_versions: bool,
     pub role: Role,
@@ -61,6 +58,16 @@ pub enum Role {
     Report,
 }
 
+/// Without it, the line has another reason.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum OnlyWith {
+    Anything,
+    /// Not with the stages below.
+    Zero3,
+    /// What is missing is not there on Windows.
+    Linux,
+}
+
 /// The lines that are shown with the one that is recognized.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Context {
@@ -88,6 +95,7 @@ pub enum When {
 
 use Context::{KeyAbove, TwoBelow};
 use Meaning::Explained;
+use OnlyWith::{Linux, Zero3};
 use Role::{Consequence, Report, Unknown};
 use When::{Given, Is, IsNot};
 
@@ -105,8 +113,7 @@ const FAILURE: Failure = Failure {
     traceback: &[],
     alone: false,
     unlike: &[],
-    of_zero3: false,
-    of_linux: false,
+    only_with: OnlyWith::Anything,
     is_of_versions: false,
     role: Role::Cause,
     context: Context::List,
@@ -890,7 +897,7 @@ pub const FAILURES: &[Failure] = &[
             when: Is("cpu"),
             text: "without offload it is not needed: --deepspeed zero3",
         }],
-        of_linux: true,
+        only_with: Linux,
         example: "/usr/bin/ld: cannot find -lcurand: No such file or directory",
         seen_in: "dhcode-cpp/X-R1#68",
         ..FAILURE
@@ -943,7 +950,7 @@ pub const FAILURES: &[Failure] = &[
             &["No such file or directory: '", "/bin/nvcc'"],
             &["CUDA_HOME does not exist, unable to compile CUDA op(s)"],
         ],
-        of_linux: true,
+        only_with: Linux,
         example: "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)",
         seen_in: "whittle-org/whittle#153",
         ..FAILURE
@@ -988,7 +995,7 @@ pub const FAILURES: &[Failure] = &[
             when: Is("cpu"),
             text: "without offload it is not needed: --deepspeed zero3",
         }],
-        of_linux: true,
+        only_with: Linux,
         example: "RuntimeError: DeepSpeedCPUAdam requires the cpu_adam op, which failed to build/load.",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
@@ -1000,7 +1007,7 @@ pub const FAILURES: &[Failure] = &[
             advice: "the CUDA toolkit of torch's version: conda install -c nvidia cuda-toolkit, or module load cuda, with CUDA_HOME pointing to it; then rm -r ~/.cache/torch_extensions",
         },
         lines: &[&["fatal error: ", ".h: No such file or directory"]],
-        of_linux: true,
+        only_with: Linux,
         example: "fatal error: curand_kernel.h: No such file or directory",
         seen_in: "deepspeedai/DeepSpeed#3411",
         ..FAILURE
@@ -1012,7 +1019,7 @@ pub const FAILURES: &[Failure] = &[
             advice: "LIBRARY_PATH=$CUDA_HOME/lib64 (for -lcuda: $CUDA_HOME/lib64/stubs, or the folder that `ldconfig -p | grep libcuda` names); else install the library with its headers",
         },
         lines: &[&["cannot find -l"]],
-        of_linux: true,
+        only_with: Linux,
         example: "/usr/bin/ld: cannot find -lcublas",
         seen_in: "deepspeedai/DeepSpeed#3929",
         ..FAILURE
@@ -1025,7 +1032,7 @@ pub const FAILURES: &[Failure] = &[
         },
         lines: &[&["nvcc fatal"], &["#error -- unsupported GNU version"]],
         unlike: &["Unsupported gpu architecture"],
-        of_linux: true,
+        only_with: Linux,
         example: "nvcc fatal   : Unsupported NVHPC compiler found. nvc++ is the only NVHPC compiler that is supported.",
         seen_in: "deepspeedai/DeepSpeed#6654",
         ..FAILURE
@@ -1042,7 +1049,7 @@ pub const FAILURES: &[Failure] = &[
             &["Command '['ninja'"],
             &["Error building extension '"],
         ],
-        of_linux: true,
+        only_with: Linux,
         example: "Error building extension 'fused_adam' with DeepSpeed==0.3.13",
         seen_in: "deepspeedai/DeepSpeed#885",
         ..FAILURE
@@ -1054,7 +1061,7 @@ pub const FAILURES: &[Failure] = &[
             advice: "apt install libaio-dev, or conda install -c conda-forge libaio with CFLAGS and LDFLAGS set to its folders",
         },
         lines: &[&["Unable to JIT load the async_io op"]],
-        of_linux: true,
+        only_with: Linux,
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
             when: Is("nvme"),
@@ -1074,7 +1081,7 @@ pub const FAILURES: &[Failure] = &[
             &["async_io requires the dev libaio .so object and headers but these were not found"],
             &["async_io: please install the libaio"],
         ],
-        of_linux: true,
+        only_with: Linux,
         role: Consequence,
         example: "[WARNING]  async_io requires the dev libaio .so object and headers but these were not found.",
         seen_in: "DeepSpeed 0.19.8",
@@ -1092,7 +1099,7 @@ pub const FAILURES: &[Failure] = &[
             &["use_libuv was requested but PyTorch was built without libuv support"],
             &["Distributed package doesn't have NCCL built in"],
         ],
-        of_linux: true,
+        only_with: Linux,
         role: Consequence,
         example: "LINK : fatal error LNK1181: cannot open input file 'aio.lib'",
         seen_in: "deepspeedai/DeepSpeed#7276",
@@ -1428,7 +1435,7 @@ pub const FAILURES: &[Failure] = &[
             &["from checkpoint, the shape in current model is torch.Size([0])"],
             &["size mismatch - ckpt:", "vs model:torch.Size([0])"],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "size mismatch for vision_model.vision_tower_high.vision_tower.neck_hd.0.weight: copying a param with shape torch.Size([256, 768, 1, 1]) from checkpoint, the shape in current model is torch.Size([0]).",
         seen_in: "modelscope/ms-swift#1058",
         ..FAILURE
@@ -1557,7 +1564,7 @@ pub const FAILURES: &[Failure] = &[
             ],
         ],
         traceback: &["torch/autograd", "in backward"],
-        of_zero3: true,
+        only_with: Zero3,
         example: "RuntimeError: The size of tensor a (0) must match the size of tensor b (1536) at non-singleton dimension 1",
         seen_in: "bytedance/HLLM#14",
         ..FAILURE
@@ -1579,7 +1586,7 @@ pub const FAILURES: &[Failure] = &[
             "transformers/modeling_utils.py",
             "transformers/initialization.py",
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "IndexError: tuple index out of range",
         seen_in: "huggingface/peft#2916",
         ..FAILURE
@@ -1604,7 +1611,7 @@ pub const FAILURES: &[Failure] = &[
             &["mat2 must be a matrix, got 1-D tensor"],
             &["shape '[-1, 0]' is invalid for input of size"],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "RuntimeError: 'weight' must be 2-D",
         seen_in: "arcee-ai/DistillKit#3",
         ..FAILURE
@@ -1790,7 +1797,7 @@ pub const FAILURES: &[Failure] = &[
             &["has no attribute 'ds_summary'"],
             &["has no attribute 'partition_numel'"],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "AttributeError: 'Parameter' object has no attribute 'ds_numel'",
         seen_in: "huggingface/transformers#24792",
         ..FAILURE
@@ -1809,7 +1816,7 @@ pub const FAILURES: &[Failure] = &[
                 "'active_sub_modules': {",
             ],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "[rank1]: AssertionError: {'id': 0, 'status': 'AVAILABLE', 'numel': 233373696, 'ds_numel': 233373696, 'shape': (151936, 1536), 'ds_shape': (151936, 1536), 'requires_grad': True, 'grad_shape': None, 'persist': False, 'active_sub_modules': {372}, 'ds_tensor.shape': torch.Size([58343424])}",
         seen_in: "dhcode-cpp/X-R1#23",
         ..FAILURE
@@ -1824,7 +1831,7 @@ pub const FAILURES: &[Failure] = &[
             &["IndexError: pop from an empty deque"],
             &["RuntimeError: still have inflight params"],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         traceback: &["deepspeed/"],
         alone: true,
         example: "[rank0]: IndexError: pop from an empty deque",
@@ -1855,7 +1862,7 @@ pub const FAILURES: &[Failure] = &[
             &["disagreement error detected"],
             &["Detected mismatch between collectives on ranks"],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "[rank7]: RuntimeError: Detected a disagreement on list length between rank0 and rank7: ",
         seen_in: "hiyouga/LlamaFactory#10224",
         ..FAILURE
@@ -1867,7 +1874,7 @@ pub const FAILURES: &[Failure] = &[
             advice: "another transformers: 4.57 and 5.0 do this, older and newer ones gather the weight first; or --deepspeed zero2, which does not split weights",
         },
         lines: &[&["index 0 is out of bounds for dimension 0 with size 0"]],
-        of_zero3: true,
+        only_with: Zero3,
         traceback: &[
             "_init_weights",
             "_initialize_missing",
@@ -1904,7 +1911,7 @@ pub const FAILURES: &[Failure] = &[
             &["Cannot copy out of meta tensor; no data!"],
             &["Tensor on device meta is not on the expected device"],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "NotImplementedError: Cannot copy out of meta tensor; no data!",
         seen_in: "axolotl-ai-cloud/axolotl#1249",
         ..FAILURE
@@ -1925,7 +1932,7 @@ pub const FAILURES: &[Failure] = &[
                 "all_gather",
             ],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "[rank6]: ValueError: DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.",
         seen_in: "hiyouga/LlamaFactory#6898",
         ..FAILURE
@@ -1962,7 +1969,7 @@ pub const FAILURES: &[Failure] = &[
             advice: "drop device_map and low_cpu_mem_usage, or --deepspeed zero2",
         },
         lines: &[&["DeepSpeed Zero-3 is not compatible with"]],
-        of_zero3: true,
+        only_with: Zero3,
         example: "ValueError: DeepSpeed Zero-3 is not compatible with `low_cpu_mem_usage=True` or with passing a `device_map`.",
         seen_in: "huggingface/accelerate#2543",
         ..FAILURE
@@ -2019,7 +2026,7 @@ pub const FAILURES: &[Failure] = &[
                 "A different number of tensors was saved",
             ],
         ],
-        of_zero3: true,
+        only_with: Zero3,
         example: "[rank0]: torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.",
         seen_in: "huggingface/trl#2514",
         ..FAILURE
