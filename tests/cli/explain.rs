@@ -929,6 +929,14 @@ fn what_the_installed_packages_say_is_told_in_full() {
             "{page}"
         );
     }
+    // A key of the model's config is none of DeepSpeed's.
+    let model = "env/lib/python3.11/site-packages/transformers/model.py";
+    sandbox.put(model, "def f(config):\n    if \"model_type\" in config:\n        raise ValueError(\"this is a model that nobody here knows\")\n");
+    let page = told("ValueError: this is a model that nobody here knows\n").stdout;
+    assert!(
+        page.contains("\"model_type\" in config") && !page.contains("--unset"),
+        "{page}"
+    );
     // A class of nobody is nobody's.
     assert_eq!(
         told("AttributeError: 'Mine' object has no attribute 'leak'\n").status,

@@ -75,7 +75,10 @@ fn subjects<'a>(text: &'a str, said: &Said, version: Version) -> Vec<(Subject<'a
         let start = name.as_ptr() as usize - text.as_ptr() as usize;
         let (before, after) = (&text[..start], &text[start + name.len()..]);
         let is_quoted = before.ends_with(['"', '\'']);
-        let is_of_config = text.contains("config") || before.ends_with("is_auto(\"");
+        // Of DeepSpeed's config, and not of a model's.
+        let is_deepspeed = said.file.contains("deepspeed") || text.contains("ds_config");
+        let is_of_config =
+            is_deepspeed && (text.contains("config") || before.ends_with("is_auto(\""));
         let is_read = if is_quoted {
             is_of_config
         } else {

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     io::{self, BufRead, Read},
     ops::RangeInclusive,
-    ptr,
+    ptr, thread,
 };
 
 use memchr::memmem;
@@ -179,16 +179,23 @@ impl Log {
         name: &str,
         number: &mut u64,
     ) {
-        let all = FAILURES
-            .iter()
-            .flat_map(|failure| failure.lines.iter().map(move |pieces| (failure, *pieces)));
+        let all = |failures: &'static [Failure]| {
+            let all = failures.iter();
+            let all = all.flat_map(|it| it.lines.iter().map(move |pieces| (it, *pieces)));
+            let is_there = |it: &(_, &[&str])| contains_any(&text[start..], &it.1[..1]);
+            all.filter(is_there).collect::<Vec<_>>()
+        };
         self.is_of_windows |= contains_any(&text[start..], OF_WINDOWS);
         let on_windows = FAILURES.iter().find(|it| it.name() == ON_WINDOWS);
         let on_windows = on_windows.filter(|_| self.is_of_windows);
         // Most failures are not in a text, and that is quickly known.
-        let possible: Vec<_> = all
-            .filter(|(_, pieces)| contains_any(&text[start..], &pieces[..1]))
-            .collect();
+        let (upper, lower) = FAILURES.split_at(FAILURES.len() / 2);
+        let possible = thread::scope(|scope| {
+            let lower = scope.spawn(|| all(lower));
+            let mut possible = all(upper);
+            possible.extend(lower.join().into_iter().flatten());
+            possible
+        });
         let mut joined = joined.iter().peekable();
         let mut at = start;
         for line in lines(&text[start..]) {

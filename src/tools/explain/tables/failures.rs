@@ -1336,17 +1336,6 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
-            names: &["a model that transformers does not know"],
-            about: "The model is newer than the installed transformers.",
-            advice: "pip install --upgrade transformers, as far as the trainer allows",
-        },
-        lines: &[&["but Transformers does not recognize this architecture"]],
-        example: "ERROR: The checkpoint you are trying to load has model type `qwen3_vl` but Transformers does not recognize this architecture.",
-        seen_in: "1038lab/ComfyUI-QwenVL#30",
-        ..FAILURE
-    },
-    Failure {
-        meaning: Explained {
             names: &["a checkpoint file that is cut off"],
             about: "torch.load found the beginning of a file but not its end, or nothing: saving, copying or downloading it was interrupted, the disk was full, or it is a pointer of git-lfs.",
             advice: "`ls -l` on the file that the traceback names, beside those of the other ranks; resume from an earlier checkpoint, or copy or download it again",
