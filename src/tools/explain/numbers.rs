@@ -118,7 +118,7 @@ fn communication(line: &str) -> Option<String> {
     };
     let (count, size) = (number("WorkNCCL(SeqNum=")?, number("NumelIn=")?);
     if count <= FIRST {
-        let said = "the ranks never exchanged anything: rather the connection than a slow rank. One machine: --env NCCL_P2P_DISABLE=1 tries it without direct copies; several: --env NCCL_SOCKET_IFNAME=NAME, with the interface that connects them";
+        let said = "one of the first exchanges of all: a rank was still preparing data or loading (prepare it once before, --ddp_timeout 7200), or the GPUs or machines cannot connect (--env NCCL_DEBUG=INFO shows how far they came)";
         return Some(format!("SeqNum={count}: {said}"));
     }
     (size == 1).then(|| "NumelIn=1: a barrier or a single number, so the ranks waited for one that saved, evaluated, prepared data, or took another number of steps".to_string())
