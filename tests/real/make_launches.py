@@ -42,6 +42,66 @@ trainer.train(resume_from_checkpoint=arguments.resume_from_checkpoint)
 if torch.distributed.is_initialized():
     torch.distributed.destroy_process_group()
 '''
+CLASSIFY = '''
+import dataclasses, os, sqlite3
+import pandas, torch
+from datasets import load_dataset
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding, HfArgumentParser, Trainer, TrainingArguments
+
+@dataclasses.dataclass
+class Own:
+    labels: int = 3
+    weights: int = 3
+    several: str = ""
+    keeps: str = ""
+    passes: str = "processing_class"
+
+class Weighted(Trainer):
+    def __init__(self, *given, **more):
+        super().__init__(*given, **more)
+
+    def compute_loss(self, model, inputs, return_outputs=False, **more):
+        if own.several:
+            return super().compute_loss(model, inputs, return_outputs, **more)
+        labels = inputs.pop("labels")
+        outputs = model(**inputs)
+        loss = torch.nn.functional.cross_entropy(outputs.logits, labels, weight=torch.ones(own.weights, device=outputs.logits.device))
+        return (loss, outputs) if return_outputs else loss
+
+own, arguments = HfArgumentParser((Own, TrainingArguments)).parse_args_into_dataclasses()
+tokenizer = AutoTokenizer.from_pretrained("bert")
+kind = {"floats": float, "ints": int}.get(own.several)
+data = load_dataset("json", data_files="text.jsonl", split="train").train_test_split(test_size=0.25, seed=1)
+data = data.map(lambda row, at: {**tokenizer(row["text"]), "labels": [kind(at % 2), kind(1)] if kind else at % 3}, with_indices=True, remove_columns=["text"])
+if own.keeps == "database":
+    with sqlite3.connect("runs.db") as runs:
+        runs.execute("create table runs (name)")
+        runs.execute("insert into runs values ('one')")
+    assert sqlite3.connect("runs.db").execute("select name from runs").fetchall() == [("one",)]
+elif own.keeps == "table":
+    pandas.DataFrame({"loss": [1.0]}).to_parquet("losses.parquet")
+    assert len(pandas.read_parquet("losses.parquet")) == 1
+elif own.keeps == "tokenizer":
+    tokenizer.backend_tokenizer.save("tokens.json")
+    type(tokenizer.backend_tokenizer).from_file("tokens.json")
+elif own.keeps == "folder":
+    os.makedirs("runs/first", exist_ok=True)
+    os.chdir("runs/first")
+    with open("notes.txt", "w") as notes:
+        notes.write("begun")
+    assert open("notes.txt").read() == "begun" and os.listdir() == ["notes.txt"]
+    os.chdir("../..")
+elif own.keeps == "nothing":
+    try:
+        os.remove("nosuch.txt")
+        raise SystemExit("it was there")
+    except FileNotFoundError:
+        pass
+model = AutoModelForSequenceClassification.from_pretrained("bert", num_labels=own.labels, problem_type="multi_label_classification" if own.several else None)
+Weighted(model=model, args=arguments, train_dataset=data["train"], eval_dataset=data["test"], data_collator=DataCollatorWithPadding(tokenizer), **{own.passes: tokenizer}).train()
+if torch.distributed.is_initialized():
+    torch.distributed.destroy_process_group()
+'''
 PLAIN = '''
 import argparse, json
 import deepspeed, torch
@@ -388,6 +448,7 @@ def vision(model, folder):
 def main():
     root, folder = map(Path, sys.argv[1:])
     (folder / "lm.py").write_text(SCRIPT)
+    (folder / "classify.py").write_text(CLASSIFY)
     (folder / "plain.py").write_text(PLAIN)
     (folder / "axolotl_cpu.py").write_text(AXOLOTL_CPU)
     shutil.copy(Path(__file__).parent / "train_hf.py", folder / "train.py")

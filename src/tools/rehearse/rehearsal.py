@@ -87,7 +87,7 @@ class Report:
     def tell(self, event, **more):
         # A process that was forked from this one has nothing to say.
         if os.getpid() == self.process:
-            line = json.dumps({"event": event, "seconds": round(time.time() - START, 2), **more}, default=str, skipkeys=True)
+            line = json.dumps({"event": event, "seconds": round(time.time() - START, 2), **more}, default=str)
             # JSON has no infinity, which is what trainers set steps_per_print to.
             line = json.loads(line, parse_constant=lambda word: str(float(word)))
             self.file.write(json.dumps(line) + "\n")
@@ -176,8 +176,7 @@ def pretend_outside():
     offline = "HF_HUB_OFFLINE TRANSFORMERS_OFFLINE HF_DATASETS_OFFLINE".split()
     os.environ.update(dict.fromkeys(turned_on if SPEC.online else turned_on + offline, "1"), TOKENIZERS_PARALLELISM="false")
     # Trackers accept their settings and send nothing.
-    os.environ.update(WANDB_MODE="disabled", SWANLAB_MODE="disabled", COMET_MODE="disabled", MLFLOW_TRACKING_URI="file:" + private("mlflow"), NEPTUNE_MODE="offline")
-    tempfile.tempdir = None
+    os.environ.update(WANDB_MODE="disabled", COMET_MODE="disabled")
     sys.dont_write_bytecode = True
     # The driver reads its variable from C, and finds no GPU; the trainer still sees the user's.
     os.putenv("CUDA_VISIBLE_DEVICES", "")
@@ -301,9 +300,18 @@ def write_into_private_folder():
     def changing(real, path, *more, **options):
         """What is there already cannot be changed or removed."""
         if is_elsewhere(path, **options) and seen(path) == path:
+            if real.__name__ != "rmtree":
+                os.lstat(path)  # It may not be there.
             return None
         return real(seen(path, **options), *(written(it) if real.__name__ in ("rename", "replace") else it for it in more), **options)
 
+    @instead_of(os, "chdir")
+    def chdir(real, path):
+        """A folder that was made here is where it would be."""
+        place = os.path.abspath(path)
+        real(place if os.access.__wrapped__(place, os.F_OK) else seen(place))
+
+    instead_of(os, "getcwd")(lambda real: real().replace(SPEC.written, ""))
     io.open = builtins.open
     for name in "stat lstat statvfs access".split():
         instead_of(os, name)(reading)
@@ -316,16 +324,16 @@ def write_into_private_folder():
 
 
 def note_other_writes():
-    """What is not redirected is stopped by the sandbox alone: as bytes, by FileIO, by sqlite3. What other programs write is not seen here."""
+    """What is not redirected is stopped by the sandbox alone: as bytes, by FileIO. What other programs write is not seen here."""
     # The last argument of these is a folder that the path may be relative to.
     placed = ["os." + name for name in "remove rmdir mkdir chmod chown utime rename symlink link".split()]
     noted = set()
 
     def note(event, args):
         writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-        if writes or event in placed and args[-1] in (-1, None) or event in ("os.truncate", "os.setxattr", "sqlite3.connect"):
+        if writes or event in placed and args[-1] in (-1, None) or event in ("os.truncate", "os.setxattr"):
             path = args[event in ("os.symlink", "os.link")]
-            if is_elsewhere(path) and path not in ("", ":memory:") and path not in noted and len(noted) < 10:
+            if is_elsewhere(path) and path not in noted and len(noted) < 10:
                 noted.add(path)
                 REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(os.fsdecode(path))}")
 
@@ -367,15 +375,14 @@ def answer(module, answers):
 
 def pretend_gpu(torch):
     cuda, memory = torch.cuda, SPEC.gpu_memory
-    device = types.SimpleNamespace(name="NVIDIA H100 80GB HBM3", major=9, minor=0, total_memory=memory, multi_processor_count=132, gcnArchName="", is_integrated=False, uuid="GPU-0",
-                                   warp_size=32, shared_memory_per_block=49152, L2_cache_size=50 << 20, max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536)
+    device = types.SimpleNamespace(name="NVIDIA H100 80GB HBM3", major=9, minor=0, total_memory=memory, multi_processor_count=132)
     nothing = ("init _lazy_init set_device synchronize empty_cache ipc_collect manual_seed manual_seed_all seed reset_peak_memory_stats reset_max_memory_allocated set_rng_state "
-               "set_rng_state_all set_per_process_memory_fraction set_stream is_current_stream_capturing")
+               "set_rng_state_all set_per_process_memory_fraction set_stream is_current_stream_capturing memory_summary")
     answer(cuda, {
-        **dict.fromkeys(nothing.split()), **dict.fromkeys("is_available is_initialized is_bf16_supported is_tf32_supported can_device_access_peer".split(), True),
+        **dict.fromkeys(nothing.split(), False), **dict.fromkeys("is_available is_initialized is_bf16_supported is_tf32_supported can_device_access_peer".split(), True),
         **{name: 0 for name in dir(cuda) if re.match("max_memory_|memory_(allocated|reserved|cached)$", name)}, "current_device": 0, "current_stream": Anything(), "default_stream": Anything(),
-        "get_device_name": device.name, "get_device_capability": (9, 0), "get_device_properties": device, "mem_get_info": (memory, memory), "get_arch_list": ["sm_80", "sm_90"],
-        "memory_stats": {}, "memory_summary": ""})
+        "get_device_name": device.name, "get_device_capability": (9, 0), "get_device_properties": device, "mem_get_info": (memory, memory), "get_arch_list": ["sm_90"],
+        "memory_stats": {}})
     cuda.device_count = lambda: SPEC.nproc_per_node
     cuda.get_rng_state = lambda *_, **__: torch.get_rng_state()
     cuda.get_rng_state_all = lambda: [torch.get_rng_state()]
@@ -385,7 +392,7 @@ def pretend_gpu(torch):
     torch.version.cuda = torch.version.cuda or "12.8"
     if hasattr(torch, "accelerator"):
         torch.accelerator.device_count = cuda.device_count
-        answer(torch.accelerator, {"is_available": True, "current_device_index": 0, "current_device_idx": 0, "current_accelerator": torch.device("cuda"), "current_stream": Anything(),
+        answer(torch.accelerator, {"is_available": True, "current_device_index": 0, "current_accelerator": torch.device("cuda"), "current_stream": Anything(),
                                    **dict.fromkeys("set_device_index set_device_idx synchronize set_stream empty_cache".split())})
     redirection(torch)().__enter__()
     load_in_this_process(torch.utils.data.DataLoader)
@@ -562,7 +569,7 @@ def pretend_ranks(dist):
         return called
 
     replaced = {function.__name__: function for function in (init_process_group, new_group, gather_object, scatter_object_list, all_gather, all_gather_into_tensor, gather, all_reduce)}
-    replaced.update(broadcast_object_list=lambda *_, **__: None, monitored_barrier=lambda *_, **__: None, barrier=lambda *_, **__: None)
+    replaced.update(dict.fromkeys("broadcast_object_list monitored_barrier barrier".split(), lambda *_, **__: None))
     for name in dir(dist):
         if re.match("all_|gather|scatter|reduce|broadcast", name) and inspect.isfunction(getattr(dist, name)):
             replaced[name] = noted(replaced.get(name, getattr(dist, name)))
@@ -843,13 +850,13 @@ def spread(data, count):
 def hook_datasets(module):
     module.disable_caching()
 
-    def here(function, *args, **options):
+    def here(function, /, *args, **options):
         """In this process: others, which may be started anew, write where they are told to."""
         if isinstance(options.get("num_proc"), int) and options["num_proc"] > 0:
             options["num_proc"] = None
         return function(*args, **options)
 
-    def of_some(function, self, *args, **options):
+    def of_some(function, self, /, *args, **options):
         """The result has as many rows as if all had been asked: what was made of a row stands for that of its neighbours."""
         some = spread(self, SPEC.rows)
         result = function(some, *args, **options)
@@ -899,8 +906,7 @@ def hook_trainer(module):
     def __init__(init, self, *args, **options):
         init(self, *args, **options)
         # Trackers were found to be installed, and send nothing.
-        handler = self.callback_handler
-        handler.callbacks = [it for it in handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
+        self.callback_handler.callbacks = [it for it in self.callback_handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
         if not MINIATURE.is_here:
             compare_tokenizer(self)
         REPORT.reach("trainer", of=type(self).__name__)
@@ -1128,7 +1134,7 @@ def hook_torch(module):
     if dist.is_available():
         pretend_ranks(dist)
     pretend_gpu(module)
-    save_in_private_folder(module, "save", "f")
+    redirect(module, "save", "f")
 
 
 def hook_masks(module):
@@ -1139,16 +1145,18 @@ def hook_masks(module):
                 setattr(holder, name, lambda *_, **__: None)
 
 
-def save_in_private_folder(holder, name, file):
-    """What is not written by Python does not know where files go. `file` is the argument that says where."""
+def redirect(holder, name, file, place=written):
+    """What is not written or read by Python does not know where files go. `file` is the argument that says where."""
     @instead_of(holder, name)
     def saved(save, *args, **options):
         given = inspect.signature(save).bind(*args, **options)
-        try:
-            given.arguments[file] = written(given.arguments[file])
-        except OSError:  # Its folder is not there, and may still be made.
-            given.arguments[file] = copy_of(given.arguments[file])
+        given.arguments[file] = place(given.arguments[file])
         return save(*given.args, **given.kwargs)
+
+
+def hook_tokenizers(module):
+    redirect(module.Tokenizer, "from_file", "path", seen)
+    redirect(module.Tokenizer, "save", "path")
 
 
 def hook_arrow(module):
@@ -1188,10 +1196,6 @@ def hook_retry(module):
 def hook_torchrun(module):
     """torchrun has read its arguments, and starts this rank in this process."""
     def elastic_launch(config, entrypoint):
-        from torch.distributed.elastic.rendezvous import RendezvousParameters, rendezvous_handler_registry
-
-        if config.rdzv_backend not in rendezvous_handler_registry._registry:
-            rendezvous_handler_registry.create_handler(RendezvousParameters(config.rdzv_backend, "", "rehearsal", 1, 1))  # This says that there is none.
         SPEC.nnodes, SPEC.nproc_per_node = config.max_nodes, config.nproc_per_node
         return lambda *words: run([str(entrypoint), *words])
 
@@ -1216,13 +1220,16 @@ HOOKS = {
     "transformers.modeling_utils": hook_modeling,
     "transformers.masking_utils": hook_masks,
     "transformers.modeling_attn_mask_utils": hook_masks,
-    "transformers.tokenization_utils_base": lambda module: save_in_private_folder(module.PreTrainedTokenizerBase, "save_pretrained", "save_directory"),
+    "transformers.tokenization_utils_base": lambda module: redirect(module.PreTrainedTokenizerBase, "save_pretrained", "save_directory", lambda it: copy_of(it) if is_elsewhere(it) else it),
     "transformers.training_args": hook_training_args,
     "transformers.trainer": hook_trainer,
     "datasets": hook_datasets,
     "huggingface_hub.errors": hook_offline,
-    "safetensors.torch": lambda module: save_in_private_folder(module, "save_file", "filename"),
+    "safetensors.torch": lambda module: redirect(module, "save_file", "filename"),
     "pyarrow": hook_arrow,
+    "pyarrow.parquet.core": lambda module: redirect(module.ParquetDataset, "__init__", "path_or_paths", seen),
+    "sqlite3.dbapi2": lambda module: instead_of(module, "connect")(lambda real, path, *more, **options: real(path if ":" in str(path) else written(path, True), *more, **options)),
+    "tokenizers": hook_tokenizers,
     "deepspeed": hook_deepspeed,
     "deepspeed.ops.op_builder.builder": hook_operators,
     "deepspeed.runtime.compiler": hook_compiler,
@@ -1402,7 +1409,9 @@ def judge(error):
     if OF_THE_GPU.search(re.sub(rf"(?<!\w)({quoted})(?!\w)", "", said) if quoted else said):
         return "limit"
     last = frames[-1]
-    if last.filename == __file__:
+    # A call of ours may not be how this version is called, unless it hands on what it was given, or starts the script.
+    handing_on = "__init__ __post_init__ Init from_pretrained <lambda> ending run run_python".split()
+    if last.filename == __file__ and not (isinstance(error, TypeError) and last.name in handing_on[:4]):
         # An operation of torch, what DeepSpeed's own `initialize` begins with, or a module that is not there.
         return "refused" if isinstance(error, (AssertionError, ImportError)) else "unsure"
     line = linecache.getline(last.filename, last.lineno).strip()
@@ -1414,12 +1423,10 @@ def judge(error):
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
         return "refused" if is_argument or isinstance(error, OF_FILES) or is_raised and not REPORT.guessed and not in_torch else "unsure"
-    # A call of ours may not be how this version is called, unless it hands on what it was given, or starts the script.
-    handing_on = "<lambda> __init__ __post_init__ Init from_pretrained ending run run_python".split()
     is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in handing_on for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
-    return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or last.filename.endswith(".py") and not in_torch else "unsure"
+    return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or not in_torch else "unsure"
 
 
 # What a CPU is not or does not have.
@@ -1458,11 +1465,11 @@ def agree(event, more):
             REPORT.tell("note", text=it["text"])
         elif it["event"] == "initialize" and name == "end" and "initialize" not in REPORT.passed:
             REPORT.tell(**{**it, "parameters": None, "trainable": None})
-    if event == "unsure" and more["type"] in ("AttributeError", "IndexError", "RuntimeError") and not REPORT.pretended and not OF_THE_PRETENCE.search(more["message"]):
-        # What both say is said neither because of the shapes nor of the small model. What only the true size does not fit may be real.
-        if name == event and more["message"] == other["message"]:
+    if event == "unsure" and more["type"] in "AssertionError AttributeError IndexError RuntimeError".split() and not REPORT.pretended and not OF_THE_PRETENCE.search(more["message"]):
+        # What fails at the same place fails neither because of the shapes nor of the small model. What only the true size does not fit may be real.
+        if name == event and more["place"] == other["place"]:
             return "refused", more
-        if name == "end" and more["type"] != "AttributeError" and not REPORT.guessed and "initialize" in REPORT.passed:
+        if name == "end" and more["type"] not in "AssertionError AttributeError" and not REPORT.guessed and "initialize" in REPORT.passed:
             return event, more
     return (name, other) if event == "end" or name in ("end", "refused") or (name, event) == ("limit", "unsure") else (event, more)
 
@@ -1504,7 +1511,8 @@ def ending():
     except BaseException as error:
         traceback.print_exc()
         told = next((it for it in chain_of(error) if str(it)), error)
-        return judge(error), {"type": None if isinstance(error, OnDisk) else type(error).__name__, "message": str(error) or str(told), "where": where(error)}
+        place = next((f"{it.filename}:{it.lineno}" for it in reversed(frames_of(error)) if not re.search(f"/torch/|{__file__}", it.filename)), None)
+        return judge(error), {"place": place, "type": None if isinstance(error, OnDisk) else type(error).__name__, "message": str(error) or str(told), "where": where(error)}
     return "end", {"why": "itself"}
 
 
