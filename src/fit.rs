@@ -152,7 +152,7 @@ pub(crate) fn choose(
         });
     }
     let remedies = report.remedy_sentences();
-    let problem = if report.memories.gpu.is_none() {
+    let problem = if report.memories().gpu.is_none() {
         cannot("the memory of the GPUs is unknown").fix(give("--gpu-memory", "80GiB"))
     } else if report.may_fit_with_offload() {
         let size = give("--host-memory", "1TiB").remark("of the machine that will train");

@@ -9,7 +9,6 @@ use super::{
     strategy::Strategy,
     tables::{
         memories::{DISK, GPU, HOST, MemoryKind},
-        optimizers::LEAST_OF_ANY,
         verdicts::{FITS, NOT, TIGHT, UNKNOWN, Verdict},
         words::{Accounting, REAL, Tuner},
     },
@@ -149,7 +148,9 @@ impl FitInputs<'_> {
     fn judge(&self, candidate: &Candidate) -> TemplateRow {
         let strategy = &candidate.strategy;
         let need = self.need(strategy);
-        let may_fit = self.is_real() && self.may_fit(strategy);
+        // How much an optimizer needs that nobody measured is not known.
+        let optimizer = strategy.own_optimizer.unwrap_or(self.settings().optimizer);
+        let may_fit = self.is_real() && !optimizer.is_measured();
         let mut row = TemplateRow {
             candidate: candidate.clone(),
             need,
@@ -174,23 +175,12 @@ impl FitInputs<'_> {
         let is_uncounted = self.is_real() && self.weights.uncounted.is_some();
         if !row.short.is_empty() {
             row.verdict = NOT;
-        } else if is_tight && may_fit || !row.unknown.is_empty() || is_uncounted {
+        } else if may_fit || !row.unknown.is_empty() || is_uncounted {
             row.verdict = UNKNOWN;
         } else if is_tight {
             row.verdict = TIGHT;
         }
         row
-    }
-
-    /// An optimizer that nobody measured needs something between the least and the most.
-    fn may_fit(&self, strategy: &Strategy) -> bool {
-        let optimizer = strategy.own_optimizer.unwrap_or(self.settings().optimizer);
-        let least = Strategy {
-            own_optimizer: Some(LEAST_OF_ANY),
-            ..strategy.clone()
-        };
-        let fits = |memory| self.need(&least).gpu() <= memory;
-        !optimizer.is_measured() && self.memories.gpu.is_some_and(fits)
     }
 
     /// The fastest template that fits.

@@ -29,7 +29,6 @@ pub struct FitReport<'a> {
     inputs: FitInputs<'a>,
     /// The GPUs and the host memory, in words.
     machine: String,
-    pub(super) memories: Memories,
     pub(super) rows: Vec<TemplateRow>,
     pub(super) recommended: Option<Recommendation>,
     /// Changes that would make the judged config fit, or some template.
@@ -102,7 +101,6 @@ impl<'a> FitInputs<'a> {
         };
         let mut report = FitReport {
             machine: self.machine(host),
-            memories,
             rows: inputs.rows(),
             recommended: inputs.recommend(),
             remedies: Vec::new(),
@@ -110,7 +108,7 @@ impl<'a> FitInputs<'a> {
         };
         let row = report.judged_row();
         let fits = row.map_or(report.recommended.is_some(), |row| row.verdict != NOT);
-        if !fits && memories.gpu.is_some() && report.inputs.is_real() {
+        if !fits && report.memories().gpu.is_some() && report.inputs.is_real() {
             let inputs = &report.inputs;
             let name = row.map(|row| vec![row.candidate.name.clone()]);
             let judged = inputs.with_order(name.unwrap_or(inputs.order.clone()));
@@ -153,6 +151,10 @@ impl FitReport<'_> {
         self.rows.iter().find(|row| row.candidate.is_named)
     }
 
+    pub(super) fn memories(&self) -> Memories {
+        self.inputs.memories
+    }
+
     fn assumed(&self) -> Vec<&str> {
         let assumed = self.inputs.assumed.iter().filter(|_| self.inputs.is_real());
         assumed.map(|assumption| assumption.text.as_str()).collect()
@@ -172,7 +174,7 @@ impl FitReport<'_> {
         let fits = |row: &TemplateRow| [FITS, TIGHT].contains(&row.verdict);
         match self.judged_row() {
             Some(row) => row.verdict == NOT,
-            None if self.memories.gpu.is_none() || self.may_fit_with_offload() => false,
+            None if self.memories().gpu.is_none() || self.may_fit_with_offload() => false,
             // What was not counted, or not measured, may fit.
             None => !self.rows.iter().any(|row| fits(row) || row.is_open()),
         }
@@ -294,7 +296,7 @@ impl FitReport<'_> {
             cells.extend(parts.iter().map(|part| cell(need.usage.parts()[*part])));
             cells.push(accounting.number(need.gpu()));
             cells.push(cell(need.host));
-            if self.memories.gpu.is_some() {
+            if self.memories().gpu.is_some() {
                 cells.push(row.words());
             }
             table.lines.push(Line::Row(cells));
@@ -331,7 +333,7 @@ impl FitReport<'_> {
 
     fn conclusion(&self, width: usize) -> String {
         let mut text = String::new();
-        if self.inputs.is_real() && self.memories.gpu.is_some() {
+        if self.inputs.is_real() && self.memories().gpu.is_some() {
             text += &wrapped(&self.allocator_line(), 0, width);
         }
         if let Some(row) = self.judged_row() {
@@ -363,7 +365,7 @@ impl FitReport<'_> {
         let is_open = self.judged_row().is_none();
         let tight = self.rows.iter().filter(|row| row.verdict == TIGHT);
         let tight: Vec<&str> = tight.map(TemplateRow::title).collect();
-        let line = if self.memories.gpu.is_none() {
+        let line = if self.memories().gpu.is_none() {
             "the memory of the GPUs is unknown: --gpu-memory 80GiB"
         } else if let Some(why) = self.uncounted() {
             let may_fit = self.rows.iter().any(TemplateRow::is_open) || self.may_fit_with_offload();
@@ -430,7 +432,7 @@ impl FitReport<'_> {
     pub(crate) fn verdict_line(&self) -> Option<String> {
         let row = self.inputs.model.as_ref().and(self.judged_row())?;
         let needs = format!("{} needs about {}", row.title(), Size(row.need.gpu()));
-        Some(match self.memories.gpu {
+        Some(match self.memories().gpu {
             Some(memory) => format!("{needs} of {} on each GPU: {}", Size(memory), row.words()),
             None => format!("{needs} on each GPU"),
         })
@@ -446,7 +448,7 @@ impl FitReport<'_> {
             "{} needs about {} of {} on {gpus} for {} parameters: {}",
             chosen.row.candidate.name,
             Size(chosen.row.need.gpu()),
-            Size(self.memories.gpu.unwrap_or(0)),
+            Size(self.memories().gpu.unwrap_or(0)),
             billions(self.inputs.weights.params),
             chosen.why
         )
@@ -482,8 +484,8 @@ impl FitReport<'_> {
                 "eval_batch": settings.evaluation.map(|evaluation| evaluation.batch),
             },
             "nodes": inputs.cluster.nodes, "gpus_per_node": inputs.cluster.gpus, "gpu": inputs.card,
-            "gpu_memory": self.memories.gpu,
-            "host_memory": self.memories.host,
+            "gpu_memory": self.memories().gpu,
+            "host_memory": self.memories().host,
             "rows": rows,
             "judged": self.judged_row().map(|row| &row.candidate.name),
             "recommended": chosen.map(|chosen| &chosen.row.candidate.name),
@@ -526,7 +528,7 @@ impl FitReport<'_> {
     /// A bar for the memory of each row, and a line where the GPU ends.
     pub fn svg(&self) -> String {
         let sizes = self.rows.iter().map(|row| row.need.gpu());
-        let most = sizes.chain(self.memories.gpu).max().unwrap_or(1);
+        let most = sizes.chain(self.memories().gpu).max().unwrap_or(1);
         let at = |bytes: u64| LEFT + scaled(BAR, bytes, most);
         let mut body = String::new();
         let mut y = 0;
@@ -545,12 +547,12 @@ impl FitReport<'_> {
                 body += &svg_rect(start, y, at(bytes) - start, column.fill);
             }
             let mut words = self.size(bytes);
-            if self.memories.gpu.is_some() {
+            if self.memories().gpu.is_some() {
                 words += &format!(", {}", row.words());
             }
             body += &svg_text(LEFT + BAR + 8, y, &words);
         }
-        if let Some(memory) = self.memories.gpu {
+        if let Some(memory) = self.memories().gpu {
             body += &format!(
                 "<path d=\"M{} {top}V{}\" stroke=\"#d62728\" stroke-width=\"2\"/>\n",
                 at(memory),

@@ -512,6 +512,9 @@ impl<'a> TrainingReader<'a> {
         } else if self.algorithm().is_some() && !self.defaults.measured_losses {
             guess("the loss as TRL computes it, where it was measured");
         }
+        if algorithm.repeats || algorithm.groups && settings.tuner != Tuner::Full {
+            guess("the most that stage 3 may gather: seen were sums up to a quarter too high");
+        }
         if algorithm.groups && settings.rewards.is_empty() && !algorithm.uncounted {
             guess("rewards that are computed without a GPU");
         }

@@ -376,6 +376,24 @@ fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
     assert!(short.is_empty(), "{short:#?}");
 }
 
+/// One ran out of memory at the verdict of its time. Its sum as DeepSpeed's source has it: weights, bucket, gradient and its buffer, and
+/// the norm of the gradient in fp64.
+#[test]
+fn a_gradient_larger_than_the_bucket_has_its_norm_computed_in_fp64() {
+    let failed = CAPPED
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let run: Value = failed
+        .filter(|run: &Value| run["run"] == "eighth" && run["name"] == "stablelm")
+        .find(|run| run["template"] == "zero2_offload")
+        .unwrap();
+    let need = lab_predicted(&run).unwrap();
+    let cap = run["cap"].as_u64().unwrap();
+    assert!(need.allocated() > cap, "{} {cap}", need.allocated());
+    let head = 100_352 * 2048;
+    assert_eq!(need.usage.buffers, 2 * (200_000_000 + 2 * head) + 8 * head);
+}
+
 /// The runs made their model on the GPU, so their host memory tells about offload alone: of one rank, beside up to seven.
 #[test]
 fn offloaded_states_take_the_host_memory_that_was_measured() {

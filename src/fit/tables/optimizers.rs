@@ -82,12 +82,6 @@ pub(crate) const MOST_OF_ANY: Optimizer = Optimizer {
     },
 };
 
-/// The least that an optimizer which was not measured can need: no states at all.
-pub(crate) const LEAST_OF_ANY: Optimizer = Optimizer {
-    name: NOT_MEASURED,
-    memory: NOTHING,
-};
-
 pub const OPTIMIZERS: &[OptimizerRow] = &[
     OptimizerRow {
         names: &[
