@@ -176,7 +176,7 @@ def pretend_outside():
     offline = "HF_HUB_OFFLINE TRANSFORMERS_OFFLINE HF_DATASETS_OFFLINE".split()
     os.environ.update(dict.fromkeys(turned_on if SPEC.online else turned_on + offline, "1"), TOKENIZERS_PARALLELISM="false")
     # Trackers accept their settings and send nothing.
-    os.environ.update(WANDB_MODE="disabled", COMET_MODE="disabled")
+    os.environ.update(WANDB_MODE="disabled")
     sys.dont_write_bytecode = True
     # The driver reads its variable from C, and finds no GPU; the trainer still sees the user's.
     os.putenv("CUDA_VISIBLE_DEVICES", "")
@@ -197,7 +197,7 @@ def refuse_network(event, args):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
         address = args[1] if event == "socket.connect" else args
         host = os.fsdecode(address[0] or "") if isinstance(address, tuple) else ""
-        if host not in ("", "localhost", "::1", "0.0.0.0", socket.gethostname()) and not host.startswith("127."):
+        if host not in ("", "localhost", "::1", socket.gethostname()) and not host.startswith("127."):
             remember_who_asked()
             raise socket.gaierror(socket.EAI_NONAME, f"a rehearsal has no network: {host}")
 
@@ -377,19 +377,18 @@ def pretend_gpu(torch):
     cuda, memory = torch.cuda, SPEC.gpu_memory
     device = types.SimpleNamespace(name="NVIDIA H100 80GB HBM3", major=9, minor=0, total_memory=memory, multi_processor_count=132)
     nothing = ("init _lazy_init set_device synchronize empty_cache ipc_collect manual_seed manual_seed_all seed reset_peak_memory_stats reset_max_memory_allocated set_rng_state "
-               "set_rng_state_all set_per_process_memory_fraction set_stream is_current_stream_capturing memory_summary")
+               "set_rng_state_all set_per_process_memory_fraction set_stream is_current_stream_capturing memory_stats memory_summary")
     answer(cuda, {
         **dict.fromkeys(nothing.split(), False), **dict.fromkeys("is_available is_initialized is_bf16_supported is_tf32_supported can_device_access_peer".split(), True),
         **{name: 0 for name in dir(cuda) if re.match("max_memory_|memory_(allocated|reserved|cached)$", name)}, "current_device": 0, "current_stream": Anything(), "default_stream": Anything(),
-        "get_device_name": device.name, "get_device_capability": (9, 0), "get_device_properties": device, "mem_get_info": (memory, memory), "get_arch_list": ["sm_90"],
-        "memory_stats": {}})
+        "get_device_name": device.name, "get_device_capability": (9, 0), "get_device_properties": device, "mem_get_info": (memory, memory), "get_arch_list": ["sm_90"]})
     cuda.device_count = lambda: SPEC.nproc_per_node
     cuda.get_rng_state = lambda *_, **__: torch.get_rng_state()
     cuda.get_rng_state_all = lambda: [torch.get_rng_state()]
     for name in "Stream Event CUDAGraph device device_of stream".split():
         setattr(cuda, name, type(name, (Anything,), {}))
     cuda.nccl.version = lambda: (2, 27, 3)
-    torch.version.cuda = torch.version.cuda or "12.8"
+    torch.version.cuda = "12.8"
     if hasattr(torch, "accelerator"):
         torch.accelerator.device_count = cuda.device_count
         answer(torch.accelerator, {"is_available": True, "current_device_index": 0, "current_accelerator": torch.device("cuda"), "current_stream": Anything(),
@@ -668,7 +667,8 @@ def hook_modeling(module):
                 for weight in model.parameters():
                     if not weight.isfinite().all():
                         weight.normal_(std=0.02)
-                if MINIATURE.is_shrunk and model.main_input_name == "input_ids":
+                # Those of pictures do nothing without one.
+                if MINIATURE.is_shrunk and model.main_input_name == "input_ids" and "pixel_values" not in inspect.signature(model.forward).parameters:
                     tokens = {name: torch.tensor([[1, 2, 3]]) for name in ("input_ids", "decoder_input_ids")[:2 if config.is_encoder_decoder else 1]}
                     model.eval()(**tokens)
         except Exception as error:
