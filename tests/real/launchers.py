@@ -193,7 +193,7 @@ class Compared:
         """It starts, but not what was asked for: fewer ranks, every machine alone, or several ranks on a GPU."""
         ranks, errors = self.alone["ranks"], {rule for severity, rule, _ in self.told if severity == "error"}
         asked = [int(word) for word in re.findall(r"num_(?:processes|machines)\W+(\d+)", f"{self.draw.words} {self.draw.files}")]
-        is_fewer = len({rank["env"].get("MASTER_PORT") for rank in ranks if "RANK" in rank["env"]}) != 1 and max(asked, default=1) > 1
+        is_fewer = max((int(rank["env"].get("WORLD_SIZE", 1)) for rank in ranks), default=0) < max(asked, default=1)
         return errors <= {"ranks", "hosts"} and is_fewer or errors == {"ranks-share-gpus"} and 0 < len(self.gpus()) < len(ranks)
 
     def behind(self):
