@@ -388,7 +388,7 @@ impl<'a> MemoryModel<'a> {
         self.shape.tied && self.ranks == 1 && phase == BACKWARD
     }
 
-    /// Whether a single rank sends the gradients to the host. One that is larger than the bucket goes beside it.
+    /// True if a single rank sends the gradients to the host. One that is larger than the bucket goes beside it.
     fn sends_gradients_alone(&self) -> bool {
         self.offloads_optimizer && self.ranks == 1
     }

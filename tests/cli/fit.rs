@@ -1383,7 +1383,7 @@ fn swift<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     .concat()
 }
 
-/// 8B on eight GPUs needs 36.9 GiB on each with zero2. Where a setting is not given, nobody knows, unless no value of it would do.
+/// 8B on eight GPUs needs 36.7 GiB on each with zero2. Where a setting is not given, nobody knows, unless no value of it would do.
 #[test]
 fn a_launch_is_told_what_it_lacks() {
     let sandbox = Sandbox::new();
@@ -1391,7 +1391,7 @@ fn a_launch_is_told_what_it_lacks() {
     let given = "--max_length 2048 --per_device_train_batch_size 1";
     let short = "on each GPU: this run will run out of memory";
     for (options, more, says) in [
-        ("--gpu-memory 30GiB --deepspeed zero2", given, format!("warning[memory-short]: zero2 needs about 36.9 GiB {short}")),
+        ("--gpu-memory 30GiB --deepspeed zero2", given, format!("warning[memory-short]: zero2 needs about 36.7 GiB {short}")),
         ("--gpu-memory 30GiB --host-memory 1TiB --deepspeed zero2", given, "help: --deepspeed zero3".to_string()),
         ("--gpu-memory 38GiB --deepspeed zero2", given, String::new()),
         (
