@@ -204,10 +204,13 @@ impl Edit {
                 Some(key) => new.replace_range(key.value.clone(), to),
                 None => {
                     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
-                    let start = if section.is_empty() {
-                        plain.find('{')?
-                    } else {
-                        find(section)?.value.start
+                    let start = match find(section) {
+                        Some(section) => section.value.start,
+                        None if section.is_empty() => plain.find('{')?,
+                        None => {
+                            let inside = format!("{{{}: {to}}}", Value::from(name));
+                            return Edit::Set(section.to_string(), inside).apply(text);
+                        }
                     };
                     let inside = text[start..].strip_prefix('{')?;
                     let first = inside.trim_start();

@@ -1,6 +1,6 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names; and values of another type or range than it takes.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     rows::Findings,
@@ -8,7 +8,7 @@ use super::{
     tables::names::{BATCH_SIZES, STAGE},
 };
 use crate::{
-    base::{recorded::VersionMatch, size::number_meant},
+    base::{json::get, recorded::VersionMatch, size::number_meant},
     command::argument_class::TRAINING_ARGUMENTS,
     config::{
         places::as_typed,
@@ -16,7 +16,7 @@ use crate::{
     },
     report::{
         Rule,
-        fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
+        fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
         nearest,
     },
 };
@@ -102,8 +102,11 @@ pub(super) fn two_names(subject: &Subject, found: &mut Findings) {
             );
             let fix = if other.contains(".offload_") {
                 renamed(key, other, subject)
-            } else {
+            } else if get(subject.config, other) == Some(key.value) {
                 unset(path).safe()
+            } else {
+                // Only one of two values can have been meant.
+                unset(path)
             };
             found.key(&[path, other], what, fix);
         }
@@ -144,12 +147,35 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             None => remove,
         };
     }
-    if let Some(entry) = meant(key, name, subject) {
-        if let Some(now) = entry.replaced_by {
-            return renamed(key, now, subject);
+    let belongs_in = |fix: Fix, place: &str| fix.lead(format!("it belongs in `{place}`:"));
+    if let Some(parameter) = parameter_meant(key, section, name, subject) {
+        let typed = as_typed(key.value, &(subject.place)(&key.path));
+        let fix = belongs_in(rename(&key.path, &parameter, typed), &parameter);
+        return unless_there(&parameter, subject, &key.path).unwrap_or_else(|| fix.safe());
+    }
+    let meant = meant(key, name, subject);
+    match &meant[..] {
+        [] => {}
+        [entry] => {
+            if let Some(now) = entry.replaced_by {
+                return renamed(key, now, subject);
+            }
+            return unless_there(entry.key, subject, &key.path)
+                .unwrap_or_else(|| belongs_in(moved(key, entry, subject), entry.key).safe());
         }
-        let place = format!("it belongs in `{}`:", entry.key);
-        return moved(key, &entry, subject).lead(place).safe();
+        // What stands above both offload sections is for both.
+        several if several.iter().all(|entry| is_in_offload(entry, subject)) => {
+            let typed = as_typed(key.value, &(subject.place)(&key.path));
+            let missing = several
+                .iter()
+                .filter(|entry| subject.get(entry.key).is_none());
+            let sets = missing.map(|entry| set(entry.key, &typed));
+            return sets.fold(remove, Fix::and).safe();
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|entry| entry.key).collect();
+            return say(format_args!("it belongs in `{}`", names.join("` or `")));
+        }
     }
     if section.is_empty() && TRAINING_ARGUMENTS.row(name).is_some() {
         if !is_missing_argument(name, subject) {
@@ -169,31 +195,84 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     };
     let path = format!("{section}.{near}");
     match schema::find(path.trim_start_matches('.'), subject.version()) {
-        Some(entry) => moved(key, &entry, subject).meaning(near).safe(),
+        Some(entry) => unless_there(entry.key, subject, &key.path)
+            .unwrap_or_else(|| moved(key, &entry, subject).meaning(near).safe()),
         None => remove,
     }
 }
 
-/// A key of this name that the version reads elsewhere. Also `zero_optimization/stage` and `zero_optimization:stage`.
-fn meant(key: &Key, name: &str, subject: &Subject) -> Option<KeySpec> {
+/// Only one of two spellings can count, and the one that DeepSpeed reads does.
+fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> {
+    get(subject.config, right)
+        .map(|_| unset(wrong).remark(format!("`{right}` is set, too, and counts")))
+}
+
+fn has_section_of(entry: &KeySpec, subject: &Subject) -> bool {
+    let section = entry.key.rsplit_once('.').map(|(section, _)| section);
+    section.is_some_and(|section| subject.get(section).is_some_and(Value::is_object))
+}
+
+fn is_in_offload(entry: &KeySpec, subject: &Subject) -> bool {
+    entry.key.starts_with("zero_optimization.offload_") && has_section_of(entry, subject)
+}
+
+/// `optimizer.lr` is a parameter of the optimizer.
+fn parameter_meant(key: &Key, section: &str, name: &str, subject: &Subject) -> Option<String> {
+    let takes = |owner: &&str| {
+        let of_type = subject.text(&format!("{owner}.type"));
+        let of_type = of_type.map(|of_type| match *owner {
+            "optimizer" => of_type.to_ascii_lowercase(),
+            _ => of_type.to_string(),
+        });
+        let is_near = section == *owner || section.is_empty() && subject.get(owner).is_some();
+        is_near
+            && schema::parameters(owner, of_type.as_deref(), subject.version())
+                .any(|parameter| parameter.name() == name)
+    };
+    let mut owners = ["optimizer", "scheduler"].into_iter().filter(takes);
+    let owner = owners.next().filter(|_| key.entry.is_none())?;
+    owners
+        .next()
+        .is_none()
+        .then(|| format!("{owner}.params.{name}"))
+}
+
+/// The keys of this name that the version reads elsewhere; of several, those in sections that the config has. Also
+/// `zero_optimization/stage` and `zero_optimization:stage`.
+fn meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
+    let is_there = |entry: &KeySpec| has_section_of(entry, subject);
     let reads = |entry: &KeySpec| {
         // Deeper down, many keys have the same name.
         let is_near = entry.key.split('.').count() < 3
-            || entry.key.split('.').next() == key.path.split('.').next();
-        entry.key != key.path && is_near && entry.removed.is_none() && subject.reads(entry.key)
+            || entry.key.split('.').next() == key.path.split('.').next()
+            || is_there(entry);
+        // `bfloat16` is another name of `bf16`.
+        let is_old = entry.key.starts_with("bfloat16.") && !is_there(entry);
+        let is_read = entry.removed.is_none() && subject.reads(entry.key);
+        entry.key != key.path && is_near && !is_old && is_read
     };
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
-    schema::find(&dotted, subject.version())
+    if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads) {
+        return vec![entry];
+    }
+    let mut named: Vec<KeySpec> = schema::named(name, subject.version())
         .filter(reads)
-        .or_else(|| schema::named(name, subject.version()).find(reads))
-        .or_else(|| {
-            // `load_universal_checkpoint` is `checkpoint.load_universal`, `fp16_enabled` is `fp16.enabled`.
-            let parts = name.match_indices('_');
-            let parts = parts.map(|(at, _)| (&name[..at], &name[at + 1..]));
-            let keys = parts.flat_map(|(one, two)| [[one, ".", two], [two, ".", one]]);
-            let mut entries = keys.filter_map(|key| schema::find(&key.concat(), subject.version()));
-            entries.find(reads)
-        })
+        .collect();
+    if named.iter().any(is_there) {
+        named.retain(is_there);
+    }
+    if named.len() > 1 {
+        named.retain(|entry| subject.get(entry.key).is_none());
+    }
+    if named.is_empty() {
+        // `load_universal_checkpoint` is `checkpoint.load_universal`, `fp16_enabled` is `fp16.enabled`.
+        let parts = name.match_indices('_');
+        let parts = parts.map(|(at, _)| (&name[..at], &name[at + 1..]));
+        let keys = parts.flat_map(|(one, two)| [[one, ".", two], [two, ".", one]]);
+        let mut entries = keys.filter_map(|key| schema::find(&key.concat(), subject.version()));
+        named.extend(entries.find(reads));
+    }
+    named
 }
 
 /// `--set per_device_train_batch_size=4` is an argument of the trainer that is not given.
@@ -211,7 +290,7 @@ fn moved(key: &Key, to: &KeySpec, subject: &Subject) -> Fix {
     let inner = key_inside(key.value, to);
     let text = match &inner {
         Some(_) => key.value.as_str().map(str::to_string),
-        None => number_in(key.value, to).map(|number| number.to_string()),
+        None => value_meant(key.value, to).map(|meant| meant.to_string()),
     };
     let typed = || as_typed(key.value, &(subject.place)(&key.path));
     let to = inner.unwrap_or(to.key);
@@ -296,8 +375,10 @@ fn key_inside(value: &Value, entry: &KeySpec) -> Option<&'static str> {
     let names = ["stage", "device", "enabled", "type"].into_iter();
     let mut inside =
         names.filter_map(|name| schema::find(&format!("{}.{name}", entry.key), entry.version));
-    let takes =
-        |it: &KeySpec| is_truth == it.key.ends_with(".enabled") && it.fault(value).is_none();
+    let takes = |it: &KeySpec| {
+        let is_its_type = is_truth == it.key.ends_with(".enabled");
+        is_its_type && !value.is_null() && it.fault(value).is_none()
+    };
     inside.find(takes).map(|inner| inner.key)
 }
 
@@ -308,12 +389,31 @@ fn truth(value: &Value) -> Option<bool> {
         .or_else(|| value.as_str()?.to_lowercase().parse().ok())
 }
 
-/// The number that a text such as `"16"` or `"200M"` means, if the key takes it.
-pub(super) fn number_in(value: &Value, entry: &KeySpec) -> Option<Value> {
+/// The value that a text such as `"16"`, `"200M"` or `"ture"`, or a list of one value means, if the key takes it.
+pub(super) fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
+    let takes = |it: &Value| entry.fault(it).is_none() && !entry.is_odd(it);
+    if let Value::Array(list) = value {
+        return list
+            .first()
+            .filter(|only| list.len() == 1 && takes(only))
+            .cloned();
+    }
     let text = value.as_str()?;
-    let takes = |number: &Value| number.is_number() && entry.fault(number).is_none();
-    let unquoted = serde_json::from_str(text.trim()).ok().filter(takes);
-    unquoted.or_else(|| Some(Value::from(number_meant(text, entry.key)?)).filter(takes))
+    let plain = serde_json::from_str(text.trim())
+        .ok()
+        .filter(|it: &Value| !it.is_null() && takes(it));
+    let number = || number_meant(text, entry.key).map(Value::from).filter(takes);
+    let word = || {
+        let truths = if takes(&true.into()) {
+            &["true", "false"][..]
+        } else {
+            &[]
+        };
+        let words = entry.choices().into_iter().chain(truths.iter().copied());
+        let near = nearest(text, words)?;
+        Some(truth(&near.into()).map_or_else(|| near.into(), Value::from))
+    };
+    plain.or_else(number).or_else(word)
 }
 
 fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
@@ -324,11 +424,18 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
             .safe()
             .into();
     }
-    let choices = entry.choices();
-    let near = || nearest(key.value.as_str()?, choices.iter().copied()).map(Value::from);
-    if let Some(meant) = number_in(key.value, entry).or_else(near) {
+    let device = format!("{path}.device");
+    if key.value == true && schema::find(&device, entry.version).is_some() {
+        return set(path, r#"{"device": "cpu"}"#).or(set(path, r#"{"device": "nvme"}"#));
+    }
+    if let Some(meant) = value_meant(key.value, entry) {
         return set_json(path, &meant).safe().or(unset(path));
     }
+    let is_nothing = key.value.is_null() || key.value == false || *key.value == json!([]);
+    if entry.is_section() && !is_nothing {
+        return format!("write an object: `zlaunch explain {path}` says what is in it").into();
+    }
+    let choices = entry.choices();
     // The nearest stage, for example.
     let numbers = choices.iter().filter_map(|word| word.parse::<i64>().ok());
     if let Some(given) = key.value.as_i64()

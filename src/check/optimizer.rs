@@ -1,19 +1,22 @@
 //! The `optimizer` and `scheduler` sections, and which optimizer really runs.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::{
-    keys::number_in,
+    keys::value_meant,
     rows::Findings,
     subject::Subject,
     tables::names::{
-        NEXT_TORCH, OPTIMIZER_CLIPPING, OPTIMIZERS, SCHEDULERS, TORCH_OPTIMIZERS, TORCH_SCHEDULERS,
+        HF_SCHEDULERS, NEXT_TORCH, OPTIMIZER_CLIPPING, OPTIMIZERS, SCHEDULERS, TORCH_OPTIMIZERS,
+        TORCH_SCHEDULERS, WARMUP_STEPS,
     },
 };
 use crate::{
     config::schema::{self, KeySpec},
     report::{
-        fix::{Fix, rename, say, set, set_json, unset},
+        fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
         nearest,
     },
 };
@@ -70,13 +73,30 @@ pub(super) fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
         return;
     };
     let near = nearest(name, SCHEDULERS.iter().copied());
-    let fixes = match near {
-        Some(near) => missing_parameters(subject, near)
+    let of_trainer = subject.is_hf() && HF_SCHEDULERS.iter().any(|known| known.name == name);
+    let fixes = match near.or_else(|| scheduler_like(name)) {
+        // transformers makes the scheduler that the config does not have.
+        _ if of_trainer && !subject.job.args.is_given("lr_scheduler_type") => {
+            let argument = |name: &str, value: &dyn fmt::Display| {
+                give(format_args!("--{name}"), value).of(Owner::Trainer)
+            };
+            let mut fix = argument("lr_scheduler_type", &name);
+            if let Some(steps) = subject.get(WARMUP_STEPS).filter(|steps| steps.is_u64())
+                && !subject.job.args.is_given("warmup_steps")
+            {
+                fix = fix.and(argument("warmup_steps", steps));
+            }
+            fix.and(unset("scheduler"))
+                .remark("the trainer makes this scheduler")
+                .into()
+        }
+        Some(near) if subject.is_hf() => missing_parameters(subject, near)
             .fold(set_meant(key, near), |fix, entry| {
                 fix.and(set_parameter(subject, &entry))
             })
             .into(),
-        None => unset("scheduler").see(format!("one of {}", SCHEDULERS.join(", "))),
+        Some(near) => set_meant(key, near).into(),
+        None => Fixes::from(format!("use one of {}", SCHEDULERS.join(", "))),
     };
     let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
     let is_certain = near.is_some() || subject.job.has_older("torch", NEXT_TORCH);
@@ -95,6 +115,12 @@ pub(super) fn scheduler_parameters(subject: &Subject, found: &mut Findings) {
     }
 }
 
+/// DeepSpeed's scheduler of that form.
+fn scheduler_like(name: &str) -> Option<&'static str> {
+    let mut known = HF_SCHEDULERS.iter();
+    known.find(|known| known.name == name)?.of_deepspeed
+}
+
 fn set_meant(key: &str, near: &str) -> Fix {
     set(key, near).meaning(near).safe()
 }
@@ -109,14 +135,15 @@ fn parameters(subject: &Subject, section: &str, name: &str, whose: &str, found: 
         let key = format!("{section}.{given}");
         let is_no_list = |entry: &KeySpec| entry.default.starts_with('[') && entry.is_odd(value);
         if let Some(own) = known.iter().find(|entry| entry.name() == given) {
-            let is_no_number = value.is_string()
+            let is_no_number = !value.is_number()
                 && own.default.parse::<f64>().is_ok()
                 && section == "optimizer.params"
                 && !subject.is_hf();
             if value != "auto" && (is_no_list(own) || is_no_number) {
                 let what = format!("`{key}` is {value}, but {whose} expects {}", own.wanted());
-                let fix = match number_in(value, own) {
-                    Some(number) => set_json(&key, &number).safe(),
+                let fix = match value_meant(value, own) {
+                    Some(meant) => set_json(&key, &meant).safe(),
+                    None if is_no_number => say("write a number"),
                     None => set(&key, own.default),
                 };
                 found.key(&[&key], what, fix);
@@ -150,6 +177,10 @@ fn missing_parameters(subject: &Subject, name: &str) -> impl Iterator<Item = Key
 }
 
 fn set_parameter(subject: &Subject, entry: &KeySpec) -> Fix {
-    let value = if subject.is_hf() { "auto" } else { "1000" };
-    set(format_args!("scheduler.params.{}", entry.name()), value)
+    let key = format!("scheduler.params.{}", entry.name());
+    if subject.is_hf() {
+        set(key, "auto")
+    } else {
+        say(format_args!("set {key} to what your training needs"))
+    }
 }

@@ -10,7 +10,7 @@ use super::{
     },
 };
 use crate::{
-    base::{json, python_value::number, shell},
+    base::{json, python_value::number, shell, size},
     command::{argv::hf_bool, parser::Parser},
     config::schema,
     host::machine::is_model,
@@ -255,6 +255,13 @@ impl Remedy {
         use Remedy::*;
         match *self {
             Set(key, value) => set(key, value),
+            Unquote(key) => {
+                let text = subject.get(key).and_then(Value::as_str).unwrap_or_default();
+                match size::number_meant(text, key) {
+                    Some(number) => set(key, number).safe(),
+                    None => say("write a number"),
+                }
+            }
             Unset(key) => unset(key),
             Give {
                 owner,

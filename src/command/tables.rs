@@ -11,6 +11,7 @@ pub mod recognition;
 mod scripts;
 pub(crate) mod training;
 
+pub(crate) use arguments::ACCELERATE_OPTIONS;
 pub(super) use arguments::*;
 pub(super) use auto_sources::{AutoSource, Keys};
 pub(super) use axolotl::{AXOLOTL_NAMES, AXOLOTL_VARIABLES};

@@ -23,19 +23,13 @@ pub(crate) fn not_judged(problems: &[Problem]) -> String {
     format!("{batch}\"auto\" values and whatever depends on the trainer or the number of ranks")
 }
 
-/// Checks the configs that stand in the place of a command, and the one that `--deepspeed` names.
-pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
-    let words = launch
-        .command
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned());
-    let words = words.map(|word| Sourced::new(word, Source::Operand("check".to_string())));
-    let mut problems = launch.warnings.clone();
-    for spec in launch.deepspeed.iter().cloned().chain(words) {
-        problems.extend(check_config(spec, launch, host).unwrap_or_else(|refused| refused));
-    }
-    problems.retain(|problem| !(problem.allowable && launch.allow.contains(&problem.rule)));
-    problems
+/// The configs that stand in the place of a command, and the one that `--deepspeed` names.
+pub(crate) fn specs(launch: &Launch) -> impl Iterator<Item = Sourced<String>> {
+    let words = launch.command.iter().map(|word| {
+        let word = word.to_string_lossy().into_owned();
+        Sourced::new(word, Source::Operand("check".to_string()))
+    });
+    launch.deepspeed.iter().cloned().chain(words)
 }
 
 pub(crate) fn check_config(
@@ -59,11 +53,6 @@ pub(crate) fn check_config(
     let unfilled = autos
         .filter(|key| !auto::may_be_filled(key))
         .map(|key| auto::filled_by_nobody(&key, places.of(&key)).into_warning());
-    Ok(template
-        .notes
-        .iter()
-        .cloned()
-        .chain(found)
-        .chain(unfilled)
-        .collect())
+    let notes = template.notes.iter().cloned();
+    Ok(notes.chain(found).chain(unfilled).collect())
 }

@@ -1,7 +1,7 @@
 //! The config of a plan, the files it is written to, and the text about it.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use crate::{
     base::{bytes::fnv1a, json, shell, source::Sourced},
-    command::{front_end::NoConfig, trainer},
+    cli::tables::foreign_options::{FOREIGN_OPTIONS, Instead},
+    command::{front_end::NoConfig, tables::ACCELERATE_OPTIONS, trainer},
     config::{auto::Resolved, places::Places, template::Template},
     host::Host,
     report::{
         self, Place, Problem, Rule,
-        fix::{drop_given, give_as, meant, run, say},
+        fix::{Fix, drop_given, give_as, meant, run, say},
     },
     request::understood::UnderstoodLaunch,
 };
@@ -63,7 +64,7 @@ fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) ->
     }
     let right_order = understood.right_order();
     let help = match known {
-        _ if is_known => drop_given(spec),
+        _ if is_known => for_accelerate(understood).unwrap_or_else(|| drop_given(spec)),
         [first, ..] if !right_order.is_command() => say(format_args!(
             "give the config to `{program} {}`, with its arguments on the command line",
             first.name
@@ -72,6 +73,68 @@ fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) ->
     };
     let what = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
     Problem::error(Rule::HandOver, what).at(spec).fix(help)
+}
+
+/// TRL passes accelerate's options on to it. zlaunch starts the ranks itself, so that these are options of ours.
+fn for_accelerate(understood: &UnderstoodLaunch) -> Option<Fix> {
+    let launch = understood.launch;
+    let mut theirs = Vec::new();
+    let mut ours = Vec::new();
+    let mut rest = Vec::new();
+    let mut machines = 1;
+    let mut processes = None;
+    let mut is_all = true;
+    let mut words = launch.command.iter();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let (option, joined) = match text.split_once('=') {
+            Some((option, value)) => (option, Some(value.to_string())),
+            None => (&*text, None),
+        };
+        let name = option.trim_start_matches('-').replace('-', "_");
+        if !option.starts_with("--") || !ACCELERATE_OPTIONS.contains(&&*name) {
+            rest.push(word.clone());
+            continue;
+        }
+        theirs.push(option.to_string());
+        let mut rows = FOREIGN_OPTIONS.iter();
+        let instead = rows.find(|row| row.names.contains(&&*name));
+        let mut value = || {
+            joined
+                .clone()
+                .or_else(|| words.next()?.to_str().map(str::to_string))
+        };
+        match (instead.map(|row| row.instead), &*name) {
+            (Some(Instead::Needless(_)), _) => {}
+            (_, "num_processes") => processes = Some(value()?.parse::<u32>().ok()?),
+            (Some(Instead::Option(option, start)), _) if option != "--deepspeed" => {
+                let value = value()?;
+                if name == "num_machines" {
+                    machines = value.parse().ok()?;
+                }
+                ours.extend([option.to_string(), format!("{start}{value}")]);
+            }
+            _ => is_all = false,
+        }
+    }
+    // accelerate counts the processes of all machines.
+    if let Some(all) = processes {
+        is_all &= machines > 0 && all % machines == 0;
+        let here = all / machines.max(1);
+        ours.extend(["--nproc-per-node".to_string(), here.to_string()]);
+    }
+    if theirs.is_empty() {
+        return None;
+    }
+    let ours: Vec<OsString> = ours.into_iter().map(OsString::from).collect();
+    Some(if is_all {
+        run(shell::text(&launch.words_with(&ours, &rest)))
+    } else {
+        say(format_args!(
+            "leave {} to zlaunch, which starts the ranks itself (--nproc-per-node, --nnodes)",
+            theirs.join(", ")
+        ))
+    })
 }
 
 /// A template with the user's layers, before any "auto" is filled in.

@@ -78,6 +78,8 @@ pub(crate) struct Fix {
     pub(crate) changes: Vec<Change>,
     /// Printed before the changes.
     lead: String,
+    /// The word that a user meant, if the fix is for those who did.
+    meant: Option<String>,
     /// Printed after them, in parentheses.
     remark: String,
     /// `check --fix` makes it without asking: it keeps what was meant, and nothing else can have been meant.
@@ -170,6 +172,7 @@ impl From<Change> for Fix {
         Fix {
             changes: vec![change],
             lead: String::new(),
+            meant: None,
             remark: String::new(),
             is_safe: false,
         }
@@ -207,6 +210,29 @@ impl Fix {
         keys.into_iter().all(|key| seen.insert(key.as_str()))
     }
 
+    /// It corrects a name that was misspelt or stood in the wrong place, so that what was written counts.
+    pub(crate) fn corrects_a_name(&self) -> bool {
+        let is_variable = matches!(self.changes[..], [UnsetVariable(_), SetVariable(..)]);
+        let is_moved = matches!(&self.changes[..], [Unset(_), others @ ..]
+            if !others.is_empty() && others.iter().all(|change| matches!(change, Set(..))));
+        let is_renamed = |change: &Change| {
+            matches!(
+                change,
+                Rename(..) | RenameOption { .. } | CorrectSetting(..)
+            )
+        };
+        self.meant.is_some() || is_variable || is_moved || self.changes.iter().any(is_renamed)
+    }
+
+    /// The right name.
+    pub(crate) fn corrected(&self) -> Option<&str> {
+        let renamed = self.changes.iter().find_map(|change| match change {
+            Rename(_, to, _) | RenameOption { to, .. } | SetVariable(to, _) => Some(to.as_str()),
+            _ => None,
+        });
+        self.meant.as_deref().or(renamed)
+    }
+
     pub(crate) fn drops(&self) -> bool {
         let mut changes = self.changes.iter();
         changes.any(|change| matches!(change, Drop { .. }))
@@ -236,7 +262,10 @@ impl Fix {
 
     /// The fix is for those who meant this word.
     pub(crate) fn meaning(self, word: impl fmt::Display) -> Self {
-        self.lead(format!("did you mean `{word}`?"))
+        Fix {
+            meant: Some(word.to_string()),
+            ..self.lead(format!("did you mean `{word}`?"))
+        }
     }
 
     pub(crate) fn remark(self, remark: impl Into<String>) -> Self {

@@ -381,7 +381,9 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
             .count();
         Some(((slips(&lower, candidate)?, Reverse(alike)), candidate))
     });
+    let alike = known.iter().find(|known| **known == same);
     other
+        .or(alike)
         .or_else(|| Some(near.min_by_key(|(rank, _)| *rank)?.1))
         .copied()
 }

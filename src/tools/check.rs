@@ -10,9 +10,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    corrections::{corrections, difference},
+    corrections::{Config, corrections, difference},
     output::{err, out_bytes, styled},
-    proof::Line,
+    proof::{Line, prove},
     tables::checked::{NO_CONFIGS, SHOWN_OPTIONS},
 };
 use crate::{
@@ -231,12 +231,28 @@ fn check_configs(
     let launch = &launch;
     let secrets = Secrets::of(host);
     if let Some(correction) = fix {
-        let specs = launch.deepspeed.iter().map(|spec| OsStr::new(&spec.value));
-        for word in specs.chain(launch.command.iter().map(OsString::as_os_str)) {
-            correct(&host.absolute(Path::new(word)), correction, launch, host)?;
+        for spec in configs::specs(launch) {
+            let file = host.absolute(Path::new(&spec.value));
+            correct(&file, correction, launch, host)?;
         }
     }
-    let mut problems = configs::check_configs(launch, host);
+    let mut problems = launch.warnings.clone();
+    for spec in configs::specs(launch) {
+        let mut found = configs::check_config(spec.clone(), launch, host);
+        let file = host.absolute(Path::new(&spec.value));
+        if let (Ok(found), Some(text)) = (&mut found, reading::text_if_any(&file)) {
+            let judge = |text: &str| judged_text(text, launch, host);
+            prove(
+                &Config {
+                    text,
+                    judge: &judge,
+                },
+                found,
+            );
+        }
+        problems.extend(found.unwrap_or_else(|refused| refused));
+    }
+    problems.retain(|problem| !(problem.allowable && launch.allow.contains(&problem.rule)));
     for problem in &mut problems {
         problem.is_about_file = true;
         problem.be_strict(launch.strict);
@@ -255,6 +271,12 @@ fn check_configs(
     show_checked(problems, &coverage, launch, &secrets)
 }
 
+fn judged_text(text: &str, launch: &Launch, host: &Host) -> Option<Vec<Problem>> {
+    let config = json::parse(text).ok().filter(Value::is_object)?;
+    let spec = Sourced::new(config.to_string(), Source::Operand("check".to_string()));
+    configs::check_config(spec, launch, host).ok()
+}
+
 /// Makes the safe corrections of a file and names them, or shows what they would change.
 fn correct(
     file: &Path,
@@ -267,11 +289,7 @@ fn correct(
     }
     let secrets = Secrets::of(host);
     let text = reading::read_text(file)?;
-    let made = corrections(&text, |text| {
-        let config = json::parse(text).ok().filter(Value::is_object)?;
-        let spec = Sourced::new(config.to_string(), Source::Operand("check".to_string()));
-        configs::check_config(spec, launch, host).ok()
-    });
+    let made = corrections(&text, |text| judged_text(text, launch, host));
     let verb = match correction {
         Correction::Written => "fixed",
         Correction::Shown => "to fix",

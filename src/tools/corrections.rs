@@ -2,9 +2,10 @@
 //! again after each. Fixes that end in a problem that was not there before are undone.
 
 use super::proof::is_same;
+use super::proof::{Trial, Tried};
 use crate::{
     base::json::Edit,
-    report::{Problem, Severity},
+    report::{Problem, Severity, fix::Fix},
 };
 
 /// No config has as many mistakes that can be corrected.
@@ -52,6 +53,35 @@ pub(super) fn corrections(
         .is_some()
     {}
     made
+}
+
+/// A config and its judge.
+pub(super) struct Config<'a> {
+    pub(super) text: String,
+    pub(super) judge: &'a dyn Fn(&str) -> Option<Vec<Problem>>,
+}
+
+impl Trial for Config<'_> {
+    fn with(&self, fix: &Fix, _: bool) -> Tried<Self> {
+        let edits = fix.edits();
+        if edits.is_empty() {
+            return Tried::NotHere;
+        }
+        let judge = self.judge;
+        let text = Edit::apply_all(&edits, &self.text);
+        match text.and_then(|text| Some((judge(&text)?, text))) {
+            Some((after, text)) => Tried::Judged(Config { text, judge }, after),
+            None => Tried::Impossible,
+        }
+    }
+
+    fn is_partly_judged(&self) -> bool {
+        false
+    }
+
+    fn pasted(&self, fix: Fix) -> Fix {
+        fix
+    }
 }
 
 /// The lines that differ, as `diff` marks them.

@@ -11,8 +11,8 @@ use crate::{
     judge::Judged,
     plan::Plan,
     report::{
-        Problem, Severity,
-        fix::{Change, Fix, Owner, run},
+        Problem, RuleSubject, Severity,
+        fix::{Change, Fix, Owner, meant, run},
     },
     request::Launch,
 };
@@ -64,6 +64,160 @@ pub(super) fn is_same(one: &Problem, other: &Problem) -> bool {
     one.rule == other.rule && one.what == other.what
 }
 
+/// Something that a fix changes, and that can be judged again.
+pub(super) trait Trial: Sized {
+    /// `with_value`: an option that is dropped goes with its value.
+    fn with(&self, fix: &Fix, with_value: bool) -> Tried<Self>;
+
+    /// A fix may bring other mistakes to light that were there before.
+    fn is_partly_judged(&self) -> bool;
+
+    /// The fix as it is shown; `self` is what it led to.
+    fn pasted(&self, fix: Fix) -> Fix;
+}
+
+pub(super) enum Tried<T> {
+    /// It has something to fill in, or is about something else.
+    NotHere,
+    Impossible,
+    Judged(T, Vec<Problem>),
+}
+
+/// Leaves the fixes that hold, and those that cannot be tried here.
+pub(super) fn prove(subject: &impl Trial, problems: &mut [Problem]) {
+    let mut proof = Proof {
+        subject,
+        before: problems.to_vec(),
+        trials_left: MOST_TRIALS.min(MOST_PROBLEMS / problems.len().max(1)),
+        hidden_by: vec![None; problems.len()],
+    };
+    let corrects = |problem: &Problem| {
+        let first = problem.fixes.0.first();
+        first.is_some_and(Fix::corrects_a_name)
+    };
+    let (corrected, others): (Vec<usize>, Vec<usize>) =
+        (0..problems.len()).partition(|at| corrects(&problems[*at]));
+    for at in corrected {
+        proof.correct(at, &mut problems[at]);
+    }
+    for at in others {
+        match proof.hidden_by[at] {
+            // Its own fix would only hide the misspelling.
+            Some(misspelt) => problems[at].fixes = problems[misspelt].fixes.clone(),
+            None => proof.leave_what_holds(at, &mut problems[at]),
+        }
+    }
+}
+
+struct Proof<'a, T> {
+    subject: &'a T,
+    before: Vec<Problem>,
+    trials_left: usize,
+    /// The misspelling without which a problem would not be there.
+    hidden_by: Vec<Option<usize>>,
+}
+
+impl<T: Trial> Proof<'_, T> {
+    fn correct(&mut self, at: usize, problem: &mut Problem) {
+        let meant = problem.fixes.0[0].corrected().map(meant);
+        self.leave_what_holds(at, problem);
+        let is_proven = problem.fixes.0.first().is_some_and(Fix::corrects_a_name);
+        // What it brings to light is to be decided, but nothing else was meant.
+        if let (false, Some(meant)) = (is_proven, meant) {
+            problem.fixes = meant.into();
+        }
+    }
+
+    fn leave_what_holds(&mut self, at: usize, problem: &mut Problem) {
+        if problem.fixes.is_empty() {
+            return;
+        }
+        let fixes = std::mem::take(&mut problem.fixes.0).into_iter();
+        problem.fixes.0 = fixes.filter_map(|fix| self.proven(fix, at)).collect();
+        if problem.fixes.is_empty() {
+            let page = format!("`zlaunch explain {}` says what it is about", problem.rule);
+            problem.fixes = page.into();
+        }
+    }
+
+    /// The fix as it is shown, or `None` if it does not hold.
+    fn proven(&mut self, fix: Fix, at: usize) -> Option<Fix> {
+        // An option that is dropped may have a value or none: both are tried.
+        let ways: &[bool] = if fix.drops() {
+            &[false, true]
+        } else {
+            &[false]
+        };
+        for with_value in ways {
+            if self.trials_left == 0 {
+                return Some(fix);
+            }
+            let (changed, after) = match self.subject.with(&fix, *with_value) {
+                Tried::NotHere => return Some(fix),
+                Tried::Impossible => continue,
+                Tried::Judged(changed, after) => (changed, after),
+            };
+            self.trials_left -= 1;
+            let more = self.new_warnings(at, &changed, &after);
+            if fix.corrects_a_name() {
+                self.find_hidden(at, &after, more.is_some());
+            }
+            let Some(more) = more else { continue };
+            if more.is_empty() {
+                return Some(changed.pasted(fix));
+            }
+            let whole = more.into_iter().fold(fix.clone(), Fix::and);
+            if whole.sets_keys_once()
+                && let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
+                && let Some([]) = self.new_warnings(at, &changed, &after).as_deref()
+            {
+                return Some(changed.pasted(whole));
+            }
+        }
+        None
+    }
+
+    /// The problems that are gone once the name of problem `at` is corrected.
+    fn find_hidden(&mut self, at: usize, after: &[Problem], is_proven: bool) {
+        let is_of_check = |problem: &Problem| problem.rule.subject() == RuleSubject::Check;
+        // A line that is refused for another reason is not judged to its end.
+        if !is_proven && !after.iter().any(is_of_check) {
+            return;
+        }
+        let is_there = |known: &Problem| after.iter().any(|found| is_same(found, known));
+        if is_there(&self.before[at]) {
+            return;
+        }
+        for (known, hidden_by) in self.before.iter().zip(&mut self.hidden_by) {
+            if !is_there(known) && (is_proven || is_of_check(known)) {
+                *hidden_by = Some(at);
+            }
+        }
+    }
+
+    /// The fixes of new warnings. `None` if the problem is still there, or there is a new error.
+    fn new_warnings(&self, at: usize, changed: &T, after: &[Problem]) -> Option<Vec<Fix>> {
+        let problem = &self.before[at];
+        let is_near = |found: &Problem| {
+            let mut places = found.places.iter();
+            found.rule == problem.rule && places.any(|place| problem.places.contains(place))
+        };
+        let mut fixes = Vec::new();
+        for found in after {
+            if is_same(found, problem) {
+                return None;
+            }
+            let is_new = !self.before.iter().any(|known| is_same(known, found));
+            let counts = !changed.is_partly_judged() || is_near(found);
+            if is_new && counts && found.severity != Severity::Note {
+                let fix = found.fixes.0.first();
+                fixes.push(fix.filter(|_| found.severity == Severity::Warning)?.clone());
+            }
+        }
+        Some(fixes)
+    }
+}
+
 /// A line that can be judged again.
 #[derive(Clone)]
 pub(crate) struct Line {
@@ -103,85 +257,8 @@ impl Line {
         [&*self.ours, &*self.command].concat()
     }
 
-    /// Leaves the fixes that hold, and those that cannot be tried here.
     pub(crate) fn prove(&self, problems: &mut [Problem]) {
-        let before = problems.to_vec();
-        let mut trials_left = MOST_TRIALS.min(MOST_PROBLEMS / before.len().max(1));
-        for problem in problems.iter_mut().filter(|it| !it.fixes.is_empty()) {
-            let fixes = std::mem::take(&mut problem.fixes.0).into_iter();
-            let proven =
-                fixes.filter_map(|fix| self.proven(fix, problem, &before, &mut trials_left));
-            problem.fixes.0 = proven.collect();
-            if problem.fixes.is_empty() {
-                let page = format!("`zlaunch explain {}` says what it is about", problem.rule);
-                problem.fixes = page.into();
-            }
-        }
-    }
-
-    /// The fix as it is shown, or `None` if it does not hold.
-    fn proven(
-        &self,
-        fix: Fix,
-        problem: &Problem,
-        before: &[Problem],
-        trials_left: &mut usize,
-    ) -> Option<Fix> {
-        // An option that is dropped may have a value or none: both are tried.
-        let ways: &[bool] = if fix.drops() {
-            &[false, true]
-        } else {
-            &[false]
-        };
-        for with_value in ways {
-            if *trials_left == 0 {
-                return Some(fix);
-            }
-            let Some((line, after)) = self.with(&fix, *with_value).and_then(Line::judged) else {
-                return Some(fix);
-            };
-            *trials_left -= 1;
-            let Some(more) = line.new_warnings(problem, before, &after) else {
-                continue;
-            };
-            if more.is_empty() {
-                return Some(line.pasted(fix));
-            }
-            let whole = more.into_iter().fold(fix.clone(), Fix::and);
-            if whole.sets_keys_once()
-                && let Some((line, after)) = self.with(&whole, *with_value).and_then(Line::judged)
-                && let Some([]) = line.new_warnings(problem, before, &after).as_deref()
-            {
-                return Some(line.pasted(whole));
-            }
-        }
-        None
-    }
-
-    /// The fixes of new warnings. `None` if the problem is still there, or there is a new error.
-    fn new_warnings(
-        &self,
-        problem: &Problem,
-        before: &[Problem],
-        after: &[Problem],
-    ) -> Option<Vec<Fix>> {
-        let is_near = |found: &Problem| {
-            let mut places = found.places.iter();
-            found.rule == problem.rule && places.any(|place| problem.places.contains(place))
-        };
-        let mut fixes = Vec::new();
-        for found in after {
-            if is_same(found, problem) {
-                return None;
-            }
-            let is_new = !before.iter().any(|known| is_same(known, found));
-            let counts = !self.is_partly_judged || is_near(found);
-            if is_new && counts && found.severity != Severity::Note {
-                let fix = found.fixes.0.first();
-                fixes.push(fix.filter(|_| found.severity == Severity::Warning)?.clone());
-            }
-        }
-        Some(fixes)
+        prove(self, problems);
     }
 
     /// The line and its problems, if it can be judged without doing anything.
@@ -196,24 +273,6 @@ impl Line {
             },
         };
         Some((self, problems))
-    }
-
-    /// Options of two programs do not stand beside each other, so the whole line is shown.
-    fn pasted(&self, mut fix: Fix) -> Fix {
-        if !fix.is_of_one_program() {
-            fix.changes = run(shell::text(&self.words())).changes;
-        }
-        fix
-    }
-
-    /// The line with this fix; a word that is dropped goes with its value. `None` if the fix is not about the line, or has
-    /// something to fill in.
-    fn with(&self, fix: &Fix, with_value: bool) -> Option<Self> {
-        let mut line = self.clone();
-        for change in &fix.changes {
-            line.make(change, with_value)?;
-        }
-        Some(line)
     }
 
     fn make(&mut self, change: &Change, with_value: bool) -> Option<()> {
@@ -248,10 +307,13 @@ impl Line {
                 Some(())
             }
             Change::Run(line) => self.run(line),
-            Change::CorrectSetting(..)
-            | Change::MoveToFront(_)
-            | Change::Say(_)
-            | Change::See(_) => None,
+            Change::CorrectSetting(setting, to) => {
+                let (option, value) = setting.split_once(' ')?;
+                let given = find(&self.ours, &[option.into(), value.into()])?;
+                self.ours.splice(given, plain_words(to)?);
+                Some(())
+            }
+            Change::MoveToFront(_) | Change::Say(_) | Change::See(_) => None,
         }
     }
 
@@ -333,6 +395,30 @@ impl Line {
             Owner::Zlaunch => &mut self.ours,
             Owner::Trainer | Owner::Launcher => &mut self.command,
         }
+    }
+}
+
+impl Trial for Line {
+    fn with(&self, fix: &Fix, with_value: bool) -> Tried<Self> {
+        let mut line = self.clone();
+        let mut changes = fix.changes.iter();
+        if !changes.all(|change| line.make(change, with_value).is_some()) {
+            return Tried::NotHere;
+        }
+        let judged = line.judged();
+        judged.map_or(Tried::NotHere, |(line, after)| Tried::Judged(line, after))
+    }
+
+    fn is_partly_judged(&self) -> bool {
+        self.is_partly_judged
+    }
+
+    /// Options of two programs do not stand beside each other, so the whole line is shown.
+    fn pasted(&self, mut fix: Fix) -> Fix {
+        if !fix.is_of_one_program() {
+            fix.changes = run(shell::text(&self.words())).changes;
+        }
+        fix
     }
 }
 

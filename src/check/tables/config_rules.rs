@@ -3,7 +3,7 @@
 use super::{
     names::{
         ACCUMULATION, BATCH_SIZE, MICRO_BATCH, OFFLOAD, OPTIMIZER_CLIPPING, PRECISION_MODELS,
-        STAGE, TORCH_SCHEDULERS,
+        STAGE, TORCH_SCHEDULERS, WARMUP_STEPS,
     },
     types::{
         At,
@@ -326,7 +326,7 @@ const PRECISION: &[Check] = &[
                     Any(&[Not(&Key(SCALE_POWER, Auto)), PlainDeepSpeed]),
                 ],
                 says: "`{key}` is {value}, but DeepSpeed expects a number",
-                fixes: &[Set(SCALE_POWER, "16")],
+                fixes: &[Unquote(SCALE_POWER)],
             },
             // Python's largest float is below 2 ** 1024.
             Row {
@@ -339,7 +339,7 @@ const PRECISION: &[Check] = &[
                     Not(&Key(SCALE_POWER, Below(1024.0))),
                 ],
                 says: "`{key}` is {value}, but DeepSpeed expects a number",
-                fixes: &[Set(SCALE_POWER, "16")],
+                fixes: &[Unquote(SCALE_POWER)],
             },
             Row {
                 at: &[At::Key(SCALE_WINDOW)],
@@ -671,6 +671,9 @@ const PREDIVIDED: &str = "gradient_predivide_factor";
 const PRESCALED: &str = "prescale_gradients";
 const FIND_BATCH: &str = "auto_find_batch_size";
 
+const STAGE_1: Remedy = Remedy::Set("zero_optimization", r#"{"stage": 1}"#);
+const STAGE_0: Remedy = Remedy::Set("zero_optimization", r#"{"stage": 0}"#);
+
 const COMBINATIONS: &[Check] = &[
     Check {
         rule: Rule::NoZeroSection,
@@ -683,6 +686,48 @@ const COMBINATIONS: &[Check] = &[
             says: "the config has no `zero_optimization` section, and accelerate refuses it",
             fixes: &[Set(STAGE, "0")],
         }],
+        code: None,
+    },
+    Check {
+        rule: Rule::ZeroIsNoSection,
+        about: "zero_optimization that is true or false: accelerate refuses it, and DeepSpeed takes stage 1 or 0 (a warning)",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[
+            Row {
+                at: &[At::Key("zero_optimization")],
+                when: &[UsesAccelerate, Key("zero_optimization", On)],
+                says: "`{key}` is true, but accelerate expects an object",
+                fixes: &[STAGE_1],
+            },
+            Row {
+                at: &[At::Key("zero_optimization")],
+                when: &[UsesAccelerate, Key("zero_optimization", Off)],
+                says: "`{key}` is false, but accelerate expects an object",
+                fixes: &[STAGE_0],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::ZeroIsNoSection,
+        about: "",
+        severity: Severity::Warning,
+        noticed: When::Silent,
+        rows: &[
+            Row {
+                at: &[At::Key("zero_optimization")],
+                when: &[Not(&UsesAccelerate), Key("zero_optimization", On)],
+                says: "`{key}` is true, the old form, by which DeepSpeed means stage 1",
+                fixes: &[STAGE_1],
+            },
+            Row {
+                at: &[At::Key("zero_optimization")],
+                when: &[Not(&UsesAccelerate), Key("zero_optimization", Off)],
+                says: "`{key}` is false, the old form, by which DeepSpeed means stage 0",
+                fixes: &[STAGE_0],
+            },
+        ],
         code: None,
     },
     Check {
@@ -1004,7 +1049,6 @@ const MS_SWIFT: &str = match SWIFT.distribution {
 const FAILS_UNDER_SWIFT: &str = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' object has no attribute 'param_groups'";
 const FORCED: &str = "zero_force_ds_cpu_optimizer";
 const ADAM_MODE: &str = "optimizer.params.adam_w_mode";
-const WARMUP_STEPS: &str = "scheduler.params.warmup_num_steps";
 const SCHEDULERS_WITH_WARMUP: &[&str] = &["WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 const WARMUP: &str = "scheduler.params.warmup_type";
 
@@ -1286,7 +1330,7 @@ const OPTIMIZER: &[Check] = &[
                 ]),
             ],
             says: "`{key}` is {value}, but the scheduler expects a whole number above 0",
-            fixes: &[Set(WARMUP_STEPS, "100")],
+            fixes: &[Unquote(WARMUP_STEPS)],
         }],
         code: Some(optimizer::scheduler_parameters),
     },

@@ -189,6 +189,52 @@ pub(crate) const SCHEDULERS: &[&str] = &[
     "WarmupCosineLR",
 ];
 
+/// A scheduler of transformers.
+pub(crate) struct HfScheduler {
+    pub(crate) name: &'static str,
+    /// DeepSpeed's of the same form.
+    pub(crate) of_deepspeed: Option<&'static str>,
+}
+
+pub(crate) const HF_SCHEDULERS: &[HfScheduler] = &[
+    HfScheduler {
+        name: "linear",
+        of_deepspeed: Some("WarmupDecayLR"),
+    },
+    HfScheduler {
+        name: "cosine",
+        of_deepspeed: Some("WarmupCosineLR"),
+    },
+    HfScheduler {
+        name: "constant_with_warmup",
+        of_deepspeed: Some("WarmupLR"),
+    },
+    HfScheduler {
+        name: "constant",
+        of_deepspeed: None,
+    },
+    HfScheduler {
+        name: "cosine_with_restarts",
+        of_deepspeed: None,
+    },
+    HfScheduler {
+        name: "polynomial",
+        of_deepspeed: None,
+    },
+    HfScheduler {
+        name: "inverse_sqrt",
+        of_deepspeed: None,
+    },
+    HfScheduler {
+        name: "cosine_with_min_lr",
+        of_deepspeed: None,
+    },
+    HfScheduler {
+        name: "warmup_stable_decay",
+        of_deepspeed: None,
+    },
+];
+
 /// Classes of `torch.optim.lr_scheduler`, up to torch 2.15.
 pub(crate) const TORCH_SCHEDULERS: &[&str] = &[
     "LRScheduler",
@@ -387,6 +433,7 @@ pub(crate) const MODEL_SPLITS: [&str; 3] = ["mpu", "PipelineModule", "mesh_devic
 /// The first release whose classes are not in the tables.
 pub(crate) const NEXT_TORCH: [u32; 3] = [2, 16, 0];
 
+pub(crate) const WARMUP_STEPS: &str = "scheduler.params.warmup_num_steps";
 pub(crate) const OPTIMIZER_CLIPPING: &str = "optimizer.params.max_grad_norm";
 
 /// Since then torch reads PYTORCH_ALLOC_CONF, if PYTORCH_CUDA_ALLOC_CONF is not set.

@@ -207,6 +207,8 @@ pub enum KeyState {
 /// A fix of a row.
 pub(crate) enum Remedy {
     Set(&'static str, &'static str),
+    /// The number that the text of a key means.
+    Unquote(&'static str),
     Unset(&'static str),
     Give {
         owner: Owner,

@@ -274,7 +274,10 @@ impl ExistingLauncher {
         let mut problems = Vec::new();
         match self.spec.launcher {
             Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, host)),
-            Launcher::Torchrun => problems.extend(torchrun::meets_alone(&self.args, host)),
+            Launcher::Torchrun => {
+                problems.extend(torchrun::meets_alone(&self.args, host));
+                problems.extend(torchrun::wrong_counts(&self.args));
+            }
             _ => problems.extend(accelerate::starts_fewer(&self.args, host)),
         }
         let python = &self.second_python;

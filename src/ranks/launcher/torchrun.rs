@@ -4,14 +4,22 @@
 use std::{ffi::OsString, str::FromStr};
 
 use super::{
-    LaunchContext, OutputFlags, option_words, refused, tables::launchers::TORCHRUN, value_word,
+    LaunchContext, OutputFlags, option_words, refused,
+    tables::launchers::{DEVICE_WORDS, TORCHRUN},
+    value_word,
 };
 use crate::{
-    base::source::{Sourced, default},
+    base::{
+        python_value::int,
+        source::{Sourced, default},
+    },
     command::argv::Args,
     host::Host,
     ranks::topology::{Processes, RankFlags, Stated, is_loopback, text},
-    report::{Place, Problem},
+    report::{
+        Place, Problem,
+        fix::{Owner, give},
+    },
 };
 
 pub(super) fn prefix(context: &LaunchContext) -> Vec<OsString> {
@@ -118,6 +126,32 @@ pub(super) fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
             .at(&nnodes)
             .fix("drop the standalone mode, or start one machine"),
     )
+}
+
+/// What torchrun raises on that its parser takes as a text.
+pub(super) fn wrong_counts(args: &Args) -> impl Iterator<Item = Problem> {
+    let wrong = |name: &str, is_count: &dyn Fn(&str) -> bool, wanted: &str| {
+        let given = args.text(name)?;
+        let is_empty = given.value.is_empty();
+        let place = Place::option(given.from.to_string(), &given.value);
+        let what = format!("torchrun refuses `{place}`: it expects {wanted}");
+        let fix = give(&given.from, "N").of(Owner::Launcher);
+        (!is_empty && !is_count(&given.value)).then(|| refused(what).at(place).fix(fix))
+    };
+    let is_number = |text: &str| int(text).is_some();
+    let is_range = |text: &str| text.split(':').count() < 3 && text.split(':').all(is_number);
+    let is_processes = |text: &str| is_number(text) || DEVICE_WORDS.contains(&text);
+    let nproc = wrong(
+        "nproc_per_node",
+        &is_processes,
+        "a number, `gpu`, `cpu` or `auto`",
+    );
+    let nnodes = wrong(
+        "nnodes",
+        &is_range,
+        "a number, or two with a colon between them",
+    );
+    nproc.into_iter().chain(nnodes)
 }
 
 fn meets_here(args: &Args, host: &Host) -> bool {

@@ -364,14 +364,19 @@ pub fn filtered(
         };
         for slot in slots.split(',').map(|slot| slot.trim().to_string()) {
             if !machine.slots.contains(&slot) {
-                let help = match &machine.slots[..] {
-                    [] => "no GPU is visible".to_string(),
-                    slots => format!("it has {}", slots.join(",")),
+                let fix = match (numbers(&slot), &machine.slots[..]) {
+                    (Some(numbers), _) if slot.contains('-') => {
+                        let list = filter.value.replacen(&slot, &numbers, 1);
+                        give_as(&filter.from, list)
+                    }
+                    (None, _) => say("write the numbers with commas between them"),
+                    (_, []) => say("no GPU is visible"),
+                    (_, slots) => say(format_args!("it has {}", slots.join(","))),
                 };
                 problems.push(
                     hosts_refused(format!("`{name}` has no GPU `{slot}`"))
                         .at(filter)
-                        .fix(help),
+                        .fix(fix),
                 );
             }
             named.insert((name, slot));

@@ -99,6 +99,7 @@ pub enum Rule {
     PartialOffload,
     // Combinations.
     NoZeroSection,
+    ZeroIsNoSection,
     NoStage,
     GradientNorm,
     SumOfGradients,
@@ -805,6 +806,12 @@ pub(crate) const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::NoZeroSection,
         name: "no-zero-section",
+        subject: RuleSubject::Check,
+        about: None,
+    },
+    NamedRule {
+        rule: Rule::ZeroIsNoSection,
+        name: "zero-is-no-section",
         subject: RuleSubject::Check,
         about: None,
     },

@@ -173,6 +173,11 @@ pub(crate) const DEEPSPEED: LauncherSpec = LauncherSpec {
     count_meaning: CountMeaning::PerNode,
 };
 
+/// What torchrun's `--nproc_per_node` takes beside a number; the later ones are devices of other makers.
+pub(crate) const DEVICE_WORDS: &[&str] = &[
+    "gpu", "cpu", "auto", "xpu", "npu", "musa", "mlu", "hpu", "gcu", "sdaa",
+];
+
 /// DeepSpeed's runner starts this module on each machine.
 pub(crate) const LAUNCH_MODULE: &str = "deepspeed.launcher.launch";
 
