@@ -201,10 +201,12 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     }
 }
 
-/// Only one of two spellings can count, and the one that DeepSpeed reads does.
+/// Only one of two spellings can count, and the one that DeepSpeed reads does, unless `--set` asks for the other.
 fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> {
-    get(subject.config, right)
-        .map(|_| unset(wrong).remark(format!("`{right}` is set, too, and counts")))
+    get(subject.config, right)?;
+    let is_set = |key: &str| (subject.place)(key).is_setting();
+    let remark = format!("`{right}` is set, too, and counts");
+    (!is_set(wrong) || is_set(right)).then(|| unset(wrong).remark(remark))
 }
 
 fn has_section_of(entry: &KeySpec, subject: &Subject) -> bool {
@@ -413,7 +415,11 @@ pub(super) fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
         let near = nearest(text, words)?;
         Some(truth(&near.into()).map_or_else(|| near.into(), Value::from))
     };
-    plain.or_else(number).or_else(word)
+    let float = || {
+        let float = text.trim().parse::<f64>().ok()?;
+        Some(Value::from(float)).filter(|it| it.is_number() && takes(it))
+    };
+    plain.or_else(number).or_else(float).or_else(word)
 }
 
 fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {

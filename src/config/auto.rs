@@ -12,7 +12,8 @@ use crate::{
     command::job::Trainer,
     report::{
         Place, Problem, Rule, When,
-        fix::{Fix, Fixes, Owner, give, set, set_json, unset},
+        fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
+        nearest,
     },
 };
 
@@ -318,9 +319,23 @@ fn nobody_fills(key: &str, place: Place, context: &FillContext) -> Problem {
 pub(crate) fn filled_by_nobody(key: &str, place: Place) -> Problem {
     let what =
         format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
-    Problem::error(Rule::Auto, what)
-        .at(place)
-        .fix(unset(key).or(set(key, "VALUE")))
+    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut known = schema::names_below(section);
+    let near = if known.any(|known| known == name) {
+        None
+    } else {
+        nearest(name, schema::names_below(section))
+    };
+    let fixes = match near {
+        Some(near) => {
+            let right = format!("{section}.{near}");
+            rename(key, right.trim_start_matches('.'), "auto")
+                .meaning(near)
+                .into()
+        }
+        None => unset(key).or(set(key, "VALUE")),
+    };
+    Problem::error(Rule::Auto, what).at(place).fix(fixes)
 }
 
 fn noticed(key: &str, context: &FillContext) -> Option<When> {

@@ -376,7 +376,9 @@ impl Line {
 
     /// In front of the command, or before all other options.
     fn add_option(&mut self, words: &[&str]) -> Option<()> {
-        if words.iter().any(|word| is_to_be_filled_in(word)) {
+        // A key may well be in capitals.
+        let mut values = words.iter().filter(|word| word.contains('='));
+        if values.any(|word| is_to_be_filled_in(word)) {
             return None;
         }
         let at = if self.command.is_empty() {

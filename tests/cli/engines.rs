@@ -1351,7 +1351,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
     plain.file("hosts", "h0 slots=4\nh1 slots=4\n");
     plain
         .launch(&odd, SCRIPT)
-        .refused(&["one line of text", "--unset-env A"]);
+        .refused(&["one line of text", "set it on the machines"]);
 }
 
 #[test]

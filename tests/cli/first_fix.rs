@@ -68,14 +68,6 @@ const LINES: &[(&str, &str)] = &[
     ),
     (
         "",
-        "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=Foo -- swift sft --model a/b --dataset c/d",
-    ),
-    (
-        "",
-        "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=CosineLR -- swift sft --model a/b --dataset c/d",
-    ),
-    (
-        "",
         "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=WarmupDecayLr -- swift sft --model a/b --dataset c/d",
     ),
     (
@@ -205,6 +197,38 @@ const LINES: &[(&str, &str)] = &[
     (
         "",
         "--nproc-per-node 2 --deepspeed zero2 --set per_device_train_batch_size=4 -- python hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set scheduler.type=cosine --set scheduler.params.warmup_num_steps=10 -- python hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set optimizer.type=AdamW --set optimizer.lr=1e-5 -- python hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set zero_optimization=true -- python hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--nproc-per-node 2 --deepspeed zero2 --set zero_optimization.offload_optimizer=true -- python hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- trl sft --model_name_or_path m/m --dataset_name d/d --num_processes 2",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- trl sft --model_name_or_path m/m --dataset_name d/d --num-processes=4 --num_machines 2 --machine_rank 1 --main_process_ip n1 --main_process_port 29500 --multi_gpu",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- deepspeed --include localhost:0,1 --num_gpus 2 hf.py --output_dir out",
+    ),
+    (
+        "",
+        "--deepspeed zero2 -- deepspeed --include localhost:0-1 hf.py --output_dir out",
     ),
     (
         "",

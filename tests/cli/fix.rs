@@ -121,6 +121,44 @@ fn every_safe_fix_is_made() {
             r#"{"scheduler": {"type": "WarmupLr"}}"#,
             r#"{"scheduler": {"type": "WarmupLR"}}"#,
         ),
+        // The section is made where there is none.
+        (
+            r#"{"train_batch_size": 8, "stage": 2}"#,
+            r#"{"zero_optimization": {"stage": 2}, "train_batch_size": 8}"#,
+        ),
+        (
+            r#"{"optimizer": {"type": "AdamW", "lr": 0.01}}"#,
+            r#"{"optimizer": {"params": {"lr": 0.01}, "type": "AdamW"}}"#,
+        ),
+        (
+            r#"{"optimizer": {"type": "AdamW", "eps": 0.1, "params": {"lr": 0.01}}}"#,
+            r#"{"optimizer": {"type": "AdamW", "params": {"eps": 0.1, "lr": 0.01}}}"#,
+        ),
+        // What stands above both offload sections is for both.
+        (
+            r#"{"zero_optimization": {"stage": 3, "pin_memory": true, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"}}}"#,
+            r#"{"zero_optimization": {"stage": 3, "offload_optimizer": {"pin_memory": true, "device": "cpu"}, "offload_param": {"pin_memory": true, "device": "cpu"}}}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": 3, "pin_memory": true, "offload_param": {"device": "cpu"}}}"#,
+            r#"{"zero_optimization": {"stage": 3, "offload_param": {"pin_memory": true, "device": "cpu"}}}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": 2, "overlap-comm": "ture"}}"#,
+            r#"{"zero_optimization": {"stage": 2, "overlap_comm": true}}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": [2]}}"#,
+            r#"{"zero_optimization": {"stage": 2}}"#,
+        ),
+        (
+            r#"{"optimizer": {"type": "AdamW", "params": {"betas": "[0.9, 0.95]"}}}"#,
+            r#"{"optimizer": {"type": "AdamW", "params": {"betas": [0.9,0.95]}}}"#,
+        ),
+        (
+            r#"{"scheduler": {"type": "cosine", "params": {"total_num_steps": 10, "warmup_num_steps": "500"}}}"#,
+            r#"{"scheduler": {"type": "WarmupCosineLR", "params": {"total_num_steps": 10, "warmup_num_steps": 500}}}"#,
+        ),
     ] {
         sandbox.file("ds.json", wrong);
         let run = sandbox.run(["check", "--fix", "ds.json"]);
@@ -238,6 +276,13 @@ fn what_is_not_sure_is_left_alone() {
         r#"{"per_device_train_batch_size": 2, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 2}}"#,
         // Only the user knows which device was meant.
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "cpu_offload": true, "offload_optimizer": {"device": "nvme", "nvme_path": "/local"}}}"#,
+        // Two values for one setting.
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_max_live_parameters": 5, "max_live_parameters": 6}}"#,
+        // Nobody knows whose it is, or how many steps there are.
+        r#"{"train_batch_size": 8, "type": "AdamW", "optimizer": {}, "scheduler": {}}"#,
+        r#"{"train_batch_size": 8, "scheduler": {"type": "linear"}}"#,
+        r#"{"train_batch_size": 8, "optimizer": null}"#,
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": true}}"#,
         // The right name is there already.
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": false, "overlapp_comm": true}}"#,
         r#"{"train_batch_size": 8, "overlap_comm": true, "zero_optimization": {"stage": 2, "overlap_comm": false}}"#,
@@ -371,5 +416,131 @@ fn an_option_of_the_trainer_is_not_pasted_among_those_of_zlaunch() {
         "help: it belongs in `zero_optimization.overlap_comm`: --unset overlap_comm --set zero_optimization.overlap_comm=true\n",
     ] {
         assert!(run.stdout.contains(help), "{run:?}");
+    }
+}
+
+/// The first fix of a problem that a misspelling causes is that of the misspelling: another one would hide it.
+#[test]
+fn a_misspelling_is_the_fix_of_what_it_hides() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "hf.py",
+        "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+         args, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n",
+    );
+    sandbox.file(
+        "ds.py",
+        "import deepspeed\ndeepspeed.initialize(args=None, model=None)\n",
+    );
+    for (script, text, rule, right) in [
+        (
+            "hf.py",
+            r#"{"train_batch_size": "auto", "zero_optimisation": {"stage": 2}}"#,
+            "no-zero-section",
+            "zero_optimization",
+        ),
+        (
+            "hf.py",
+            r#"{"train_batch_size": "auto", "zero_optimization": {"stagee": 2}}"#,
+            "no-stage",
+            "zero_optimization.stage",
+        ),
+        (
+            "ds.py",
+            r#"{"train_micro_batchsize_per_gpu": 4, "zero_optimization": {"stage": 2}}"#,
+            "batch-size",
+            "train_micro_batch_size_per_gpu",
+        ),
+        (
+            "ds.py",
+            r#"{"train_batch_size": 8, "gradient_cliping": 0.5}"#,
+            "default-clipping",
+            "gradient_clipping",
+        ),
+    ] {
+        sandbox.file("ds.json", text);
+        let fixes = |words: &[&str], rule: &str| {
+            let run = sandbox.run(["check", "--format", "json"].iter().chain(words));
+            let answer: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+            let rows = answer["diagnostics"].as_array().unwrap().clone();
+            let row = rows.iter().find(|row| row["rule"] == rule).cloned();
+            row.map(|row| row["fixes"].clone())
+        };
+        let ranks = ["--nproc-per-node", "2", "--deepspeed", "ds.json"];
+        let command = [&ranks[..], &["--", "python", script]].concat();
+        let found = fixes(&command, rule).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(found[0]["to"], right, "{text}: {found}");
+        assert_eq!(found.as_array().unwrap().len(), 1, "{text}: {found}");
+        // Without a command, if it is found at all.
+        if let Some(found) = fixes(&["ds.json"], rule) {
+            assert_eq!(found[0]["to"], right, "{text}: {found}");
+        }
+    }
+    // A problem of another cause keeps its fix.
+    sandbox.file(
+        "ds.json",
+        r#"{"zero_optimisation": {"stage": 2}, "fp16": {"enabled": true}, "bf16": {"enabled": true}}"#,
+    );
+    let run = sandbox.run(["check", "ds.json"]);
+    for help in [
+        "help: did you mean `zero_optimization`? rename zero_optimisation to zero_optimization\n",
+        "help: set fp16.enabled to false, or set bf16.enabled to false\n",
+    ] {
+        assert!(run.stdout.contains(help), "{run:?}");
+    }
+    // What it brings to light is to be decided.
+    sandbox.file("ds.json", r#"{"zero_optimisation": {"stage": 7}}"#);
+    let run = sandbox.run(["check", "ds.json"]);
+    let help = "help: did you mean `zero_optimization`?\n";
+    assert!(run.stdout.contains(help), "{run:?}");
+}
+
+/// Where `check --fix` is shown, it changes the file, and ends with nothing that it could still do.
+#[test]
+fn a_shown_correction_is_made() {
+    let sandbox = Sandbox::new();
+    for (section, name) in [
+        ("", "stage"),
+        ("", "pin_memory"),
+        ("", "enabled"),
+        ("", "device"),
+        ("", "lr"),
+        ("", "overlap_comm"),
+        ("zero_optimization", "device"),
+        ("zero_optimization", "overlapp_comm"),
+        ("zero_optimization", "max_live_parameters"),
+        ("optimizer", "lr"),
+        ("optimizer", "typ"),
+        ("scheduler", "warmup_steps"),
+    ] {
+        for others in [
+            serde_json::json!({}),
+            serde_json::json!({"zero_optimization": {}, "optimizer": {}, "scheduler": {}}),
+            serde_json::json!({"zero_optimization": {"stage": 3, "overlap_comm": true, "stage3_max_live_parameters": 1,
+                "offload_param": {"device": "cpu"}, "offload_optimizer": {"device": "cpu", "pin_memory": false}}}),
+            serde_json::json!({"zero_optimization": true, "fp16": {}, "bf16": {}, "optimizer": {"type": "AdamW"},
+                "scheduler": {"type": "WarmupLR", "params": {}}}),
+            serde_json::json!({"optimizer": {"type": "Lion", "params": {"lr": 1}}, "scheduler": {"params": {"warmup_num_steps": 2}}}),
+        ] {
+            let mut config = others.clone();
+            let place = if section.is_empty() {
+                &mut config
+            } else {
+                &mut config[section]
+            };
+            if !(place.is_object() || place.is_null()) {
+                continue;
+            }
+            place[name] = 1.into();
+            let text = config.to_string();
+            sandbox.file("ds.json", &text);
+            let shown = sandbox.run(["check", "ds.json"]);
+            let is_shown = shown.stdout.contains(": zlaunch check --fix ")
+                || shown.stdout.contains("? zlaunch check --fix ");
+            let run = sandbox.run(["check", "--fix", "ds.json"]);
+            let is_made = run.stderr.starts_with("fixed: ");
+            assert_eq!(is_shown, is_made, "{text}: {shown:?} {run:?}");
+            assert!(!run.stdout.contains("zlaunch check --fix "), "{run:?}");
+        }
     }
 }

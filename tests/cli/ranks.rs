@@ -699,6 +699,8 @@ fn an_option_that_the_launcher_does_not_have_is_refused() {
 #[test]
 fn a_value_that_the_launcher_refuses_is_refused() {
     let sandbox = Sandbox::new();
+    sandbox.file("bad", "n1 slots=x\n");
+    sandbox.file("hosts", "# two GPUs\nn1 slots=2\n\nn2   slots=2 # more\n");
     sandbox.put(
         "env/lib/python3.11/site-packages/accelerate/commands/launch.py",
         "parser.add_argument(\"--mixed_precision\", default=\"\", choices=[\"no\", \"fp4\"])\n",
@@ -729,6 +731,39 @@ fn a_value_that_the_launcher_refuses_is_refused() {
             "`--master_port` takes `x.py` for its value, so there is no script",
         ),
         (
+            "torchrun --nproc_per_node two x.py",
+            "torchrun refuses `--nproc_per_node two`: it expects a number, `gpu`, `cpu` or `auto`",
+        ),
+        (
+            "torchrun --nproc_per_node 2 --nnodes 1:2:3 x.py",
+            "torchrun refuses `--nnodes 1:2:3`: it expects a number",
+        ),
+        (
+            "deepspeed --include localhost:0,1 --num_gpus 2 x.py",
+            "`deepspeed` refuses `--num_gpus` beside `--include`",
+        ),
+        (
+            "deepspeed --exclude localhost:1 --num_nodes 1 x.py",
+            "`deepspeed` refuses `--num_nodes` beside `--exclude`",
+        ),
+        (
+            "deepspeed --include localhost:0 --exclude localhost:1 x.py",
+            "`--include` cannot be used with `--exclude`",
+        ),
+        (
+            "deepspeed --include localhost:0-3 x.py",
+            "help: --include localhost:0,1,2,3",
+        ),
+        ("deepspeed --include n1:0 x.py", "there is no machine `n1`"),
+        (
+            "deepspeed --hostfile bad x.py",
+            "`n1 slots=x` is not of the form `host slots=N`",
+        ),
+        (
+            "deepspeed --hostfile hosts --include n1:0,2 x.py",
+            "`n1` has no GPU `2`",
+        ),
+        (
             "accelerate luanch --num_processes 2 x.py",
             "`accelerate` has no sub-command `luanch`",
         ),
@@ -738,6 +773,14 @@ fn a_value_that_the_launcher_refuses_is_refused() {
     }
     for line in [
         "torchrun --nproc_per_node 2 --max_restarts 2 x.py",
+        "torchrun --nproc_per_node=npu x.py",
+        "torchrun --nproc_per_node 2 --nnodes 1:1 x.py",
+        "deepspeed --include localhost:0,1 x.py",
+        "deepspeed --exclude localhost:1 x.py",
+        "deepspeed --num_gpus 2 --num_nodes 1 x.py",
+        "deepspeed --include localhost:0,1 --num_gpus -1 x.py",
+        "deepspeed --hostfile hosts --include n1 x.py",
+        "deepspeed --hostfile none --num_gpus 2 x.py",
         "accelerate launch --num_processes 2 --mixed_precision fp4 x.py",
         "accelerate launch --num_processes 2 --mixed_precision $MODE x.py",
     ] {
