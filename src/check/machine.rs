@@ -21,7 +21,7 @@ use crate::{
         machine::{Limit, Lock, Memory, locks_in},
     },
     report::{
-        Place, Problem, Rule, Severity,
+        Place, Problem, Rule,
         fix::{Fixes, give, run, say, set},
         reading,
     },
@@ -204,8 +204,8 @@ pub fn cache_on_nfs(
     Some(Problem::warning(Rule::CacheOnNfs, what).at(path).fix(fix))
 }
 
-/// `needed` is true if this launch compiles something.
-pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
+/// DeepSpeed may have been installed with its operators, so it is only a warning.
+pub fn no_compiler(compiler: bool, ninja: bool) -> Option<Problem> {
     let compile = "apt install g++, or module load gcc";
     let build = "pip install ninja, and activate that environment";
     let (names, help) = match (compiler, ninja) {
@@ -217,11 +217,8 @@ pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem>
     let what = format!(
         "no {names} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when they are first needed"
     );
-    let mut problem = Problem::warning(Rule::NoCompiler, what)
-        .at(Place::bare_variable(vars::PATH))
-        .fix(help);
-    problem.severity = Severity::error_if(needed);
-    Some(problem)
+    let problem = Problem::warning(Rule::NoCompiler, what);
+    Some(problem.at(Place::bare_variable(vars::PATH)).fix(help))
 }
 
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
@@ -340,24 +337,6 @@ fn operator_of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<&'s
     } else {
         known.gpu_operator
     }
-}
-
-/// True if this launch compiles an operator that is neither built nor installed, or if that is unknown.
-pub(crate) fn compiles(config: &Value, job: &Job, host: &Host) -> bool {
-    let folder = job.python.as_ref().and_then(|it| build_folder(it, host));
-    let installed = job.installed_file("deepspeed/git_version_info_installed.py");
-    let installed = installed.and_then(|file| reading::text_if_any(&file));
-    let is_built = |name: &str| {
-        folder
-            .as_ref()
-            .zip(installed.as_ref())
-            .is_some_and(|(folder, installed)| {
-                installed.contains(&format!("'{name}': True"))
-                    || folder.join(name).join(format!("{name}.so")).is_file()
-            })
-    };
-    let mut operators = operators(config, job).into_iter();
-    operators.any(|name| !is_built(name))
 }
 
 /// `…/py311_cu128`, unless a variable names the folder. The name for ROCm depends on the version.

@@ -26,7 +26,7 @@ use crate::{
     },
     report::{
         self, Place, Problem, Rule, Severity, Wanted,
-        fix::{Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
+        fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
         nearest,
     },
 };
@@ -276,16 +276,22 @@ impl<'a> Reading<'a> {
                     .at(option)
                     .fix(drop_word(option).of(Owner::Trainer))
             }
-            // The words reach the trainer unchanged, and it decides.
             Rejection::Leftover(words) => {
-                is_certain = false;
+                // A script may take operands.
+                is_certain = is_recorded(self.subject);
                 let word = &words[1];
                 let whole = words.join(" ");
-                let what = format!("the trainer may refuse `{word}`: `{option}` takes one value");
-                let fix = give(option, &whole).of(Owner::Trainer);
+                let verb = if is_certain { "refuses" } else { "may refuse" };
+                let what = format!("the trainer {verb} `{word}`: `{option}` takes one value");
+                let fixes = match word.trim_start() {
+                    // A blank behind a `\\`.
+                    meant if meant.starts_with('-') => rename_option(word, meant).into(),
+                    _ => give(option, &whole).or(drop_word(word)),
+                };
+                let of_trainer = |fix: Fix| fix.of(Owner::Trainer);
                 Problem::error(Rule::Argument, what)
                     .at(Place::option(option, whole))
-                    .fix(fix.or(drop_word(word).of(Owner::Trainer)))
+                    .fix(Fixes(fixes.0.into_iter().map(of_trainer).collect()))
             }
             Rejection::WrongValue(value, kind) => {
                 sought = value;

@@ -6,7 +6,7 @@ use super::{
     subject::Subject,
     tables::{
         names::OF_RECORDED_VERSIONS,
-        types::{At, Condition, KeyState, Remedy, Row},
+        types::{At, Condition, KeyState, Remedy, Row, WithDefault},
     },
 };
 use crate::{
@@ -268,6 +268,7 @@ impl Remedy {
                 option,
                 value,
             } => give(option, value).of(owner),
+            GiveSame { option, other } => give(option, other.value(subject)).of(Owner::Trainer),
             GiveNearest { argument, files } => {
                 let value = subject.argument(argument).unwrap_or_default();
                 let sources: Vec<String> = installed_of(subject, files).collect();
@@ -288,6 +289,12 @@ impl Remedy {
             Both(one, two) => one.fix(subject).and(two.fix(subject)),
             With { remark, remedy } => remedy.fix(subject).remark(remark),
         }
+    }
+}
+
+impl WithDefault {
+    fn value<'a>(&self, subject: &Subject<'a>) -> &'a str {
+        subject.argument(self.argument).unwrap_or(self.default)
     }
 }
 
@@ -323,6 +330,7 @@ impl Condition {
             Is(name, value) => subject.argument(name) == Some(value),
             StartsWith(name, start) => text(name).starts_with(start),
             Contains(name, part) => text(name).contains(part),
+            Differ(one, two) => one.value(subject) != two.value(subject),
             MoreThanRanks(name) => {
                 let sizes = text(name).parse::<u64>().ok().zip(subject.world());
                 sizes.is_some_and(|(size, world)| size > world)

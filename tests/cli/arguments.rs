@@ -354,7 +354,7 @@ fn what_the_command_of_the_trainer_refuses_is_refused() {
     );
     assert_eq!(
         only("swift sft --dataset c/d --model a/b ␣--tuner_type full").0,
-        "warning".to_string()
+        "error".to_string()
     );
     sandbox.file(
         "run.yaml",

@@ -516,54 +516,6 @@ fn a_launch_runs_the_same_rules() {
     run.succeeded_silently();
 }
 
-/// An operator that DeepSpeed was installed with, that torch has built, or that the launch does not need is not compiled.
-#[test]
-fn an_operator_needs_a_compiler_until_it_is_built() {
-    let mut sandbox = Sandbox::new();
-    sandbox.var("CXX", "no-such-c++");
-    let compiles = |sandbox: &Sandbox, config: &str, optim: &str| {
-        let options = format!("--nproc-per-node 2 --trainer hf --deepspeed {config}");
-        let words = format!("doctor --format json {options} -- python train.py --optim {optim}");
-        let run = sandbox.run(words.split(' '));
-        let report: Value = serde_json::from_str(&run.stdout).unwrap();
-        let mut said = report["diagnostics"].as_array().unwrap().iter();
-        let compiler = said.find(|it| it["rule"] == "no-compiler").unwrap();
-        compiler["severity"] == "error"
-    };
-    let at = |sandbox: &Sandbox, path: &str, text: &str| {
-        sandbox.put(&format!("env/lib/python3.11/site-packages/{path}"), text);
-    };
-    // What torch builds for is not known.
-    assert!(compiles(&sandbox, "zero2_offload", "adamw_torch"));
-    at(
-        &sandbox,
-        "deepspeed/git_version_info_installed.py",
-        "installed_ops={'cpu_adam': False, 'cpu_lion': True}\n",
-    );
-    for (torch, folder) in [
-        ("cuda = '12.1'\nhip = None\n", "py311_cu121"),
-        (
-            "cuda: Optional[str] = None\nhip: Optional[str] = None\n",
-            "py311_cpu",
-        ),
-    ] {
-        at(&sandbox, "torch/version.py", torch);
-        assert!(compiles(&sandbox, "zero3_offload", "adamw_torch"));
-        let built = format!("home/.cache/torch_extensions/{folder}/cpu_adam/cpu_adam.so");
-        sandbox.put(&built, "");
-        assert!(!compiles(&sandbox, "zero3_offload", "adamw_torch"));
-    }
-    assert!(!compiles(&sandbox, "zero3_offload", "lion_32bit"));
-    assert!(compiles(&sandbox, "zero3_offload", "adagrad"));
-    assert!(!compiles(&sandbox, "zero3", "adamw_torch"));
-    assert!(!compiles(&sandbox, "hf_zero2", "adamw_torch"));
-    let own = sandbox.path("own");
-    sandbox.var("TORCH_EXTENSIONS_DIR", own);
-    assert!(compiles(&sandbox, "hf_zero2", "adamw_torch"));
-    sandbox.put("own/cpu_adam/cpu_adam.so", "");
-    assert!(!compiles(&sandbox, "hf_zero2", "adamw_torch"));
-}
-
 #[test]
 fn all_errors_are_reported_at_once() {
     let case = json!({"on": "swift", "merge": {

@@ -123,7 +123,7 @@ fn a_command_is_planned_but_not_started() {
 fn a_missing_compiler_is_an_error_where_something_is_compiled() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CXX", "no-such-c++");
-    for (template, severity) in [("zero3_offload", "error"), ("zero3", "warning")] {
+    for template in ["zero3_offload", "zero3"] {
         let words = [
             "doctor",
             "--format",
@@ -137,7 +137,7 @@ fn a_missing_compiler_is_an_error_where_something_is_compiled() {
         let report = answer(&sandbox.run(words.iter().chain(SWIFT)));
         let mut said = report["diagnostics"].as_array().unwrap().iter();
         let compiler = said.find(|it| it["rule"] == "no-compiler").unwrap();
-        assert_eq!(compiler["severity"], severity, "{template}: {report}");
+        assert_eq!(compiler["severity"], "warning", "{template}: {report}");
     }
 }
 

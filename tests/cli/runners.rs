@@ -103,7 +103,11 @@ fn a_choice_among_the_machines_is_judged() {
             "`--include` cannot be used with `--exclude`",
             "drop one of them",
         ),
-        ("--include h0:0-1", "`h0` has no GPU `0-1`", "--include h0:0,1"),
+        (
+            "--include h0:0-1",
+            "`h0` has no GPU `0-1`",
+            "--include h0:0,1",
+        ),
         ("--include h0:2", "`h0` has no GPU `2`", "it has 0,1"),
     ] {
         let options: Vec<&str> = HOSTS.iter().copied().chain(options.split(' ')).collect();

@@ -690,7 +690,7 @@ const COMBINATIONS: &[Check] = &[
     },
     Check {
         rule: Rule::ZeroIsNoSection,
-        about: "zero_optimization that is true or false: accelerate refuses it, and DeepSpeed takes stage 1 or 0 (a warning)",
+        about: "zero_optimization that is true or false, which accelerate refuses (elsewhere a warning)",
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[

@@ -2,12 +2,13 @@
 //! Read in the sources of LLaMA-Factory 0.9.1 to 0.9.5, ms-swift 3.2 to 4.6, TRL 0.13 to 1.16 and transformers 4.40 to 5.22.
 
 use super::types::{
-    Condition::{self, *},
+    Condition::*,
     Example::*,
     ExampleLaunch,
     KeyState::{Missing, On},
     Refusal,
     Remedy::*,
+    WithDefault,
 };
 use crate::{
     command::{job::Trainer, trainer::tables::front_ends},
@@ -50,9 +51,14 @@ const SWIFT_TUNERS: &[&str] = &[
 const LLAMAFACTORY_STAGES: &[&str] = &["llamafactory/hparams/finetuning_args.py"];
 const LLAMAFACTORY_TEMPLATES: &[&str] = &["llamafactory/data/template.py"];
 
-const EVALUATES_AT_OTHER_TIMES: &str =
-    "it must evaluate when it saves, and --eval_strategy differs from --save_strategy";
-const EVALUATION_IS_KNOWN: Condition = Any(&[Given("eval_strategy"), LeftOut("eval_strategy")]);
+const SAVING: WithDefault = WithDefault {
+    argument: "save_strategy",
+    default: "steps",
+};
+const EVALUATION: WithDefault = WithDefault {
+    argument: "eval_strategy",
+    default: "no",
+};
 
 // The launches of the examples.
 const LLAMAFACTORY_TRAIN: ExampleLaunch = ExampleLaunch {
@@ -163,16 +169,16 @@ pub const REFUSALS: &[Refusal] = &[
         argument: "load_best_model_at_end",
         when: &[
             True("load_best_model_at_end"),
-            Is("save_strategy", "epoch"),
-            Not(&Is("eval_strategy", "epoch")),
-            EVALUATION_IS_KNOWN,
+            Not(&Is("save_strategy", "best")),
+            Any(&[Given("save_strategy"), LeftOut("save_strategy")]),
+            Any(&[Given("eval_strategy"), LeftOut("eval_strategy")]),
+            Differ(SAVING, EVALUATION),
         ],
-        why: EVALUATES_AT_OTHER_TIMES,
+        why: "it must evaluate when it saves, and --eval_strategy differs from --save_strategy",
         fixes: &[
-            Give {
-                owner: Trainer,
+            GiveSame {
                 option: "--eval_strategy",
-                value: "epoch",
+                other: SAVING,
             },
             DropArgument("load_best_model_at_end"),
         ],
@@ -183,84 +189,37 @@ pub const REFUSALS: &[Refusal] = &[
                 argument: "--load_best_model_at_end",
                 help: "--eval_strategy epoch, or drop --load_best_model_at_end",
             },
-            Accepted(TRL_SFT, "--load_best_model_at_end --save_strategy best"),
-            Accepted(
-                TRL_SFT,
-                "--load_best_model_at_end --save_strategy epoch --eval_strategy $EVAL",
-            ),
-            Accepted(
-                TRL_SFT,
-                "--load_best_model_at_end --save_strategy epoch --eval_strategy epoch",
-            ),
-        ],
-    },
-    Refusal {
-        by: HF_AND_TRL,
-        argument: "load_best_model_at_end",
-        when: &[
-            True("load_best_model_at_end"),
-            Any(&[Is("save_strategy", "steps"), LeftOut("save_strategy")]),
-            Not(&Is("eval_strategy", "steps")),
-            EVALUATION_IS_KNOWN,
-        ],
-        why: EVALUATES_AT_OTHER_TIMES,
-        fixes: &[
-            Give {
-                owner: Trainer,
-                option: "--eval_strategy",
-                value: "steps",
-            },
-            DropArgument("load_best_model_at_end"),
-        ],
-        examples: &[
             Refused {
                 launch: TRL_SFT,
                 with: "--load_best_model_at_end true",
                 argument: "--load_best_model_at_end true",
                 help: "--eval_strategy steps, or drop --load_best_model_at_end",
             },
-            Accepted(TRL_SFT, "--load_best_model_at_end --eval_strategy steps"),
-            Accepted(TRL_SFT, "--load_best_model_at_end --eval_strategy $EVAL"),
-            Accepted(
-                TRL_SFT,
-                "--load_best_model_at_end --save_strategy best --eval_strategy epoch",
-            ),
-        ],
-    },
-    Refusal {
-        by: HF_AND_TRL,
-        argument: "load_best_model_at_end",
-        when: &[
-            True("load_best_model_at_end"),
-            Is("save_strategy", "no"),
-            Given("eval_strategy"),
-            Not(&Is("eval_strategy", "no")),
-        ],
-        why: EVALUATES_AT_OTHER_TIMES,
-        fixes: &[
-            Give {
-                owner: Trainer,
-                option: "--eval_strategy",
-                value: "no",
-            },
-            DropArgument("load_best_model_at_end"),
-        ],
-        examples: &[
             Refused {
                 launch: TRL_SFT,
                 with: "--load_best_model_at_end --save_strategy no --eval_strategy steps",
                 argument: "--load_best_model_at_end",
                 help: "--eval_strategy no, or drop --load_best_model_at_end",
             },
+            Accepted(TRL_SFT, "--load_best_model_at_end --save_strategy best"),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy best --eval_strategy epoch",
+            ),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy epoch --eval_strategy $EVAL",
+            ),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy $SAVE --eval_strategy epoch",
+            ),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --save_strategy epoch --eval_strategy epoch",
+            ),
+            Accepted(TRL_SFT, "--load_best_model_at_end --eval_strategy steps"),
             Accepted(TRL_SFT, "--load_best_model_at_end --save_strategy no"),
-            Accepted(
-                TRL_SFT,
-                "--load_best_model_at_end --save_strategy no --eval_strategy $EVAL",
-            ),
-            Accepted(
-                TRL_SFT,
-                "--load_best_model_at_end --save_strategy steps --eval_strategy steps",
-            ),
         ],
     },
     Refusal {

@@ -96,6 +96,7 @@ pub enum Condition {
     Is(&'static str, &'static str),
     StartsWith(&'static str, &'static str),
     Contains(&'static str, &'static str),
+    Differ(WithDefault, WithDefault),
     /// There are fewer ranks than it says.
     MoreThanRanks(&'static str),
 
@@ -204,6 +205,13 @@ pub enum KeyState {
     Below(f64),
 }
 
+/// An argument of the trainer, and its value where it is left out.
+#[derive(Clone, Copy)]
+pub(crate) struct WithDefault {
+    pub(crate) argument: &'static str,
+    pub(crate) default: &'static str,
+}
+
 /// A fix of a row.
 pub(crate) enum Remedy {
     Set(&'static str, &'static str),
@@ -214,6 +222,11 @@ pub(crate) enum Remedy {
         owner: Owner,
         option: &'static str,
         value: &'static str,
+    },
+    /// An option of the trainer, with the value of another argument.
+    GiveSame {
+        option: &'static str,
+        other: WithDefault,
     },
     /// The argument as it is spelled, with the nearest value that stands in quotes in these files.
     GiveNearest {

@@ -247,11 +247,7 @@ impl<'a> Examination<'a> {
         let compiler = compiler.and_then(|words| words.split_whitespace().next());
         let found = [compiler.unwrap_or("c++"), "ninja", "nvcc"]
             .map(|program| self.host.find_program(program.as_ref()));
-        let compiles = self.plan().is_some_and(|plan| {
-            let config = plan.config.as_ref().map(PlannedConfig::value);
-            config.is_some_and(|config| rules::compiles(config, &plan.understood.job, self.host))
-        });
-        let problem = rules::no_compiler(found[0].is_some(), found[1].is_some(), compiles);
+        let problem = rules::no_compiler(found[0].is_some(), found[1].is_some());
         let [compiler, ninja, nvcc] = found
             .map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
         let text = format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}");
