@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, on_terminal, without_colours};
+use crate::sandbox::Sandbox;
 
 #[test]
 fn a_missing_key_has_the_default_unless_its_section_is_off() {

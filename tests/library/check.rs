@@ -486,10 +486,10 @@ mod machine {
 
     use serde_json::json;
 
+    use zlaunch::testing::Rule;
     use zlaunch::testing::check::machine::*;
     use zlaunch::testing::machine::{Limit, Lock, Memory};
     use zlaunch::testing::python::Python;
-    use zlaunch::testing::{Rule, Severity};
 
     use crate::invariants::fake::Sandbox;
 

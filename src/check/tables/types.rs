@@ -207,9 +207,9 @@ pub enum KeyState {
 
 /// An argument of the trainer, and its value where it is left out.
 #[derive(Clone, Copy)]
-pub(crate) struct WithDefault {
-    pub(crate) argument: &'static str,
-    pub(crate) default: &'static str,
+pub struct WithDefault {
+    pub argument: &'static str,
+    pub default: &'static str,
 }
 
 /// A fix of a row.
