@@ -202,7 +202,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
 }
 
 /// Only one of two spellings can count, and the one that DeepSpeed reads does, unless `--set` asks for the other.
-fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> {
+pub(super) fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> {
     get(subject.config, right)?;
     let is_set = |key: &str| (subject.place)(key).is_setting();
     let remark = format!("`{right}` is set, too, and counts");

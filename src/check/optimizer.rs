@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::{
-    keys::value_meant,
+    keys::{unless_there, value_meant},
     rows::Findings,
     subject::Subject,
     tables::names::{
@@ -149,16 +149,16 @@ fn parameters(subject: &Subject, section: &str, name: &str, whose: &str, found: 
                 found.key(&[&key], what, fix);
             }
         } else if key != OPTIMIZER_CLIPPING {
-            let is_given = |name: &&str| params.is_some_and(|params| params.contains_key(*name));
             let near = nearest(given, known.iter().map(KeySpec::name));
-            let near = near.filter(|near| !is_given(near));
             let fix = match known.iter().find(|entry| near == Some(entry.name())) {
                 Some(list) if is_no_list(list) => {
                     say(format_args!("write `{}: {}`", list.name(), list.default))
                 }
-                Some(near) => rename(&key, format_args!("{section}.{}", near.name()), value)
-                    .meaning(near.name())
-                    .safe(),
+                Some(near) => {
+                    let right = format!("{section}.{}", near.name());
+                    unless_there(&right, subject, &key)
+                        .unwrap_or_else(|| rename(&key, &right, value).meaning(near.name()).safe())
+                }
                 None => unset(&key),
             };
             found.key(&[&key], format!("{whose} takes no `{given}`"), fix);

@@ -233,6 +233,12 @@ impl Fix {
         self.meant.as_deref().or(renamed)
     }
 
+    /// It writes "auto" in place of a value.
+    pub(crate) fn leaves_to_trainer(&self) -> bool {
+        let mut changes = self.changes.iter();
+        changes.all(|change| matches!(change, Set(_, value) if value == "auto"))
+    }
+
     pub(crate) fn drops(&self) -> bool {
         let mut changes = self.changes.iter();
         changes.any(|change| matches!(change, Drop { .. }))

@@ -207,11 +207,22 @@ impl<T: Trial> Proof<'_, T> {
             if is_same(found, problem) {
                 return None;
             }
-            let is_new = !self.before.iter().any(|known| is_same(known, found));
+            // What was there before may have other numbers now.
+            let is_known = self.before.iter().any(|known| {
+                is_same(known, found)
+                    || known.rule == found.rule
+                        && known.places == found.places
+                        && !is_same(known, problem)
+            });
             let counts = !changed.is_partly_judged() || is_near(found);
-            if is_new && counts && found.severity != Severity::Note {
-                let fix = found.fixes.0.first();
-                fixes.push(fix.filter(|_| found.severity == Severity::Warning)?.clone());
+            if is_known || !counts || found.severity == Severity::Note {
+                continue;
+            }
+            let fix = found.fixes.0.first();
+            let fix = fix.filter(|_| found.severity == Severity::Warning)?;
+            // A value that the user wrote is not given up for another problem.
+            if !fix.leaves_to_trainer() {
+                fixes.push(fix.clone());
             }
         }
         Some(fixes)

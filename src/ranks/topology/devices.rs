@@ -365,7 +365,7 @@ pub fn filtered(
         for slot in slots.split(',').map(|slot| slot.trim().to_string()) {
             if !machine.slots.contains(&slot) {
                 let fix = match (numbers(&slot), &machine.slots[..]) {
-                    (Some(numbers), _) if slot.contains('-') => {
+                    (Some(numbers), _) if slot.parse::<u32>().is_err() => {
                         let list = filter.value.replacen(&slot, &numbers, 1);
                         give_as(&filter.from, list)
                     }

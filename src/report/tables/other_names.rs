@@ -214,8 +214,8 @@ pub(crate) const OTHER_NAMES: &[&[&str]] = &[
     &["doctor", "info", "env", "status"],
     &["diff", "compare"],
     &["explain", "why"],
-    &["true", "on", "enable", "enabled"],
-    &["false", "off", "disable", "disabled"],
+    &["true", "on", "enable", "enabled", "yes"],
+    &["false", "off", "disable", "disabled", "no"],
     &["stage", "zero_stage"],
     &["zero_optimization", "zero"],
     &[
