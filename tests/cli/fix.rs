@@ -544,3 +544,42 @@ fn a_shown_correction_is_made() {
         }
     }
 }
+
+/// What brings other warnings to light is no reason to give up what was written.
+#[test]
+fn a_fix_keeps_the_values_of_others() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "hf.py",
+        "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+         args, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(None, args).train()\n",
+    );
+    sandbox.file(
+        "ds.json",
+        r#"{"train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2}}"#,
+    );
+    for (line, help) in [
+        (
+            "--nproc-per-node 2 --deepspeed ds.json -- python hf.py --output_dir out",
+            "help: --per_device_train_batch_size 4 (for the trainer)",
+        ),
+        (
+            "--deepspeed ds.json -- deepspeed --num_gpus two hf.py --output_dir out",
+            "help: --num_gpus 2\n",
+        ),
+        // The misspelling of an option hides less than the config's value.
+        (
+            "--nproc-per-node 2 --deepspeed ds.json -- python hf.py --output_dir out --per_device_train_batchsize 4 --gradient_accumulation_steps 4",
+            "`train_micro_batch_size_per_gpu` is 4 in the config, but the trainer defaults to 8",
+        ),
+    ] {
+        let run = sandbox.run(format!("check {line}").split(' '));
+        assert!(run.stdout.contains(help), "{line}: {run:?}");
+        if line.contains("batchsize") {
+            let meant = run
+                .stdout
+                .matches("help: did you mean `--per_device_train_batch_size`?\n");
+            assert_eq!(meant.count(), 3, "{line}: {run:?}");
+        }
+    }
+}
