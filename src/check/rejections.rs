@@ -277,16 +277,19 @@ impl<'a> Reading<'a> {
                     .fix(drop_word(option).of(Owner::Trainer))
             }
             Rejection::Leftover(words) => {
-                // A script may take operands.
-                is_certain = is_recorded(self.subject);
                 let word = &words[1];
                 let whole = words.join(" ");
+                // An option behind a blank, as after a `\\` with a space, cannot be meant for a value. Of all else the
+                // trainer decides.
+                let option_meant = word.trim_start();
+                let is_option = option_meant.starts_with('-') && option_meant != word;
+                is_certain = is_option && is_recorded(self.subject);
                 let verb = if is_certain { "refuses" } else { "may refuse" };
                 let what = format!("the trainer {verb} `{word}`: `{option}` takes one value");
-                let fixes = match word.trim_start() {
-                    // A blank behind a `\\`.
-                    meant if meant.starts_with('-') => rename_option(word, meant).into(),
-                    _ => give(option, &whole).or(drop_word(word)),
+                let fixes = if is_option {
+                    rename_option(word, option_meant).into()
+                } else {
+                    give(option, &whole).or(drop_word(word))
                 };
                 let of_trainer = |fix: Fix| fix.of(Owner::Trainer);
                 Problem::error(Rule::Argument, what)
