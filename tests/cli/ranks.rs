@@ -740,11 +740,11 @@ fn a_value_that_the_launcher_refuses_is_refused() {
         ),
         (
             "deepspeed --include localhost:0,1 --num_gpus 2 x.py",
-            "`deepspeed` refuses `--num_gpus` beside `--include`",
+            "`deepspeed` takes a number or a list of GPUs, not both",
         ),
         (
             "deepspeed --exclude localhost:1 --num_nodes 1 x.py",
-            "`deepspeed` refuses `--num_nodes` beside `--exclude`",
+            "`deepspeed` takes a number or a list of GPUs, not both",
         ),
         (
             "deepspeed --include localhost:0 --exclude localhost:1 x.py",

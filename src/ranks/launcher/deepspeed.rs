@@ -25,6 +25,7 @@ use super::{
 use crate::{
     base::{
         bytes::base64,
+        python_value::int,
         source::{Given, Sourced, default},
         vars,
     },
@@ -239,7 +240,8 @@ pub(crate) fn unresolved<'n>(names: impl IntoIterator<Item = &'n str>) -> Option
 fn named_slots(filter: &Sourced<String>) -> Vec<String> {
     let (_, slots) = filter.value.split_once(':').unwrap_or_default();
     let slots: BTreeSet<&str> = slots.split(',').map(str::trim).collect();
-    slots.into_iter().map(str::to_string).collect()
+    let numbers = slots.into_iter().filter(|slot| int(slot).is_some());
+    numbers.map(str::to_string).collect()
 }
 
 /// The ranks of one machine. Several in a hostfile leave it open.
