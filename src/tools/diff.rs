@@ -10,7 +10,7 @@ use super::output::out;
 use crate::{
     base::{
         json,
-        layout::{Line, TextTable, plural, wrapped},
+        layout::{Line, TextTable, columns, escape_controls, plural, wrapped},
         options::{AnyValue, Given},
         recorded::Version,
         source::{Source, Sourced},
@@ -300,6 +300,7 @@ impl Comparison {
         })
     }
 
+    /// A line for each key, or for each value where that is too wide.
     fn text(&self, width: usize, secrets: &Secrets) -> String {
         let [one, two] = &self.names;
         let keys = |count: usize| plural(count as u64, "key", "s");
@@ -307,16 +308,26 @@ impl Comparison {
             let text = format!("{one} and {two} are the same: {}", keys(self.equal));
             return wrapped(&text, 0, width);
         }
-        let mut table = TextTable {
+        let mut beside = TextTable {
             widest: usize::MAX,
             ..TextTable::new(0)
         };
+        let mut below = TextTable::new(0);
         let head = vec![String::new(), one.clone(), two.clone()];
-        table.lines.push(Line::Row(head));
+        beside.lines.push(Line::Row(head));
         for difference in &self.differences {
-            table
-                .lines
-                .push(Line::Row(difference.cells(secrets).to_vec()));
+            let cells = difference.cells(secrets);
+            beside.lines.push(Line::Row(cells.to_vec()));
+            let [key, a, b] = cells;
+            below.lines.push(Line::Heading(escape_controls(&key)));
+            for (name, value) in [(one, a), (two, b)] {
+                let cells = vec![format!("    {name}"), value];
+                below.lines.push(Line::Wrapped(cells, width));
+            }
+        }
+        let mut text = beside.to_string();
+        if text.lines().any(|line| columns(line) > width) {
+            text = below.to_string();
         }
         let all = self.differences.iter();
         let differing = all.clone().filter(|it| !it.is_default()).count();
@@ -326,6 +337,6 @@ impl Comparison {
         if all.clone().any(|it| it.values.contains(&None)) {
             summary += &format!("; (…): not set, the default of DeepSpeed {}", self.version);
         }
-        table.to_string() + &wrapped(&summary, 0, width)
+        text + &wrapped(&summary, 0, width)
     }
 }

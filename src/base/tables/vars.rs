@@ -705,4 +705,14 @@ pub(crate) const VARS: &[DocumentedVars] = &[
         does: Reads,
         about: "as HF_HUB_OFFLINE: a model that is not in the cache is reported",
     },
+    DocumentedVars {
+        names: &[
+            "HF_TOKEN",
+            "WANDB_API_KEY",
+            "MODELSCOPE_API_TOKEN",
+            "SWANLAB_API_KEY",
+        ],
+        does: Reads,
+        about: "`doctor` in a job of several machines: whether it is set on each; the value is not sent",
+    },
 ];
