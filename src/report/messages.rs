@@ -299,7 +299,7 @@ pub(crate) fn unusable_port(port: &Sourced<u16>, why: &str) -> Problem {
     let fixes: Fixes = match &port.from {
         Source::Default => give("--master_port", "PORT").of(Owner::Launcher).into(),
         from => drop_word(from)
-            .remark("a single machine picks a free port")
+            .remark("torchrun takes a free one on a single machine")
             .or(give_as(from, "PORT").remark("the same on every machine")),
     };
     Problem::error(
