@@ -9,13 +9,13 @@ mod optimizer;
 mod rejections;
 mod rows;
 mod subject;
-pub(crate) mod tables;
-pub(crate) mod variables;
+pub mod tables;
+pub mod variables;
 
 use crate::report::{Problem, Rule, Severity};
 
 use rows::Check;
-pub(crate) use subject::{Subject, deepspeed_in_words};
+pub use subject::{Subject, deepspeed_in_words};
 use tables::{
     config_rules::{BATCH, CONFIG},
     launch_rules::{ARGUMENTS, HERE, VARIABLES},
@@ -32,21 +32,21 @@ fn about_config() -> impl Iterator<Item = &'static Check> {
 }
 
 /// A launch needs it, a plan does not: a plan may be for another machine, and its command may be incomplete.
-pub(crate) fn is_about_the_start(rule: Rule) -> bool {
+pub fn is_about_the_start(rule: Rule) -> bool {
     rule == Rule::ArgumentMissing || HERE.iter().any(|check| check.rule == rule)
 }
 
-pub(crate) fn is_about_batch(rule: Rule) -> bool {
+pub fn is_about_batch(rule: Rule) -> bool {
     BATCH.iter().any(|check| check.rule == rule)
 }
 
 /// Checks a config without a command.
-pub(crate) fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
+pub fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
     run(about_config(), subject, allow, true)
 }
 
 /// Without a config, only the rules about the launch are asked. Notes cost time, so they are only made if they are printed.
-pub(crate) fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
+pub fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
     let config = about_config().filter(|_| !subject.config.is_null());
     let here = if subject.runs_here() { HERE } else { &[] };
     let rules = config.chain(VARIABLES).chain(here).chain(ARGUMENTS);

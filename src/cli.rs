@@ -7,12 +7,12 @@
 //! one, and forgets where it came from), the help (in two languages) and errors (all at once, each with a line to paste).
 
 mod commands;
-pub(crate) mod help;
-pub(crate) mod launch;
-pub(crate) mod mistakes;
+pub mod help;
+pub mod launch;
+pub mod mistakes;
 mod reader;
 pub mod tables;
-pub(crate) mod values;
+pub mod values;
 
 use std::ffi::OsString;
 
@@ -25,14 +25,12 @@ use crate::{
 };
 
 use commands::described;
-pub(crate) use commands::usage;
+pub use commands::usage;
 pub use commands::{command, help_of};
 #[cfg(feature = "testing")]
 pub use commands::{page_of, shown_options};
 use mistakes::{refusal, refused_argument, unknown_option};
-pub(crate) use reader::{
-    LaunchOptions, Reader, Refused, Request, Requested, Subcommand, Tool, Tools,
-};
+pub use reader::{LaunchOptions, Reader, Refused, Request, Requested, Subcommand, Tool, Tools};
 use reader::{describes_launch, unknown_variable};
 
 pub enum Asked {
@@ -158,7 +156,7 @@ fn has_one_dash(word: &OsString) -> bool {
 }
 
 /// The value of an option among words that may be wrong.
-pub(crate) fn asked<'a>(words: &'a [OsString], option: &str) -> Option<&'a str> {
+pub fn asked<'a>(words: &'a [OsString], option: &str) -> Option<&'a str> {
     let ours = words.iter().filter_map(|word| word.to_str());
     let mut ours = ours.take_while(|word| *word != "--");
     let is_value = |rest: &&str| rest.is_empty() || rest.starts_with('=');

@@ -3,7 +3,7 @@
 pub mod auto;
 pub mod layers;
 pub mod patch;
-pub(crate) mod places;
+pub mod places;
 pub mod schema;
 pub mod tables;
 pub mod template;

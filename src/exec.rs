@@ -2,7 +2,7 @@
 
 mod files;
 mod local;
-pub(crate) mod rehearsal;
+pub mod rehearsal;
 mod sandbox;
 mod tables;
 
@@ -30,11 +30,11 @@ use crate::{
 };
 
 use files::PendingFile;
-pub(crate) use files::{remove, rewrite, write_new, write_program};
+pub use files::{remove, rewrite, write_new, write_program};
 
 /// The work of a process that zlaunch started under another name: a rank before its exec, and the processes between a
 /// rehearsal and the trainer. Returns the exit status, unless this process is the one that the user started.
-pub(crate) fn started_by_zlaunch(words: &[OsString]) -> Option<u8> {
+pub fn started_by_zlaunch(words: &[OsString]) -> Option<u8> {
     let (name, words) = words.split_first()?;
     match name.to_str()? {
         local::RANK => local::become_rank(words),
@@ -47,7 +47,7 @@ pub(crate) fn started_by_zlaunch(words: &[OsString]) -> Option<u8> {
 
 /// Writes the files of the plan, and does all else that can fail before the ranks are started. `problems`: what was said
 /// about the plan, for the record.
-pub(crate) fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> {
+pub fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> {
     if let Some(problem) = &plan.blocker {
         return Err(problem.clone());
     }
@@ -73,7 +73,7 @@ pub(crate) fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> 
 }
 
 /// Rank 0 will listen on this port. If it cannot, the user should know before the other ranks wait for it.
-pub(crate) fn port_problem(plan: &Plan) -> Option<Problem> {
+pub fn port_problem(plan: &Plan) -> Option<Problem> {
     let port = plan.opens.as_ref()?;
     let why = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)).err()?;
     let why = match why.kind() {
@@ -85,7 +85,7 @@ pub(crate) fn port_problem(plan: &Plan) -> Option<Problem> {
 }
 
 /// Replaces this process. Returns only with a problem, or with the exit status of ranks that zlaunch started itself.
-pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
+pub fn start(plan: &Plan) -> Result<u8, Problem> {
     // Pinned and RDMA memory count against this limit, and tasks inherit the low one of the login shell. If this fails and
     // the trainer needs more, the trainer says so.
     let _ = getrlimit(Resource::RLIMIT_MEMLOCK)

@@ -31,15 +31,15 @@ use crate::{
     request::{AUTO, Launch, understood::UnderstoodLaunch},
 };
 
-pub(crate) use architecture::Dtype;
+pub use architecture::Dtype;
 use estimate::{FitInputs, Memories};
 use fit_report::FitReport;
 use need::Cluster;
-pub(crate) use settings::TrainingArgs;
+pub use settings::TrainingArgs;
 use settings::{Certainty, TrainingReader};
-pub(crate) use strategy::Optimizer;
+pub use strategy::Optimizer;
 use strategy::Strategy;
-pub(crate) use tables::{
+pub use tables::{
     optimizers::OPTIMIZERS,
     words::{Accounting, Attention, FitFormat, REAL, Tuner},
 };
@@ -111,7 +111,7 @@ pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>,
 }
 
 /// `--deepspeed auto`: the template, and a sentence that says why.
-pub(crate) fn choose(
+pub fn choose(
     spec: &Sourced<String>,
     topology: &Topology,
     understood: &UnderstoodLaunch,
@@ -175,7 +175,7 @@ pub(crate) fn choose(
 
 /// A warning if the config of a launch does not fit. `config`: as it will be written. Nothing is judged unless the model, the ranks
 /// and the memory of the GPUs are known, and all of the training is counted.
-pub(crate) fn warning(
+pub fn warning(
     template: &Template,
     config: &Value,
     topology: &Topology,
@@ -274,7 +274,7 @@ fn inputs_of<'a>(
 }
 
 /// Bytes that a launch with offload needs in the memory of each machine, if its model and ranks are known.
-pub(crate) fn host_memory(
+pub fn host_memory(
     topology: &Topology,
     config: &Value,
     understood: &UnderstoodLaunch,

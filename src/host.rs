@@ -4,7 +4,7 @@
 pub mod cards;
 pub mod machine;
 mod tables;
-pub(crate) mod terminal;
+pub mod terminal;
 
 use std::{
     borrow::Cow,
@@ -25,7 +25,7 @@ use nix::{
 
 use crate::base::{source::Sourced, vars};
 use machine::Machine;
-pub(crate) use machine::names_in;
+pub use machine::names_in;
 
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -64,26 +64,23 @@ impl Host {
         }
     }
 
-    pub(crate) fn var_os(&self, name: &str) -> Option<&OsStr> {
+    pub fn var_os(&self, name: &str) -> Option<&OsStr> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    pub(crate) fn var(&self, name: &str) -> Option<&str> {
+    pub fn var(&self, name: &str) -> Option<&str> {
         self.var_os(name)?.to_str()
     }
 
     /// The variables whose names begin with this.
-    pub(crate) fn vars_from<'a>(
-        &'a self,
-        prefix: &'a str,
-    ) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
+    pub fn vars_from<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
         self.env
             .range(OsString::from(prefix)..)
             .filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())))
             .take_while(move |(name, _)| name.starts_with(prefix))
     }
 
-    pub(crate) fn nonempty_var(&self, name: &str) -> Option<&str> {
+    pub fn nonempty_var(&self, name: &str) -> Option<&str> {
         self.var(name).filter(|value| !value.is_empty())
     }
 
@@ -94,39 +91,39 @@ impl Host {
             .filter(|path| path.is_absolute())
     }
 
-    pub(crate) fn home(&self) -> Option<PathBuf> {
+    pub fn home(&self) -> Option<PathBuf> {
         self.folder(vars::HOME)
     }
 
     /// A folder of the XDG specification, by its variable, or else where it is in the home.
-    pub(crate) fn xdg_folder(&self, variable: &str, in_home: &str) -> Option<PathBuf> {
+    pub fn xdg_folder(&self, variable: &str, in_home: &str) -> Option<PathBuf> {
         self.folder(variable)
             .or_else(|| Some(self.home()?.join(in_home)))
     }
 
-    pub(crate) fn cache_home(&self) -> Option<PathBuf> {
+    pub fn cache_home(&self) -> Option<PathBuf> {
         self.xdg_folder(vars::XDG_CACHE_HOME, ".cache")
     }
 
-    pub(crate) fn data_home(&self) -> Option<PathBuf> {
+    pub fn data_home(&self) -> Option<PathBuf> {
         self.folder(vars::XDG_DATA_HOME)
             .or_else(|| Some(self.home().filter(|it| it.is_dir())?.join(".local/share")))
     }
 
     /// The folder of Hugging Face's libraries.
-    pub(crate) fn hf_home(&self) -> Option<PathBuf> {
+    pub fn hf_home(&self) -> Option<PathBuf> {
         self.path(vars::HF_HOME)
             .or_else(|| Some(self.cache_home()?.join("huggingface")))
     }
 
     /// The path that a variable holds, made absolute.
-    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.nonempty_var(name)
             .map(|path| self.absolute(Path::new(path)))
     }
 
     /// `~` and relative paths made absolute, without `.`, `//` and `folder/..`. The parent of a link is another one.
-    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+    pub fn absolute(&self, path: &Path) -> PathBuf {
         let home = path
             .strip_prefix("~")
             .ok()
@@ -150,7 +147,7 @@ impl Host {
     }
 
     /// Remembers a document, whose secrets must not be shown.
-    pub(crate) fn has_read(&self, document: &str) {
+    pub fn has_read(&self, document: &str) {
         self.documents.borrow_mut().insert(document.to_string());
     }
 
@@ -165,14 +162,14 @@ impl Host {
         }
     }
 
-    pub(crate) fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {
+    pub fn programs(&self, word: &OsStr) -> impl Iterator<Item = PathBuf> {
         which::which_in_all(word, self.var_os(vars::PATH), &self.cwd)
             .into_iter()
             .flatten()
     }
 
     /// The models of the GPUs, as the NVIDIA driver names them.
-    pub(crate) fn gpus(&self) -> Vec<String> {
+    pub fn gpus(&self) -> Vec<String> {
         if self.nvidia_gpus.is_none() {
             Vec::new()
         } else {
@@ -181,7 +178,7 @@ impl Host {
     }
 
     /// All CPUs of the machine, also those that this process may not use.
-    pub(crate) fn online_cpus(&self) -> usize {
+    pub fn online_cpus(&self) -> usize {
         let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         let counts = text.trim().split(',').filter_map(|range| {
             let (low, high) = range.split_once('-').unwrap_or((range, range));
@@ -191,7 +188,7 @@ impl Host {
     }
 
     /// The path is in a folder that other machines usually do not share.
-    pub(crate) fn is_of_this_machine(&self, path: &Path) -> bool {
+    pub fn is_of_this_machine(&self, path: &Path) -> bool {
         ["/tmp", "/var/tmp", "/dev/shm", "/run"]
             .iter()
             .any(|folder| path.starts_with(folder))
@@ -219,10 +216,7 @@ impl Host {
     }
 
     /// The same host with those of these variables set that were not.
-    pub(crate) fn with_more<'a>(
-        &self,
-        more: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Cow<'_, Self> {
+    pub fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
         for (name, value) in more.filter(|(name, _)| self.var_os(name).is_none()) {
             host.to_mut()
@@ -234,7 +228,7 @@ impl Host {
 
     /// The folder for resolved configs: in the user's cache if only this user can write it, or else a private one in the
     /// temporary folder. `exec` creates it, but neither a home nor the folder that TMPDIR names.
-    pub(crate) fn configs_folder(&self) -> PathBuf {
+    pub fn configs_folder(&self) -> PathBuf {
         let cache = self
             .configs_in_cache()
             .filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none());
@@ -247,7 +241,7 @@ impl Host {
     }
 
     /// The part of the user's cache that others can replace, so that no config is kept there.
-    pub(crate) fn distrusted_cache(&self) -> Option<PathBuf> {
+    pub fn distrusted_cache(&self) -> Option<PathBuf> {
         open_to_others(&self.configs_in_cache()?, Trust::OwnerAlone)
     }
 
@@ -260,7 +254,7 @@ impl Host {
 }
 
 /// The second line of every shim of zlaunch begins with `# zlaunch shim:`.
-pub(crate) fn is_shim(file: &Path) -> bool {
+pub fn is_shim(file: &Path) -> bool {
     let mut head = [0; 64];
     let read = File::open(file).and_then(|mut file| file.read(&mut head));
     let mut lines = head.split(|byte| *byte == b'\n');
@@ -271,7 +265,7 @@ pub(crate) fn is_shim(file: &Path) -> bool {
 }
 
 /// Our caller made us ignore this signal. /proc says so, and no handler has to be changed for that.
-pub(crate) fn is_ignored(signal: Signal) -> bool {
+pub fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status
         .lines()
@@ -280,7 +274,7 @@ pub(crate) fn is_ignored(signal: Signal) -> bool {
 }
 
 /// The nearest process above this one that runs one of these programs. /proc has the first 15 bytes of a name.
-pub(crate) fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)> {
+pub fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)> {
     if programs.is_empty() {
         return None;
     }
@@ -309,7 +303,7 @@ pub fn argument_of(process: u32, option: &str) -> Option<String> {
 }
 
 /// The children of this process, which has one thread that starts any. A kernel without this file lists none.
-pub(crate) fn children() -> Vec<Pid> {
+pub fn children() -> Vec<Pid> {
     let pid = getpid();
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     text.split_whitespace()
@@ -318,19 +312,19 @@ pub(crate) fn children() -> Vec<Pid> {
         .collect()
 }
 
-pub(crate) fn this_program() -> PathBuf {
+pub fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
 }
 
 /// A name such as `refs/pr/1` stays below the folder it is joined to.
-pub(crate) fn stays_below(name: &str) -> bool {
+pub fn stays_below(name: &str) -> bool {
     Path::new(name)
         .components()
         .all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// The folder, or the nearest one above it that exists, can be written.
-pub(crate) fn can_be_written(folder: &Path) -> bool {
+pub fn can_be_written(folder: &Path) -> bool {
     let existing = folder.ancestors().find(|path| path.exists());
     existing.is_some_and(|path| {
         path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()
@@ -338,7 +332,7 @@ pub(crate) fn can_be_written(folder: &Path) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub enum Trust {
     /// Only files of this user and of root are trusted.
     OwnerAlone,
     /// Also files of a group, and of the owner of a folder.
@@ -347,7 +341,7 @@ pub(crate) enum Trust {
 
 /// The first part of a path that others can replace, from the root down, as ssh looks at its own files. In a container,
 /// root's own folders may belong to the owner of `/`.
-pub(crate) fn open_to_others(path: &Path, trust: Trust) -> Option<PathBuf> {
+pub fn open_to_others(path: &Path, trust: Trust) -> Option<PathBuf> {
     const STICKY: u32 = 0o1000;
     let ours = [
         0,

@@ -2,7 +2,7 @@
 
 mod asked_config;
 mod command;
-pub(crate) mod configs;
+pub mod configs;
 mod diagnostics;
 
 use serde_json::Value;
@@ -24,7 +24,7 @@ use crate::{
 
 /// A launch that was planned and judged.
 pub struct Judged<'a> {
-    pub(crate) planned: Result<Plan<'a>, Box<UnderstoodLaunch<'a>>>,
+    pub planned: Result<Plan<'a>, Box<UnderstoodLaunch<'a>>>,
     /// The most severe ones first.
     pub problems: Vec<Problem>,
     is_refused: bool,
@@ -51,11 +51,11 @@ impl<'a> Judged<'a> {
     }
 
     /// `None` if the launch is refused.
-    pub(crate) fn plan(&self) -> Option<&Plan<'a>> {
+    pub fn plan(&self) -> Option<&Plan<'a>> {
         self.planned.as_ref().ok().filter(|_| !self.is_refused)
     }
 
-    pub(crate) fn understood(&self) -> &UnderstoodLaunch<'a> {
+    pub fn understood(&self) -> &UnderstoodLaunch<'a> {
         match &self.planned {
             Ok(plan) => &plan.understood,
             Err(understood) => understood,

@@ -1,9 +1,5 @@
 //! zlaunch turns a command line into one exact, checked, explainable launch, and then becomes it by `exec`. The folders are
 //! layers, which the table in `CONTRIBUTING.md` lists from top to bottom: each imports only those below it.
-#![cfg_attr(
-    not(feature = "testing"),
-    allow(unreachable_pub, reason = "it is public for `testing`")
-)]
 
 mod base;
 mod check;

@@ -4,9 +4,9 @@
 
 mod config;
 mod decision;
-pub(crate) mod environment;
+pub mod environment;
 mod print;
-pub(crate) mod record;
+pub mod record;
 mod tables;
 
 use std::ffi::{OsStr, OsString};
@@ -27,27 +27,27 @@ use crate::{
     request::{AUTO, Launch, understood::UnderstoodLaunch},
 };
 
-pub(crate) use config::{FileKind, PlannedConfig, PlannedFile};
+pub use config::{FileKind, PlannedConfig, PlannedFile};
 use config::{LayeredConfig, asked_config, can_be_handed_over};
 use decision::HandOver;
-pub(crate) use decision::{Draft, Plan};
+pub use decision::{Draft, Plan};
 use environment::EnvironmentInputs;
-pub(crate) use print::diagnostics_json;
+pub use print::diagnostics_json;
 pub use print::refused_json;
-pub(crate) use record::Record;
+pub use record::Record;
 
 /// What `--deepspeed auto` means for a launch.
-pub(crate) type Chooser =
+pub type Chooser =
     fn(&Sourced<String>, &Topology, &UnderstoodLaunch<'_>) -> Result<ChosenTemplate, Vec<Problem>>;
 
-pub(crate) struct ChosenTemplate {
-    pub(crate) name: String,
+pub struct ChosenTemplate {
+    pub name: String,
     /// A sentence for the user.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 impl<'a> Draft<'a> {
-    pub(crate) fn new(launch: &'a Launch, machine: &'a Host, choose: Chooser) -> Self {
+    pub fn new(launch: &'a Launch, machine: &'a Host, choose: Chooser) -> Self {
         let mut draft = Draft {
             understood: UnderstoodLaunch::new(launch, machine),
             topology: None,
@@ -140,7 +140,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The plan, if everything was decided.
-    pub(crate) fn into_plan(self) -> Result<Plan<'a>, Box<UnderstoodLaunch<'a>>> {
+    pub fn into_plan(self) -> Result<Plan<'a>, Box<UnderstoodLaunch<'a>>> {
         let (Some(topology), Some(launcher), Some(handed_over)) =
             (self.topology, self.launcher, self.handed_over)
         else {

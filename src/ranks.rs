@@ -1,4 +1,4 @@
 //! The ranks: their number and places (`topology`), and what starts them (`launcher`).
 
-pub(crate) mod launcher;
+pub mod launcher;
 pub mod topology;

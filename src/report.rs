@@ -2,17 +2,17 @@
 //! place needs, by subject, secrets, and reading the files that a user names. Other messages stand beside the code that finds
 //! the problem.
 
-pub(crate) mod fix;
+pub mod fix;
 mod messages;
 mod printing;
 mod problem;
-pub(crate) mod reading;
+pub mod reading;
 pub mod secrets;
 mod tables;
 
 pub use messages::*;
 pub use printing::*;
 pub use problem::*;
-pub(crate) use reading::{not_a_file, unreadable_file};
-pub(crate) use tables::outputs::OutputFile;
+pub use reading::{not_a_file, unreadable_file};
+pub use tables::outputs::OutputFile;
 pub use tables::rules::{Rule, RuleSubject};

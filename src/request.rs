@@ -1,6 +1,6 @@
 //! The user's request as plain values: `cli` makes them, everything behind reads them.
 
-pub(crate) mod understood;
+pub mod understood;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -21,39 +21,39 @@ use crate::{
 };
 
 /// `--deepspeed auto`: the fastest template that fits.
-pub(crate) const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 
 #[derive(Clone, Default)]
 pub struct Launch {
     pub deepspeed: Option<Sourced<String>>,
-    pub(crate) search: Search,
+    pub search: Search,
     pub layers: Layers,
-    pub(crate) memory: MemoryFlags,
-    pub(crate) no_fill: bool,
-    pub(crate) trainer: Option<Sourced<&'static Trainer>>,
-    pub(crate) launcher: Option<Sourced<Launcher>>,
-    pub(crate) topology: RankFlags,
-    pub(crate) hosts: HostFlags,
-    pub(crate) launcher_args: Vec<OsString>,
-    pub(crate) rank_output: OutputFlags,
+    pub memory: MemoryFlags,
+    pub no_fill: bool,
+    pub trainer: Option<Sourced<&'static Trainer>>,
+    pub launcher: Option<Sourced<Launcher>>,
+    pub topology: RankFlags,
+    pub hosts: HostFlags,
+    pub launcher_args: Vec<OsString>,
+    pub rank_output: OutputFlags,
     pub environment: EnvironmentFlags,
     pub config_out: Option<Sourced<PathBuf>>,
-    pub(crate) record: Option<Sourced<PathBuf>>,
-    pub(crate) subcommand: &'static str,
+    pub record: Option<Sourced<PathBuf>>,
+    pub subcommand: &'static str,
     /// Our words as they were given, up to the command.
-    pub(crate) options: Vec<OsString>,
-    pub(crate) output: Output,
+    pub options: Vec<OsString>,
+    pub output: Output,
     pub strict: bool,
-    pub(crate) allow: Vec<Rule>,
-    pub(crate) warnings: Vec<Problem>,
+    pub allow: Vec<Rule>,
+    pub warnings: Vec<Problem>,
     pub command: Vec<OsString>,
     /// `zlaunch rehearse` runs what a rank runs.
-    pub(crate) rehearsed: bool,
+    pub rehearsed: bool,
 }
 
 impl Launch {
     /// The command unchanged, without our options.
-    pub(crate) fn command_alone(&self) -> Self {
+    pub fn command_alone(&self) -> Self {
         Launch {
             output: self.output,
             command: self.command.clone(),
@@ -63,7 +63,7 @@ impl Launch {
     }
 
     /// The first of several machines, where nothing says which one this is: only a launch needs the truth.
-    pub(crate) fn be_first_machine(&mut self, who: &'static str, host: &Host) {
+    pub fn be_first_machine(&mut self, who: &'static str, host: &Host) {
         let ranks = &mut self.topology;
         if ranks.node_rank.is_some() || ranks.nnodes.value().is_none_or(|nodes| nodes < 2) {
             return;
@@ -85,7 +85,7 @@ impl Launch {
 
     /// Reads a config that comes through a pipe: `--deepspeed -`, `--deepspeed <(…)`. A pipe can be read once, so its text
     /// replaces its name, also for zlaunch behind a prefix and in the record.
-    pub(crate) fn read_piped_config(&mut self, host: &Host) -> Result<(), Problem> {
+    pub fn read_piped_config(&mut self, host: &Host) -> Result<(), Problem> {
         let Some(spec) = self.deepspeed.as_mut().filter(|spec| spec.from.is_flag()) else {
             return Ok(());
         };
@@ -104,7 +104,7 @@ impl Launch {
     }
 
     /// The user's own line with more options and another command, to paste.
-    pub(crate) fn words_with(&self, more: &[OsString], command: &[OsString]) -> Vec<OsString> {
+    pub fn words_with(&self, more: &[OsString], command: &[OsString]) -> Vec<OsString> {
         let mut ours: Vec<OsString> = vec!["zlaunch".into()];
         ours.extend((!self.subcommand.is_empty()).then(|| self.subcommand.into()));
         let options = self
@@ -115,7 +115,7 @@ impl Launch {
     }
 
     /// Our options, and a sub-command's own, for zlaunch behind a prefix, without those that only print and those for srun.
-    pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
+    pub fn forwarded_options(&self) -> Vec<OsString> {
         let goes_to_srun = self.launcher.value() == Some(Launcher::Srun);
         let is_dropped = |option: Option<&str>| match option {
             Some("dry-run" | "format") => self.subcommand.is_empty(),
@@ -151,7 +151,7 @@ impl Launch {
 }
 
 /// Replaces the name of a pipe by its text. False if it is no pipe.
-pub(crate) fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<bool, Problem> {
+pub fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<bool, Problem> {
     let Some(piped) = reading::piped(&spec.value, host) else {
         return Ok(false);
     };
@@ -161,21 +161,21 @@ pub(crate) fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<b
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Output {
+pub struct Output {
     /// Print the plan in this format and do nothing.
-    pub(crate) dry_run: Option<Format>,
-    pub(crate) quiet: bool,
-    pub(crate) verbose: bool,
+    pub dry_run: Option<Format>,
+    pub quiet: bool,
+    pub verbose: bool,
     /// Print the findings of the rules and do nothing; the format is `dry_run`'s.
-    pub(crate) check: bool,
+    pub check: bool,
 }
 
 impl Output {
-    pub(crate) fn only_shows(self) -> bool {
+    pub fn only_shows(self) -> bool {
         self.check || self.dry_run.is_some()
     }
 
-    pub(crate) fn wants_notes(self) -> bool {
+    pub fn wants_notes(self) -> bool {
         self.check || self.verbose
     }
 }
@@ -188,10 +188,10 @@ pub enum Format {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct MemoryFlags {
-    pub(crate) gpu: Option<Sourced<u64>>,
-    pub(crate) host: Option<Sourced<u64>>,
-    pub(crate) seq_len: Option<Sourced<u64>>,
+pub struct MemoryFlags {
+    pub gpu: Option<Sourced<u64>>,
+    pub host: Option<Sourced<u64>>,
+    pub seq_len: Option<Sourced<u64>>,
 }
 
 /// `--env` and `--unset-env`.
@@ -202,7 +202,7 @@ pub struct EnvironmentFlags {
 }
 
 impl EnvironmentFlags {
-    pub(crate) fn says(&self, name: &str) -> bool {
+    pub fn says(&self, name: &str) -> bool {
         self.set.iter().any(|sourced| sourced.value.0 == name)
             || self.unset.iter().any(|sourced| sourced.value == name)
     }

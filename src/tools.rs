@@ -1,22 +1,22 @@
 //! The sub-commands: a file for each, and a row in the table.
 
-pub(crate) mod check;
-pub(crate) mod completions;
+pub mod check;
+pub mod completions;
 mod corrections;
-pub(crate) mod diff;
+pub mod diff;
 pub mod doctor;
 pub mod explain;
-pub(crate) mod fit;
+pub mod fit;
 mod generate;
-pub(crate) mod help;
-pub(crate) mod launch;
-pub(crate) mod output;
-pub(crate) mod proof;
-pub(crate) mod rehearse;
-pub(crate) mod schema;
-pub(crate) mod shims;
-pub(crate) mod tables;
-pub(crate) mod templates;
+pub mod help;
+pub mod launch;
+pub mod output;
+pub mod proof;
+pub mod rehearse;
+pub mod schema;
+pub mod shims;
+pub mod tables;
+pub mod templates;
 
 use crate::cli::{Subcommand, Tools, launch::LaunchArgs};
 

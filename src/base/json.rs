@@ -127,7 +127,7 @@ pub fn differing(one: &Value, two: &Value) -> Vec<String> {
 }
 
 /// Line and column of each dotted key.
-pub(crate) type Positions = HashMap<String, (usize, usize)>;
+pub type Positions = HashMap<String, (usize, usize)>;
 
 /// The first place of each key in a text that was parsed before: below a list there can be several.
 pub fn positions(text: &str) -> Option<Positions> {
@@ -172,7 +172,7 @@ impl fmt::Display for Edit {
 
 impl Edit {
     /// `None` if one cannot be made, or would take the place of a key that has another value.
-    pub(crate) fn apply_all(edits: &[Edit], text: &str) -> Option<String> {
+    pub fn apply_all(edits: &[Edit], text: &str) -> Option<String> {
         let is_moved = edits.iter().any(|edit| matches!(edit, Edit::Remove(_)));
         edits.iter().try_fold(text.to_string(), |text, edit| {
             let new = match edit {

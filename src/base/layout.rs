@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::tables::characters::{DECEPTIVE, NEVER_FIRST, NEVER_LAST};
 
 /// `1 process`, `2 processes`.
-pub(crate) fn plural(count: u64, noun: &str, ending: &str) -> String {
+pub fn plural(count: u64, noun: &str, ending: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { ending })
 }
 

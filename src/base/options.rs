@@ -17,11 +17,11 @@ use super::{
 };
 
 /// A value as it was given. It is read later, because clap would stop at the first wrong one.
-pub(crate) type Given = Sourced<OsString>;
+pub type Given = Sourced<OsString>;
 
 /// Takes any value, keeps where it came from, and gives the completions these words.
 #[derive(Clone)]
-pub struct AnyValue<T = ()>(pub(crate) fn() -> Vec<(&'static str, T)>);
+pub struct AnyValue<T = ()>(pub fn() -> Vec<(&'static str, T)>);
 
 impl ValueParserFactory for Given {
     type Parser = AnyValue;
@@ -73,12 +73,12 @@ impl LaunchOption {
 }
 
 /// New arguments for a command that takes them.
-pub(crate) fn new_launch_options() -> impl Iterator<Item = Arg> {
+pub fn new_launch_options() -> impl Iterator<Item = Arg> {
     LAUNCH_OPTIONS.iter().map(LaunchOption::arg)
 }
 
 /// Adds the spellings that all options have. An argument under a heading is an option, any other one an operand.
-pub(crate) fn spelled(command: Command) -> Command {
+pub fn spelled(command: Command) -> Command {
     command.args_override_self(true).mut_args(|mut arg| {
         if arg.get_long().is_none() && arg.get_help_heading().is_some() {
             let name = arg.get_id().as_str().replace('_', "-");
@@ -118,7 +118,7 @@ pub fn variable(arg: &Arg) -> String {
     variable_of(arg.get_id().as_str())
 }
 
-pub(crate) fn variable_of(id: &str) -> String {
+pub fn variable_of(id: &str) -> String {
     format!("ZLAUNCH_{}", id.to_ascii_uppercase())
 }
 
@@ -133,20 +133,17 @@ pub fn launch_options() -> impl Iterator<Item = &'static Arg> {
 }
 
 /// The option of a launch with this name, which may be an alias or be followed by `=VALUE`.
-pub(crate) fn launch_option(long: &str) -> Option<&'static Arg> {
+pub fn launch_option(long: &str) -> Option<&'static Arg> {
     option_named(launch_options(), long)
 }
 
-pub(crate) fn is_launch_option(arg: &Arg) -> bool {
+pub fn is_launch_option(arg: &Arg) -> bool {
     LAUNCH_OPTIONS
         .iter()
         .any(|option| arg.get_id() == option.id)
 }
 
-pub(crate) fn option_named<'a>(
-    mut options: impl Iterator<Item = &'a Arg>,
-    long: &str,
-) -> Option<&'a Arg> {
+pub fn option_named<'a>(mut options: impl Iterator<Item = &'a Arg>, long: &str) -> Option<&'a Arg> {
     let name = long.split('=').next()?;
     options.find(|arg| {
         let aliases = arg.get_all_aliases().unwrap_or_default();

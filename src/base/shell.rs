@@ -31,14 +31,14 @@ pub fn quoted(word: &OsStr) -> Vec<u8> {
     words.collect::<Vec<_>>().concat()
 }
 
-pub(crate) enum Run<'a> {
+pub enum Run<'a> {
     Plain(&'a [u8]),
     /// Characters that a terminal would obey, or bytes that are no text.
     Deceptive(&'a [u8]),
 }
 
 /// A line feed is plain: `printed` could not end in one.
-pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
+pub fn runs(text: &[u8]) -> Vec<Run<'_>> {
     // For each byte, whether it is part of a deceptive character.
     let mut marks = Vec::with_capacity(text.len());
     for chunk in text.utf8_chunks() {
@@ -62,7 +62,7 @@ pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
 }
 
 /// `$(printf '\342\200\256')`, which every POSIX shell prints as these bytes. Not all of them know `$'…'`.
-pub(crate) fn printed(bytes: &[u8]) -> String {
+pub fn printed(bytes: &[u8]) -> String {
     let codes: String = bytes.iter().map(|byte| format!("\\{byte:03o}")).collect();
     format!("$(printf '{codes}')")
 }
@@ -73,7 +73,7 @@ pub fn line(words: &[OsString]) -> OsString {
 }
 
 /// As `line`, to be shown.
-pub(crate) fn text(words: &[OsString]) -> String {
+pub fn text(words: &[OsString]) -> String {
     line(words).to_string_lossy().into_owned()
 }
 

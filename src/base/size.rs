@@ -48,7 +48,7 @@ const NUMBER_WORDS: &[&str] = &[
 ];
 
 /// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants.
-pub(crate) fn number_meant(text: &str, name: &str) -> Option<u64> {
+pub fn number_meant(text: &str, name: &str) -> Option<u64> {
     let text = text.trim().replace([',', '_', ' '], "").to_lowercase();
     if let Some(number) = NUMBER_WORDS.iter().position(|word| *word == text) {
         return u64::try_from(number).ok();

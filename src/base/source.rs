@@ -29,18 +29,18 @@ pub enum Source {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoubtfulArgument {
-    pub(crate) argument: String,
+    pub argument: String,
     /// `train.py:57 sets learning_rate`.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainerDefault {
-    pub(crate) argument: &'static str,
+    pub argument: &'static str,
     /// `default of transformers 5.19.0`.
-    pub(crate) whose: String,
+    pub whose: String,
     /// Something that may make it another value: `the script changes it`.
-    pub(crate) unless: Option<&'static str>,
+    pub unless: Option<&'static str>,
 }
 
 impl fmt::Display for Source {
@@ -74,7 +74,7 @@ impl<T> Sourced<T> {
         Sourced { value, from }
     }
 
-    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Sourced<U> {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Sourced<U> {
         Sourced {
             value: change(self.value),
             from: self.from,
@@ -82,13 +82,13 @@ impl<T> Sourced<T> {
     }
 
     /// Another value that the same source gives.
-    pub(crate) fn says<U>(&self, value: U) -> Sourced<U> {
+    pub fn says<U>(&self, value: U) -> Sourced<U> {
         Sourced::new(value, self.from.clone())
     }
 }
 
 /// The value alone, if there is one.
-pub(crate) trait Given<T> {
+pub trait Given<T> {
     fn value(&self) -> Option<T>;
 }
 
@@ -99,16 +99,16 @@ impl<T: Copy> Given<T> for Option<Sourced<T>> {
 }
 
 /// A value that nothing gives.
-pub(crate) fn default<T>(value: T) -> Sourced<T> {
+pub fn default<T>(value: T) -> Sourced<T> {
     Sourced::new(value, Source::Default)
 }
 
 impl Source {
-    pub(crate) fn and(&self, other: &Source) -> Source {
+    pub fn and(&self, other: &Source) -> Source {
         Source::Both(Box::new(self.clone()), Box::new(other.clone()))
     }
 
-    pub(crate) fn trainer_default(&self) -> Option<&TrainerDefault> {
+    pub fn trainer_default(&self) -> Option<&TrainerDefault> {
         if let Source::TrainerDefault(default) = self {
             Some(default)
         } else {
@@ -117,7 +117,7 @@ impl Source {
     }
 
     /// The reason why the trainer may get something else.
-    pub(crate) fn doubt(&self) -> Option<&str> {
+    pub fn doubt(&self) -> Option<&str> {
         if let Source::Doubtful(doubtful) = self {
             Some(&doubtful.why)
         } else {
@@ -126,12 +126,12 @@ impl Source {
     }
 
     /// A flag is given for this launch, while a variable may be set for a whole site.
-    pub(crate) fn is_flag(&self) -> bool {
+    pub fn is_flag(&self) -> bool {
         matches!(self, Source::Flag(_))
     }
 
     /// As a person types it with this value: `--deepspeed zero3`, `ZLAUNCH_DEEPSPEED=zero3`.
-    pub(crate) fn with(&self, value: impl fmt::Display) -> String {
+    pub fn with(&self, value: impl fmt::Display) -> String {
         match self {
             Source::Flag(name) | Source::Argument(name) => format!("{name} {value}"),
             Source::Variable(name) => format!("{name}={value}"),
@@ -149,11 +149,11 @@ impl<T: fmt::Display> fmt::Display for Sourced<T> {
 }
 
 impl<T: fmt::Display> Sourced<T> {
-    pub(crate) fn text(&self) -> Sourced<String> {
+    pub fn text(&self) -> Sourced<String> {
         self.says(self.value.to_string())
     }
 
-    pub(crate) fn spelling(&self) -> String {
+    pub fn spelling(&self) -> String {
         self.from.with(&self.value)
     }
 }

@@ -10,20 +10,20 @@
 //! `en` and `zh` are the text itself. A field may be repeated. An empty line means nothing.
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
+pub enum Language {
     English,
     Chinese,
 }
 
 /// A few words in both languages.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Phrase {
-    pub(crate) en: &'static str,
-    pub(crate) zh: &'static str,
+pub struct Phrase {
+    pub en: &'static str,
+    pub zh: &'static str,
 }
 
 impl Phrase {
-    pub(crate) fn text(self, language: Language) -> &'static str {
+    pub fn text(self, language: Language) -> &'static str {
         match language {
             Language::English => self.en,
             Language::Chinese => self.zh,
@@ -46,7 +46,7 @@ pub fn entries(file: &'static str) -> impl Iterator<Item = Entry> {
     })
 }
 
-pub(crate) fn find(file: &'static str, name: &str) -> Option<Entry> {
+pub fn find(file: &'static str, name: &str) -> Option<Entry> {
     entries(file).find(|entry| entry.is_called(name))
 }
 
@@ -77,11 +77,11 @@ impl Entry {
     }
 
     /// The field in this language, or else in English.
-    pub(crate) fn text(&self, field: &str, language: Language) -> Option<&'static str> {
+    pub fn text(&self, field: &str, language: Language) -> Option<&'static str> {
         self.texts(field, language).first().copied()
     }
 
-    pub(crate) fn texts(&self, field: &str, language: Language) -> Vec<&'static str> {
+    pub fn texts(&self, field: &str, language: Language) -> Vec<&'static str> {
         let chinese = match (language, field) {
             (Language::English, _) => Vec::new(),
             (Language::Chinese, "en") => self.fields("zh"),

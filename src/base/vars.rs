@@ -6,7 +6,7 @@ use super::tables::vars::VARS;
 
 #[cfg(feature = "testing")]
 pub use super::tables::var_names::NAMES;
-pub(crate) use super::tables::var_names::*;
+pub use super::tables::var_names::*;
 pub use super::tables::vars::Does;
 
 /// Variables that one sentence is about.
@@ -38,7 +38,7 @@ impl fmt::Display for Does {
 }
 
 /// The variables that are not only an engine's.
-pub(crate) fn of_no_engine() -> Vec<Var> {
+pub fn of_no_engine() -> Vec<Var> {
     let vars = VARS.iter().map(|row| Var {
         names: row.names.iter().copied().map(Cow::from).collect(),
         does: row.does,
@@ -48,7 +48,7 @@ pub(crate) fn of_no_engine() -> Vec<Var> {
 }
 
 /// A word of the list that ends with `_` is a prefix.
-pub(crate) fn lists(list: &str, name: &str) -> bool {
+pub fn lists(list: &str, name: &str) -> bool {
     list.split(' ')
         .any(|known| name == known || known.ends_with('_') && name.starts_with(known))
 }

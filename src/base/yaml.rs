@@ -289,7 +289,7 @@ fn dumped(scalar: &Value) -> String {
 }
 
 /// One line that PyYAML reads back with the same types: its floats need a dot.
-pub(crate) fn flow(value: &Value) -> String {
+pub fn flow(value: &Value) -> String {
     nested(value, |scalar| {
         let text = dumped(scalar);
         if scalar.is_f64() && !text.contains('.') {

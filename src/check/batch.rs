@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-pub(super) fn sizes(subject: &Subject, found: &mut Findings) {
+pub fn sizes(subject: &Subject, found: &mut Findings) {
     for key in BATCH_SIZES {
         let Some(value) = subject.get(key) else {
             continue;
@@ -44,7 +44,7 @@ pub(super) fn sizes(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn product(subject: &Subject, found: &mut Findings) {
+pub fn product(subject: &Subject, found: &mut Findings) {
     let given = given_sizes(subject);
     let Some((given, ranks)) = given.zip(ranks(subject)) else {
         return;

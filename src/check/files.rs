@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-pub(super) fn missing_script(subject: &Subject, found: &mut Findings) {
+pub fn missing_script(subject: &Subject, found: &mut Findings) {
     let Target::Script { path, .. } = &subject.job.target else {
         return;
     };
@@ -42,7 +42,7 @@ pub(super) fn missing_script(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn missing_module(subject: &Subject, found: &mut Findings) {
+pub fn missing_module(subject: &Subject, found: &mut Findings) {
     let job = subject.job;
     if let (Target::Module { name, .. }, Some(python)) = (&job.target, &job.python)
         && let Some(name) = name.to_str()
@@ -60,7 +60,7 @@ pub(super) fn missing_module(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn missing_paths(subject: &Subject, found: &mut Findings) {
+pub fn missing_paths(subject: &Subject, found: &mut Findings) {
     let inputs = subject.job.trainer.arguments.inputs;
     for missing in input_paths::missing(inputs, &subject.job.args, subject.host) {
         let value = &missing.value;
@@ -86,7 +86,7 @@ pub(super) fn missing_paths(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn missing_weights(subject: &Subject, found: &mut Findings) {
+pub fn missing_weights(subject: &Subject, found: &mut Findings) {
     let Subject { job, host, .. } = subject;
     let Some(model) = job.args.raw(job.trainer.model.argument) else {
         return;
@@ -108,7 +108,7 @@ pub(super) fn missing_weights(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn unreadable_datasets(subject: &Subject, found: &mut Findings) {
+pub fn unreadable_datasets(subject: &Subject, found: &mut Findings) {
     match subject.job.trainer.arguments.datasets {
         Datasets::Unknown => {}
         Datasets::Listed => listed_datasets(subject, found),
@@ -117,7 +117,7 @@ pub(super) fn unreadable_datasets(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn unreadable_model(subject: &Subject, found: &mut Findings) {
+pub fn unreadable_model(subject: &Subject, found: &mut Findings) {
     let Some(model) = subject.job.args.text(subject.job.trainer.model.argument) else {
         return;
     };
@@ -182,7 +182,7 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
 }
 
 /// Each rank has written its part of the optimizer's states.
-pub(super) fn checkpoint_ranks(subject: &Subject, found: &mut Findings) {
+pub fn checkpoint_ranks(subject: &Subject, found: &mut Findings) {
     let checkpoint = value(subject, "resume_from_checkpoint");
     let Some((checkpoint, ranks)) = checkpoint.zip(subject.world()) else {
         return;

@@ -23,7 +23,7 @@ use crate::{
 
 /// Keys that this version does not know: those that it refuses, or by another rule those that it ignores. What it refuses as
 /// removed has a rule of its own.
-pub(super) fn unknown_keys(subject: &Subject, found: &mut Findings) {
+pub fn unknown_keys(subject: &Subject, found: &mut Findings) {
     let ignored = found.rule() == Rule::IgnoredKey;
     let outcome = if ignored {
         ": it is silently ignored"
@@ -68,7 +68,7 @@ pub(super) fn unknown_keys(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn removed_keys(subject: &Subject, found: &mut Findings) {
+pub fn removed_keys(subject: &Subject, found: &mut Findings) {
     for key in &subject.keys {
         let Some(entry) = key.entry else { continue };
         let Known::Refused(since) = entry.known() else {
@@ -85,7 +85,7 @@ pub(super) fn removed_keys(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn two_names(subject: &Subject, found: &mut Findings) {
+pub fn two_names(subject: &Subject, found: &mut Findings) {
     let alias_of = |key: &Key| key.entry.and_then(|entry| entry.alias_of);
     for key in &subject.keys {
         let path = &key.path;
@@ -113,7 +113,7 @@ pub(super) fn two_names(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn old_keys(subject: &Subject, found: &mut Findings) {
+pub fn old_keys(subject: &Subject, found: &mut Findings) {
     for key in &subject.keys {
         let entry = key.entry.filter(|entry| entry.removed.is_none());
         if let Some(now) = entry.and_then(|entry| entry.replaced_by)
@@ -202,7 +202,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
 }
 
 /// Only one of two spellings can count, and the one that DeepSpeed reads does, unless `--set` asks for the other.
-pub(super) fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> {
+pub fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> {
     get(subject.config, right)?;
     let is_set = |key: &str| (subject.place)(key).is_setting();
     let remark = format!("`{right}` is set, too, and counts");
@@ -319,7 +319,7 @@ fn renamed(key: &Key, now: &str, subject: &Subject) -> Fix {
 }
 
 /// Values of a wrong type, or by another rule those out of range.
-pub(super) fn wrong_values(subject: &Subject, found: &mut Findings) {
+pub fn wrong_values(subject: &Subject, found: &mut Findings) {
     let kind = match found.rule() {
         Rule::WrongType => ValueFault::Type,
         _ => ValueFault::Value,
@@ -338,7 +338,7 @@ pub(super) fn wrong_values(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn odd_values(subject: &Subject, found: &mut Findings) {
+pub fn odd_values(subject: &Subject, found: &mut Findings) {
     let trainer = subject.job.trainer;
     let compares = trainer.uses_accelerate() || trainer.is_passthrough();
     for key in &subject.keys {
@@ -392,7 +392,7 @@ fn truth(value: &Value) -> Option<bool> {
 }
 
 /// The value that a text such as `"16"`, `"200M"` or `"ture"`, or a list of one value means, if the key takes it.
-pub(super) fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
+pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
     let takes = |it: &Value| entry.fault(it).is_none() && !entry.is_odd(it);
     if let Value::Array(list) = value {
         return list

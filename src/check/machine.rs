@@ -44,7 +44,7 @@ pub fn nvme_folders(config: &Value) -> Vec<(String, PathBuf)> {
 }
 
 /// The rules that are cheap enough for every launch with a config.
-pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
+pub fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
     let mut warnings = Vec::new();
     for (key, path) in nvme_folders(config) {
         warnings.extend(unusable_nvme(&key, &path, host));
@@ -65,13 +65,13 @@ pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> 
     problems
 }
 
-pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
+pub fn extensions_folder(host: &Host) -> Option<PathBuf> {
     host.path(vars::TORCH_EXTENSIONS_DIR)
         .or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
 /// If no packages are found at all, nothing is reported.
-pub(crate) fn missing_package(name: &str, python: &Python, host: &Host) -> Option<Problem> {
+pub fn missing_package(name: &str, python: &Python, host: &Host) -> Option<Problem> {
     let inside = match name {
         "torch" => "torch/distributed/run.py".to_string(),
         _ => format!("{name}/__init__.py"),
@@ -144,7 +144,7 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     problems.collect()
 }
 
-pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
+pub fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
     if can_be_written(&host.absolute(path)) {
         return None;
     }

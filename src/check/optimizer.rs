@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-pub(super) fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
+pub fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
     let key = "optimizer.type";
     let Some(name) = subject.text(key) else {
         return;
@@ -49,7 +49,7 @@ pub(super) fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
     found.key(&[key], what, fix).error_if(is_wrong);
 }
 
-pub(super) fn optimizer_parameters(subject: &Subject, found: &mut Findings) {
+pub fn optimizer_parameters(subject: &Subject, found: &mut Findings) {
     let Some(name) = subject.text("optimizer.type") else {
         return;
     };
@@ -66,7 +66,7 @@ pub(super) fn optimizer_parameters(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
+pub fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
     let key = "scheduler.type";
     let is_known = |name: &&str| [SCHEDULERS, TORCH_SCHEDULERS].concat().contains(name);
     let Some(name) = subject.text(key).filter(|name| !is_known(name)) else {
@@ -103,7 +103,7 @@ pub(super) fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
     found.key(&[key], what, fixes).error_if(is_certain);
 }
 
-pub(super) fn scheduler_parameters(subject: &Subject, found: &mut Findings) {
+pub fn scheduler_parameters(subject: &Subject, found: &mut Findings) {
     let key = "scheduler.type";
     let Some(name) = subject.text(key).filter(|name| SCHEDULERS.contains(name)) else {
         return;

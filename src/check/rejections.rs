@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-pub(super) fn refused_arguments(subject: &Subject, found: &mut Findings) {
+pub fn refused_arguments(subject: &Subject, found: &mut Findings) {
     let last = subject.job.command_line().last();
     let last = last.and_then(|word| word.to_str()).unwrap_or("-");
     if !last.is_empty() && last.trim().is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn refused_arguments(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn missing_arguments(subject: &Subject, found: &mut Findings) {
+pub fn missing_arguments(subject: &Subject, found: &mut Findings) {
     let is_missing = |refusal: &&Refusal| {
         matches!(refusal.when[0], Condition::LeftOut(_))
             && subject.given(refusal.argument).is_none()
@@ -87,7 +87,7 @@ pub(super) fn missing_arguments(subject: &Subject, found: &mut Findings) {
     }
 }
 
-pub(super) fn texts_for_numbers(subject: &Subject, found: &mut Findings) {
+pub fn texts_for_numbers(subject: &Subject, found: &mut Findings) {
     let job = subject.job;
     if job.texts.is_empty() {
         return;

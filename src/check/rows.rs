@@ -38,12 +38,12 @@ pub struct Check {
     pub noticed: When,
     /// Each row whose conditions hold is a problem.
     pub rows: &'static [Row],
-    pub(super) code: Option<fn(&Subject, &mut Findings)>,
+    pub code: Option<fn(&Subject, &mut Findings)>,
 }
 
 impl Check {
     /// What is wrong by this rule.
-    pub(super) fn run(&self, subject: &Subject) -> Vec<Problem> {
+    pub fn run(&self, subject: &Subject) -> Vec<Problem> {
         let mut found = Findings {
             check: self,
             subject,
@@ -67,19 +67,19 @@ impl Check {
 }
 
 /// The problems of one rule.
-pub(crate) struct Findings<'a> {
+pub struct Findings<'a> {
     check: &'a Check,
     subject: &'a Subject<'a>,
     problems: Vec<Problem>,
 }
 
 impl Findings<'_> {
-    pub(super) fn rule(&self) -> Rule {
+    pub fn rule(&self) -> Rule {
         self.check.rule
     }
 
     /// More than are printed, so that it is not worth while to look for what was meant.
-    pub(super) fn are_many(&self) -> bool {
+    pub fn are_many(&self) -> bool {
         self.problems.len() > MOST
     }
 
@@ -97,7 +97,7 @@ impl Findings<'_> {
     }
 
     /// A problem with keys of the config. Where an option put a key there, the fix is to change the option.
-    pub(super) fn key(
+    pub fn key(
         &mut self,
         keys: &[&str],
         what: impl Into<String>,
@@ -109,12 +109,12 @@ impl Findings<'_> {
     }
 
     /// Adds a problem that was worded elsewhere.
-    pub(super) fn problem(&mut self, severity: Severity, problem: Problem) {
+    pub fn problem(&mut self, severity: Severity, problem: Problem) {
         self.at(problem.places, problem.what, problem.fixes)
             .severity = severity;
     }
 
-    pub(super) fn at(
+    pub fn at(
         &mut self,
         places: impl Into<Vec<Place>>,
         what: impl Into<String>,
@@ -133,7 +133,7 @@ impl Findings<'_> {
 
 impl Problem {
     /// A warning where it is not certain.
-    pub(super) fn error_if(&mut self, is_certain: bool) {
+    pub fn error_if(&mut self, is_certain: bool) {
         self.severity = Severity::error_if(is_certain);
     }
 }
@@ -250,7 +250,7 @@ impl At {
 }
 
 impl Remedy {
-    pub(super) fn fix(&self, subject: &Subject) -> Fix {
+    pub fn fix(&self, subject: &Subject) -> Fix {
         #[expect(clippy::enum_glob_use, reason = "as in the rows")]
         use Remedy::*;
         match *self {
@@ -299,11 +299,7 @@ impl WithDefault {
 }
 
 /// Without a parser, no argument is known to be left out.
-pub(super) fn all_hold(
-    conditions: &[Condition],
-    subject: &Subject,
-    parser: Option<&Parser>,
-) -> bool {
+pub fn all_hold(conditions: &[Condition], subject: &Subject, parser: Option<&Parser>) -> bool {
     let mut conditions = conditions.iter();
     conditions.all(|condition| condition.holds(subject, parser))
 }

@@ -24,27 +24,27 @@ use crate::{
     report::{Place, Severity},
 };
 
-pub(crate) struct Subject<'a> {
+pub struct Subject<'a> {
     /// The final config, or null.
-    pub(crate) config: &'a Value,
-    pub(crate) job: &'a Job,
-    pub(crate) topology: Option<&'a Topology>,
-    pub(crate) launcher: Option<Launcher>,
+    pub config: &'a Value,
+    pub job: &'a Job,
+    pub topology: Option<&'a Topology>,
+    pub launcher: Option<Launcher>,
     /// The variables as the user left them.
-    pub(crate) host: &'a Host,
+    pub host: &'a Host,
     /// Variables of the template that are set where the user has none.
-    pub(crate) template_env: &'a [(String, String)],
+    pub template_env: &'a [(String, String)],
     /// The place where a key of the config was written.
-    pub(crate) place: &'a dyn Fn(&str) -> Place,
+    pub place: &'a dyn Fn(&str) -> Place,
     /// The keys of all sections that DeepSpeed reads.
-    pub(crate) keys: Vec<Key<'a>>,
-    pub(crate) zero: Zero<'a>,
+    pub keys: Vec<Key<'a>>,
+    pub zero: Zero<'a>,
     /// The recorded DeepSpeed whose rules apply.
-    pub(crate) judge: VersionMatch,
+    pub judge: VersionMatch,
 }
 
 /// `DeepSpeed 0.16.9`, and the version whose rules are used if it is another.
-pub(crate) fn deepspeed_in_words(python: Option<&Python>) -> String {
+pub fn deepspeed_in_words(python: Option<&Python>) -> String {
     let judge = schema::in_environment(python).version();
     let installed = python.and_then(|python| python.version("deepspeed"));
     match installed.filter(|installed| *installed != judge) {
@@ -56,26 +56,26 @@ pub(crate) fn deepspeed_in_words(python: Option<&Python>) -> String {
 }
 
 /// One key of the config that DeepSpeed reads.
-pub(crate) struct Key<'a> {
-    pub(super) path: String,
-    pub(super) value: &'a Value,
-    pub(super) entry: Option<KeySpec>,
-    pub(super) policy: UnknownKeys,
+pub struct Key<'a> {
+    pub path: String,
+    pub value: &'a Value,
+    pub entry: Option<KeySpec>,
+    pub policy: UnknownKeys,
     /// The value is "auto", which pydantic drops before it looks at the names.
-    pub(super) is_dropped: bool,
-    pub(super) fault: Option<ValueFault>,
+    pub is_dropped: bool,
+    pub fault: Option<ValueFault>,
 }
 
 impl Key<'_> {
     /// DeepSpeed's model of the section gets it.
-    pub(super) fn is_read(&self) -> bool {
+    pub fn is_read(&self) -> bool {
         self.policy != UnknownKeys::Ignored && !self.is_dropped
     }
 }
 
 impl<'a> Subject<'a> {
     /// A config with the command and the variables, of which nothing is known about the ranks.
-    pub(crate) fn new(
+    pub fn new(
         config: &'a Value,
         job: &'a Job,
         host: &'a Host,
@@ -140,7 +140,7 @@ impl<'a> Subject<'a> {
     }
 
     /// A key of the config. Those of ZeRO that begin with `stage3_` have a second name without it.
-    pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
+    pub fn get(&self, key: &str) -> Option<&'a Value> {
         json::get(self.config, key).or_else(|| {
             let name = key.strip_prefix("zero_optimization.stage3_")?;
             self.zero.section?.get(name)
@@ -155,7 +155,7 @@ impl<'a> Subject<'a> {
     }
 
     /// `fp16` or `bf16` is enabled. In old versions any value that Python calls true enables it, even "auto".
-    pub(super) fn has_precision(&self, section: &str) -> bool {
+    pub fn has_precision(&self, section: &str) -> bool {
         let is_before = self.is_before(PRECISION_MODELS);
         let enabled = self.of_precision(section, "enabled");
         enabled.is_some_and(|on| match is_before {
@@ -167,7 +167,7 @@ impl<'a> Subject<'a> {
 
     /// A key of `fp16` or `bf16` is on and read by this version. Before the models, that of fp16 only counted if fp16 was on, and
     /// bf16 had none.
-    pub(super) fn has_precision_setting(&self, key: &str) -> bool {
+    pub fn has_precision_setting(&self, key: &str) -> bool {
         let (section, name) = key.split_once('.').unwrap_or((key, ""));
         let value = self.of_precision(section, name);
         if self.is_before(PRECISION_MODELS) {
@@ -177,22 +177,22 @@ impl<'a> Subject<'a> {
         value.and_then(schema::truth) == Some(true) && self.reads(key)
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
+    pub fn text(&self, key: &str) -> Option<&'a str> {
         self.get(key)
             .and_then(Value::as_str)
             .filter(|text| *text != "auto")
     }
 
-    pub(super) fn whole(&self, key: &str) -> Option<f64> {
+    pub fn whole(&self, key: &str) -> Option<f64> {
         self.get(key).and_then(schema::whole)
     }
 
-    pub(super) fn stage_is(&self, stages: &[u8]) -> bool {
+    pub fn stage_is(&self, stages: &[u8]) -> bool {
         self.zero.stage.is_some_and(|stage| stages.contains(&stage))
     }
 
     /// An argument of the trainer as it is spelled, with its value, if it has one.
-    pub(super) fn given(&self, name: &str) -> Option<Sourced<Option<&'a str>>> {
+    pub fn given(&self, name: &str) -> Option<Sourced<Option<&'a str>>> {
         let args = &self.job.args;
         if let Some((option, values)) = args.list(name) {
             let value = values.first().and_then(|value| value.to_str());
@@ -203,46 +203,46 @@ impl<'a> Subject<'a> {
     }
 
     /// The value of an argument, `true` if it stands alone. `None` also if something that zlaunch does not see decides it.
-    pub(super) fn argument(&self, name: &str) -> Option<&'a str> {
+    pub fn argument(&self, name: &str) -> Option<&'a str> {
         let value = self.given(name)?.value.unwrap_or("true");
         (self.is_seen(name) && !value.contains('$')).then_some(value)
     }
 
-    pub(super) fn spelled(&self, name: &str) -> String {
+    pub fn spelled(&self, name: &str) -> String {
         let given = self.given(name).map(|given| given.from.to_string());
         given.unwrap_or_else(|| format!("--{name}"))
     }
 
     /// False if the argument may get a value from something that zlaunch does not see.
-    pub(super) fn is_seen(&self, name: &str) -> bool {
+    pub fn is_seen(&self, name: &str) -> bool {
         !self.job.unread.iter().any(|unread| unread == name)
     }
 
-    pub(super) fn is_hf(&self) -> bool {
+    pub fn is_hf(&self) -> bool {
         self.job.trainer.is_hf()
     }
 
-    pub(super) fn world(&self) -> Option<u64> {
+    pub fn world(&self) -> Option<u64> {
         self.topology?.world_size.as_ref().map(|world| world.value)
     }
 
     /// The number of ranks, for calculations.
     #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 ranks")]
-    pub(super) fn ranks(&self) -> Option<f64> {
+    pub fn ranks(&self) -> Option<f64> {
         self.world().map(|world| world as f64)
     }
 
     /// The recorded version whose rules apply; the newest if DeepSpeed is not found.
-    pub(super) fn version(&self) -> Version {
+    pub fn version(&self) -> Version {
         self.judge.version()
     }
 
-    pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
+    pub fn is_before(&self, version: [u32; 3]) -> bool {
         self.version().is_before(version)
     }
 
     /// This version knows the key and the sections around it.
-    pub(super) fn reads(&self, key: &str) -> bool {
+    pub fn reads(&self, key: &str) -> bool {
         let entry = schema::find(key, self.version());
         entry.is_some_and(|entry| entry.known() == Known::Yes)
             && key
@@ -251,16 +251,16 @@ impl<'a> Subject<'a> {
     }
 
     /// Less certain if the installed version was not recorded.
-    pub(super) fn severity_of_keys(&self) -> Severity {
+    pub fn severity_of_keys(&self) -> Severity {
         Severity::error_if(self.judge.is_certain())
     }
 
-    pub(super) fn deepspeed(&self) -> String {
+    pub fn deepspeed(&self) -> String {
         deepspeed_in_words(self.job.python.as_ref())
     }
 
     /// True if the text of the script has one of these. `None` if there is no text.
-    pub(super) fn script_says(&self, texts: &[&str]) -> Option<bool> {
+    pub fn script_says(&self, texts: &[&str]) -> Option<bool> {
         let script = match (&self.job.source, &self.job.target) {
             (Some(source), _) => source.text.clone(),
             (None, Target::Script { path, .. }) => ScriptSource::of_script(path, self.host)?.text,
@@ -270,13 +270,13 @@ impl<'a> Subject<'a> {
     }
 
     /// Where the run file has the value, or else this place.
-    pub(super) fn place_of(&self, value: &str, otherwise: Place) -> Place {
+    pub fn place_of(&self, value: &str, otherwise: Place) -> Place {
         let in_file = self.job.place_in_run_file(value, self.host);
         in_file.unwrap_or(otherwise)
     }
 
     /// `srun` and DeepSpeed's runner start ranks on other machines.
-    pub(super) fn runs_here(&self) -> bool {
+    pub fn runs_here(&self) -> bool {
         self.topology.is_none_or(|topology| {
             let by_runner =
                 topology.has_several_nodes() && self.launcher == Some(Launcher::Deepspeed);
@@ -284,7 +284,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    pub(super) fn trains_on_cpu(&self) -> bool {
+    pub fn trains_on_cpu(&self) -> bool {
         let on = |value: &str| hf_bool(value) == Some(true);
         let is_on = |name: &&str| self.argument(name).is_some_and(on);
         self.host.var("DS_ACCELERATOR") == Some("cpu")
@@ -293,7 +293,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The value that the ranks get, possibly from the template.
-    pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let mut in_template = self.template_env.iter();
         let in_template = in_template.find(|(known, _)| known == name);
         let in_template = in_template.map(|(_, value)| OsStr::new(value));

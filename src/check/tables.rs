@@ -5,8 +5,8 @@
     reason = "rows are read with the bare names of the variants"
 )]
 
-pub(super) mod config_rules;
-pub(super) mod launch_rules;
-pub(crate) mod names;
-pub(crate) mod refusals;
-pub(crate) mod types;
+pub mod config_rules;
+pub mod launch_rules;
+pub mod names;
+pub mod refusals;
+pub mod types;

@@ -21,13 +21,13 @@ use crate::{
     },
 };
 
-pub(super) fn dead_variables(subject: &Subject, found: &mut Findings) {
+pub fn dead_variables(subject: &Subject, found: &mut Findings) {
     for problem in misspelt(subject.host, subject.template_env) {
         found.problem(Severity::Warning, problem);
     }
 }
 
-pub(super) fn allocator_conf(subject: &Subject, found: &mut Findings) {
+pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
     let mut names = [PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF].into_iter();
     let Some(name) = names.find(|name| subject.variable(name).is_some()) else {
         return;
@@ -47,7 +47,7 @@ pub(super) fn allocator_conf(subject: &Subject, found: &mut Findings) {
 }
 
 /// Variables that differ by a slip or two from one that people set by hand.
-pub(crate) fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Problem> {
+pub fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for VariableFamily { prefix, names } in TYPED_VARIABLES {
         let of_template = template_env.iter();
@@ -83,7 +83,7 @@ fn wrong_item(text: &str) -> Option<&str> {
 }
 
 /// A list of devices that names another GPU than there is, or by another rule one without commas.
-pub(super) fn visible_devices(subject: &Subject, found: &mut Findings) {
+pub fn visible_devices(subject: &Subject, found: &mut Findings) {
     let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else {
         return;
     };
@@ -110,7 +110,7 @@ pub(super) fn visible_devices(subject: &Subject, found: &mut Findings) {
         .error_if(is_range || is_counted || seen < needed);
 }
 
-pub(super) fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
+pub fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     let Some(problem) = subject.topology.and_then(shared_gpus) else {
         return;
     };
@@ -128,7 +128,7 @@ pub(super) fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     found.problem(severity, problem);
 }
 
-pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
+pub fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let devices = &topology.devices;
     let starts = matches!(topology.role, Role::Starter) && topology.pool.is_none();
     let gpus = devices.names.as_ref()?.len();

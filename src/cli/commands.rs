@@ -35,7 +35,7 @@ pub fn page_of(name: &str) -> Option<Entry> {
     texts::find(PAGES, name)
 }
 
-pub(crate) fn usage(name: &str) -> &'static str {
+pub fn usage(name: &str) -> &'static str {
     page_of(name)
         .and_then(|page| page.field("usage"))
         .unwrap_or_default()
@@ -80,7 +80,7 @@ fn hint(value: &str) -> ValueHint {
     }
 }
 
-pub(super) fn described(subcommand: &Subcommand) -> Command {
+pub fn described(subcommand: &Subcommand) -> Command {
     let name = match subcommand.name {
         "" => "zlaunch",
         name => name,
@@ -124,12 +124,12 @@ fn with_words(subcommand: &Subcommand, arg: Arg) -> Arg {
     }
 }
 
-pub(super) fn command_of(place: &str, tools: &Tools) -> Command {
+pub fn command_of(place: &str, tools: &Tools) -> Command {
     let zlaunch = command(tools);
     zlaunch.find_subcommand(place).cloned().unwrap_or(zlaunch)
 }
 
-pub(super) fn takes_command(command: &Command) -> bool {
+pub fn takes_command(command: &Command) -> bool {
     command.get_positionals().any(Arg::is_trailing_var_arg_set)
 }
 
@@ -141,7 +141,7 @@ pub fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
 }
 
 /// `A B`; empty for a switch.
-pub(super) fn value_of(arg: &Arg) -> String {
+pub fn value_of(arg: &Arg) -> String {
     let names = if takes_value(arg) {
         arg.get_value_names().unwrap_or_default()
     } else {

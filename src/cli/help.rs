@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The page that `-h` or `--help` among the words asks for: `zlaunch check --help`, `zlaunch --help check`.
-pub(super) fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
+pub fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
     let mut places = words.iter().map(|word| tools.named(Some(word)).name);
     match places.find(|place| !place.is_empty()) {
         Some(place) => page(place, host, tools),
@@ -32,7 +32,7 @@ pub(super) fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String
 }
 
 /// One screen, as wide as the terminal.
-pub(crate) fn overview(host: &Host, tools: &Tools) -> String {
+pub fn overview(host: &Host, tools: &Tools) -> String {
     let page = Page::new(host);
     let zlaunch = command(tools);
     let options = MOST_USED
@@ -53,7 +53,7 @@ pub(crate) fn overview(host: &Host, tools: &Tools) -> String {
         + &page.texts("overview", "more")
 }
 
-pub(crate) fn page(name: &str, host: &Host, tools: &Tools) -> String {
+pub fn page(name: &str, host: &Host, tools: &Tools) -> String {
     let page = Page::new(host);
     let command = command_of(name, tools);
     let name = command.get_name();
@@ -181,7 +181,7 @@ fn spelled(arg: &Arg) -> String {
 }
 
 /// The newest release of each program that the tables were recorded from.
-pub(super) fn recorded_from() -> String {
+pub fn recorded_from() -> String {
     let mut newest = vec![format!("DeepSpeed {}", schema::newest())];
     for package in trainer::distributions() {
         let versions = recorded_versions(package).unwrap_or_default();

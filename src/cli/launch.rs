@@ -21,14 +21,14 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(crate) struct LaunchArgs {
+pub struct LaunchArgs {
     // Everything from the first word on that is not an option of ours.
     #[arg(help_heading = None::<&str>, value_hint = ValueHint::CommandWithArguments)]
     #[arg(trailing_var_arg = true, num_args = 1.., hide = true)]
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
-pub(crate) fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
+pub fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
     let output = read_output(reader);
     Launch {
         output,
@@ -36,7 +36,7 @@ pub(crate) fn read(args: LaunchArgs, reader: &mut Reader) -> Launch {
     }
 }
 
-pub(crate) fn without_command(launch: &Launch) -> Option<Problem> {
+pub fn without_command(launch: &Launch) -> Option<Problem> {
     if !launch.command.is_empty() {
         return None;
     }
@@ -46,7 +46,7 @@ pub(crate) fn without_command(launch: &Launch) -> Option<Problem> {
 }
 
 /// The request, unless something is wrong about the words or the command is no program.
-pub(crate) fn finish(
+pub fn finish(
     launch: Launch,
     mut reader: Reader,
     run: impl FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static,
@@ -89,7 +89,7 @@ impl<F: FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static> Request for
 }
 
 /// The launch without the options about its own output.
-pub(crate) fn read_described(command: Vec<OsString>, reader: &mut Reader) -> Launch {
+pub fn read_described(command: Vec<OsString>, reader: &mut Reader) -> Launch {
     reader.options = &reader.words[..reader.words.len() - command.len()];
     Launch {
         deepspeed: reader.option("deepspeed", values::text),

@@ -35,7 +35,7 @@ use crate::{
     request::understood::trains,
 };
 
-pub(super) fn refused_argument(why: &clap::Error) -> Option<String> {
+pub fn refused_argument(why: &clap::Error) -> Option<String> {
     context(why, ContextKind::InvalidArg)
 }
 
@@ -44,7 +44,7 @@ fn context(why: &clap::Error, kind: ContextKind) -> Option<String> {
 }
 
 /// A refusal of clap as a problem of ours.
-pub(super) fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> Problem {
+pub fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> Problem {
     let place = tools.named(words.first()).name;
     let given = refused_argument(why).unwrap_or_default();
     let command = command_of(place, tools);
@@ -121,12 +121,7 @@ impl MeantOption {
 
 /// Refuses the option at this place. The words become what was probably meant, so that the rest of them can be judged. A
 /// refusal without a fix gets the whole line in the end.
-pub(super) fn unknown_option(
-    at: usize,
-    words: &mut Vec<OsString>,
-    host: &Host,
-    tools: &Tools,
-) -> Problem {
+pub fn unknown_option(at: usize, words: &mut Vec<OsString>, host: &Host, tools: &Tools) -> Problem {
     let place = tools.named(words.first()).name;
     let command = command_of(place, tools);
     let text = words[at].to_string_lossy().into_owned();
@@ -228,7 +223,7 @@ fn has_command(words: &[OsString], host: &Host) -> bool {
 }
 
 /// The problem with the first word of a command that is no program, or not meant as one.
-pub(crate) fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Problem> {
+pub fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Problem> {
     let (first, rest) = command.split_first()?;
     let word = first.to_str()?;
     let is_program = reader.host.find_program(first).is_some();
@@ -384,7 +379,7 @@ fn count_options(words: &[OsString], command: Command) -> usize {
 }
 
 /// Moves the options of `check` in front of the configs, where there is nothing else.
-pub(crate) fn options_first(
+pub fn options_first(
     words: &[OsString],
     check: &Subcommand,
     is_config: impl Fn(&OsString) -> bool,
@@ -406,6 +401,6 @@ pub(crate) fn options_first(
     [options, configs].concat()
 }
 
-pub(super) fn line(words: &[OsString]) -> String {
+pub fn line(words: &[OsString]) -> String {
     shell::text(&[&[OsString::from("zlaunch")], words].concat())
 }

@@ -25,7 +25,7 @@ const NOT_OPTIONS: &[&str] = &[
 ];
 
 /// The arguments of a sub-command, which clap fills.
-pub(crate) trait Tool: Args {
+pub trait Tool: Args {
     /// The options of a launch that it takes, beside its own.
     const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::These(&[]);
 
@@ -44,7 +44,7 @@ pub(crate) trait Tool: Args {
 
 /// The options of a launch that a sub-command takes.
 #[derive(Clone, Copy)]
-pub(crate) enum LaunchOptions {
+pub enum LaunchOptions {
     /// And `--color`, which the help does not show.
     These(&'static [&'static str]),
     /// All of them, so that a command can be pasted, although the help shows only these.
@@ -68,12 +68,12 @@ impl<F: FnOnce(&Host) -> Result<u8, Vec<Problem>> + 'static> Request for F {
     }
 }
 
-pub(crate) type Requested = Result<Box<dyn Request>, Refused>;
+pub type Requested = Result<Box<dyn Request>, Refused>;
 
 pub struct Refused {
     pub problems: Vec<Problem>,
     /// The launch that the words probably mean, without the wrong ones.
-    pub(crate) meant: Option<Box<Launch>>,
+    pub meant: Option<Box<Launch>>,
 }
 
 impl From<Vec<Problem>> for Refused {
@@ -85,17 +85,17 @@ impl From<Vec<Problem>> for Refused {
     }
 }
 
-pub(crate) struct Subcommand {
-    pub(super) name: &'static str,
-    pub(super) launch_options: LaunchOptions,
-    pub(super) arguments: fn(Command) -> Command,
-    pub(super) describe: fn(Command) -> Command,
-    pub(super) in_order: fn(&[OsString], &Host) -> Vec<OsString>,
-    pub(super) read: fn(Reader) -> Result<Requested, clap::Error>,
+pub struct Subcommand {
+    pub name: &'static str,
+    pub launch_options: LaunchOptions,
+    pub arguments: fn(Command) -> Command,
+    pub describe: fn(Command) -> Command,
+    pub in_order: fn(&[OsString], &Host) -> Vec<OsString>,
+    pub read: fn(Reader) -> Result<Requested, clap::Error>,
 }
 
 impl Subcommand {
-    pub(crate) const fn of<T: Tool>(name: &'static str) -> Self {
+    pub const fn of<T: Tool>(name: &'static str) -> Self {
         Subcommand {
             name,
             launch_options: T::LAUNCH_OPTIONS,
@@ -109,42 +109,42 @@ impl Subcommand {
 
 pub struct Tools {
     /// It has no name.
-    pub(crate) launch: Subcommand,
+    pub launch: Subcommand,
     /// The first section of the help.
-    pub(crate) common: &'static [Subcommand],
-    pub(crate) more: &'static [Subcommand],
+    pub common: &'static [Subcommand],
+    pub more: &'static [Subcommand],
 }
 
 impl Tools {
-    pub(super) fn subcommands(&self) -> impl Iterator<Item = &Subcommand> {
+    pub fn subcommands(&self) -> impl Iterator<Item = &Subcommand> {
         self.common.iter().chain(self.more)
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.subcommands().map(|subcommand| subcommand.name)
     }
 
-    pub(super) fn named(&self, word: Option<&OsString>) -> &Subcommand {
+    pub fn named(&self, word: Option<&OsString>) -> &Subcommand {
         self.subcommands()
             .find(|subcommand| word.is_some_and(|word| word == subcommand.name))
             .unwrap_or(&self.launch)
     }
 }
 
-pub(crate) struct Reader<'a> {
-    pub(crate) tools: &'static Tools,
+pub struct Reader<'a> {
+    pub tools: &'static Tools,
     /// The sub-command; empty for a launch.
-    pub(crate) place: &'static str,
+    pub place: &'static str,
     /// All words but the sub-command.
-    pub(crate) words: &'a [OsString],
+    pub words: &'a [OsString],
     /// Those in front of the command.
-    pub(crate) options: &'a [OsString],
-    pub(crate) host: &'a Host,
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) warnings: Vec<Problem>,
-    pub(crate) command: &'static Command,
+    pub options: &'a [OsString],
+    pub host: &'a Host,
+    pub problems: Vec<Problem>,
+    pub warnings: Vec<Problem>,
+    pub command: &'static Command,
     /// The options of a launch that are given.
-    pub(super) matches: ArgMatches,
+    pub matches: ArgMatches,
 }
 
 impl Reader<'_> {
@@ -156,7 +156,7 @@ impl Reader<'_> {
         Some(Sourced::new(value.to_os_string(), Source::Variable(name)))
     }
 
-    pub(crate) fn answer(self, request: impl Request) -> Requested {
+    pub fn answer(self, request: impl Request) -> Requested {
         if self.problems.is_empty() {
             Ok(Box::new(request))
         } else {
@@ -164,7 +164,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(crate) fn one<T>(
+    pub fn one<T>(
         &mut self,
         given: Option<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
@@ -177,13 +177,13 @@ impl Reader<'_> {
     }
 
     /// The values of an option of a launch on the command line.
-    pub(crate) fn given(&mut self, id: &str) -> Vec<Given> {
+    pub fn given(&mut self, id: &str) -> Vec<Given> {
         let values = self.matches.remove_many(id);
         values.into_iter().flatten().collect()
     }
 
     /// An option of a launch: its variable counts where it is not given.
-    pub(super) fn option<T>(
+    pub fn option<T>(
         &mut self,
         id: &str,
         read: impl Fn(&Given) -> Result<T, Problem>,
@@ -198,7 +198,7 @@ impl Reader<'_> {
     }
 
     /// An option of a launch that may be repeated: the values of its variable, one per line, and then those that are given.
-    pub(super) fn options<T>(
+    pub fn options<T>(
         &mut self,
         id: &str,
         read: impl Fn(&Given) -> Result<T, Problem>,
@@ -213,7 +213,7 @@ impl Reader<'_> {
     }
 
     /// What turned a switch of a launch on.
-    pub(crate) fn switch(&mut self, id: &str) -> Option<Source> {
+    pub fn switch(&mut self, id: &str) -> Option<Source> {
         if self.matches.get_flag(id) {
             return Some(Source::Flag(format!("--{}", id.replace('_', "-"))));
         }
@@ -222,7 +222,7 @@ impl Reader<'_> {
         set.value.then_some(set.from)
     }
 
-    pub(crate) fn many<T>(
+    pub fn many<T>(
         &mut self,
         given: Vec<Given>,
         read: impl Fn(&Given) -> Result<T, Problem>,
@@ -233,7 +233,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    pub(crate) fn search(&mut self) -> Search {
+    pub fn search(&mut self) -> Search {
         let given = self.given("template_dir");
         let folders = self.many(given, values::path);
         for folder in &folders {
@@ -252,7 +252,7 @@ impl Reader<'_> {
         )
     }
 
-    pub(crate) fn layers(&mut self) -> Layers {
+    pub fn layers(&mut self) -> Layers {
         Layers {
             patch: self.options("patch", values::path),
             unset: self.options("unset", values::dotted_key),
@@ -261,14 +261,14 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn describes_launch(command: &Command) -> bool {
+pub fn describes_launch(command: &Command) -> bool {
     command
         .get_arguments()
         .any(|arg| arg.get_id() == "deepspeed")
 }
 
 /// Warns of a `ZLAUNCH_*` variable that is not that of an option.
-pub(super) fn unknown_variable(name: &str) -> Option<Problem> {
+pub fn unknown_variable(name: &str) -> Option<Problem> {
     let known: Vec<String> = launch_options().map(variable).collect();
     let mut names = known
         .iter()

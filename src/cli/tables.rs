@@ -1,5 +1,5 @@
 //! What people type who come from other programs, and the options that most people need.
 
 pub mod foreign_options;
-pub(super) mod other_commands;
-pub(super) mod overview;
+pub mod other_commands;
+pub mod overview;

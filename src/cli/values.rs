@@ -18,41 +18,40 @@ use crate::{
     request::Format,
 };
 
-pub(crate) type Words<T> = fn() -> Vec<(&'static str, T)>;
+pub type Words<T> = fn() -> Vec<(&'static str, T)>;
 
-pub(super) const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
-pub(crate) const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
-pub(super) const FORMATS: Words<Format> = || {
+pub const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
+pub const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
+pub const FORMATS: Words<Format> = || {
     vec![
         ("text", Format::Text),
         ("json", Format::Json),
         ("shell", Format::Shell),
     ]
 };
-pub(crate) const REPORT_FORMATS: Words<Format> =
-    || vec![("text", Format::Text), ("json", Format::Json)];
-pub(super) const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
-pub(super) const TRAINERS: Words<&Trainer> = || {
+pub const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
+pub const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
+pub const TRAINERS: Words<&Trainer> = || {
     trainer::ALL
         .iter()
         .map(|trainer| (trainer.name, *trainer))
         .collect()
 };
-pub(super) const RULES: Words<Rule> = || {
+pub const RULES: Words<Rule> = || {
     Rule::allowable()
         .into_iter()
         .map(|rule| (rule.name(), rule))
         .collect()
 };
-pub(super) const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
+pub const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
 
-pub(crate) fn text(given: &Given) -> Result<String, Problem> {
+pub fn text(given: &Given) -> Result<String, Problem> {
     let text = given.value.to_str().map(str::to_string);
     text.ok_or_else(|| report::not_text(&given.from.to_string(), &given.value))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "like the others")]
-pub(crate) fn path(given: &Given) -> Result<PathBuf, Problem> {
+pub fn path(given: &Given) -> Result<PathBuf, Problem> {
     Ok(PathBuf::from(&given.value))
 }
 
@@ -61,7 +60,7 @@ fn sourced(given: &Given) -> Result<Sourced<String>, Problem> {
 }
 
 /// A whole number in a range, with an example of one.
-pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
+pub fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     least: T,
     most: T,
     example: &'static str,
@@ -77,7 +76,7 @@ pub(crate) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
 }
 
 /// Memory. Nobody means 24 bytes, so a small number without a unit is refused.
-pub(crate) fn memory(
+pub fn memory(
     read: fn(&str) -> Option<u64>,
     example: &'static str,
 ) -> impl Fn(&Given) -> Result<u64, Problem> {
@@ -87,7 +86,7 @@ pub(crate) fn memory(
 }
 
 /// A number of parameters. Nobody trains eight, so a small number without a unit is refused.
-pub(crate) fn parameters(given: &Given) -> Result<u64, Problem> {
+pub fn parameters(given: &Given) -> Result<u64, Problem> {
     size(given, parse_count, 10_000, |_| "B", "8B")
 }
 
@@ -108,7 +107,7 @@ fn size(
     }
 }
 
-pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
+pub fn on_or_off(given: &Given) -> Result<bool, Problem> {
     let text = sourced(given)?;
     match text.value.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Ok(true),
@@ -122,7 +121,7 @@ pub(super) fn on_or_off(given: &Given) -> Result<bool, Problem> {
     }
 }
 
-pub(crate) fn cards(given: &Given) -> Result<Cards, Problem> {
+pub fn cards(given: &Given) -> Result<Cards, Problem> {
     let text = sourced(given)?;
     cards::parse(&text.value).ok_or_else(|| {
         report::unknown_card(
@@ -132,14 +131,14 @@ pub(crate) fn cards(given: &Given) -> Result<Cards, Problem> {
     })
 }
 
-pub(crate) fn processes(given: &Given) -> Result<Processes, Problem> {
+pub fn processes(given: &Given) -> Result<Processes, Problem> {
     let text = sourced(given)?;
     let wanted = "a number of ranks: a whole number of at least 1, `gpu` or `cpu`";
     let processes = text.value.parse();
     processes.map_err(|()| report::is_not(wanted, &text, "N"))
 }
 
-pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
+pub fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
     move |given| {
         let text = sourced(given)?;
         let mut known = known();
@@ -154,7 +153,7 @@ pub(crate) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem
 }
 
 /// `explain` knows more rules: those that no option silences.
-pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
+pub fn allowed(given: &Given) -> Result<Rule, Problem> {
     let known = Rule::all().find(|rule| given.value == rule.name());
     let Some(rule) = known.filter(|rule| !Rule::allowable().contains(rule)) else {
         return one_of(RULES)(given);
@@ -167,7 +166,7 @@ pub(super) fn allowed(given: &Given) -> Result<Rule, Problem> {
 }
 
 /// `0.19.8`, `v0.19`.
-pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
+pub fn release(given: &Given) -> Result<Version, Problem> {
     let text = sourced(given)?;
     let numbers = text.value.trim_start_matches('v');
     let mut parts = numbers.split('.');
@@ -178,7 +177,7 @@ pub(crate) fn release(given: &Given) -> Result<Version, Problem> {
     }
 }
 
-pub(crate) fn dotted_key(given: &Given) -> Result<String, Problem> {
+pub fn dotted_key(given: &Given) -> Result<String, Problem> {
     name(
         given,
         is_dotted_key,
@@ -187,7 +186,7 @@ pub(crate) fn dotted_key(given: &Given) -> Result<String, Problem> {
     )
 }
 
-pub(crate) fn variable_name(given: &Given) -> Result<String, Problem> {
+pub fn variable_name(given: &Given) -> Result<String, Problem> {
     name(
         given,
         vars::is_name,
@@ -204,14 +203,14 @@ fn name(given: &Given, is: fn(&str) -> bool, what: &str, example: &str) -> Resul
 }
 
 /// `KEY=VALUE` for a config; the value is JSON, or else a string.
-pub(crate) fn config_assignment(given: &Given) -> Result<Assignment, Problem> {
+pub fn config_assignment(given: &Given) -> Result<Assignment, Problem> {
     let [key, typed] = assignment(given, "KEY=VALUE", is_dotted_key)?;
     let value = json::parse(&typed).unwrap_or_else(|_| Json::from(typed.clone()));
     Ok(Assignment { key, value, typed })
 }
 
 /// `NAME=VALUE` for the environment.
-pub(crate) fn variable_assignment(given: &Given) -> Result<(String, OsString), Problem> {
+pub fn variable_assignment(given: &Given) -> Result<(String, OsString), Problem> {
     let [name, value] = assignment(given, "NAME=VALUE", vars::is_name)?;
     Ok((name, value.into()))
 }

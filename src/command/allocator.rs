@@ -5,28 +5,28 @@ use super::job::Job;
 use crate::{base::vars, host::Host};
 
 /// With this setting torch grows its segments instead of taking new ones.
-pub(crate) const EXPANDABLE: &str = "expandable_segments:True";
+pub const EXPANDABLE: &str = "expandable_segments:True";
 
 /// torch 2.0 stops on the option, and 2.1 was the first to have it.
 const SAFE_SINCE: [u32; 3] = [2, 2, 0];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Allocator {
+pub struct Allocator {
     /// It has expandable segments.
-    pub(crate) expands: bool,
+    pub expands: bool,
     /// The variable that decides it, as `PYTORCH_CUDA_ALLOC_CONF=…`. Without one, zlaunch sets expandable segments or leaves torch's default.
-    pub(crate) said: Option<String>,
+    pub said: Option<String>,
 }
 
 impl Allocator {
     /// Expandable segments that zlaunch sets.
-    pub(crate) const OURS: Allocator = Allocator {
+    pub const OURS: Allocator = Allocator {
         expands: true,
         said: None,
     };
 
     /// The allocator that a command gets, without the variables of a template. Without a command, any torch is taken to be new.
-    pub(crate) fn of(job: Option<&Job>, host: &Host) -> Self {
+    pub fn of(job: Option<&Job>, host: &Host) -> Self {
         let of_job = |name: &str| {
             let variable = job?.variables.iter().find(|it| it.name == name)?;
             Some(variable.value.as_str())
@@ -39,7 +39,7 @@ impl Allocator {
     }
 
     /// The variables of a template set what nobody else has.
-    pub(crate) fn with(&self, env: &[(String, String)]) -> Self {
+    pub fn with(&self, env: &[(String, String)]) -> Self {
         let of_template = |name: &str| {
             let (_, value) = env.iter().find(|(known, _)| known == name)?;
             Some(value.as_str())
@@ -61,7 +61,7 @@ impl Allocator {
         })
     }
 
-    pub(crate) fn is_ours(&self) -> bool {
+    pub fn is_ours(&self) -> bool {
         *self == Self::OURS
     }
 }

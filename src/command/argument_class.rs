@@ -13,23 +13,23 @@ const OPTIONS: Table = Table(include_str!("../recorded/arguments.txt"));
 /// As a default: the one of `TrainingArguments`.
 const INHERITED: &str = "-";
 /// As a type: this version has no such argument.
-pub(super) const GONE: &str = "-";
+pub const GONE: &str = "-";
 /// The line that names the classes whose arguments a class has besides its own.
 const PARTS: &str = "^";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RecordedDefault {
+pub struct RecordedDefault {
     /// A number, a bool, `none`, or `?` where the trainer computes it.
-    pub(crate) value: &'static str,
+    pub value: &'static str,
     /// `ms-swift 4.6.0`, and how that differs from what is installed.
-    pub(crate) of: String,
+    pub of: String,
     /// Recorded from the version that is installed, or from those around it.
-    pub(crate) certain: bool,
+    pub certain: bool,
 }
 
 /// A distribution, and the recorded versions that stand for the one that is installed.
-pub(crate) struct Installed {
-    pub(crate) distribution: &'static str,
+pub struct Installed {
+    pub distribution: &'static str,
     /// As its metadata say it; `None` where it was not found.
     text: Option<String>,
     /// The recorded versions before and after it; twice the same where one counts alone.
@@ -74,7 +74,7 @@ impl Installed {
 }
 
 impl ArgumentClass {
-    pub(crate) fn find(distribution: &'static str, name: &str) -> Option<Self> {
+    pub fn find(distribution: &'static str, name: &str) -> Option<Self> {
         let mut classes = DEFAULTS
             .below(&[distribution])
             .filter_map(|line| line.split(' ').next());
@@ -84,11 +84,7 @@ impl ArgumentClass {
     }
 
     /// The default of an argument in the version that is installed, or in the nearest that was recorded.
-    pub(crate) fn default(
-        self,
-        argument: &str,
-        python: Option<&Python>,
-    ) -> Option<RecordedDefault> {
+    pub fn default(self, argument: &str, python: Option<&Python>) -> Option<RecordedDefault> {
         let name = self.distribution;
         let installed = Installed::find(name, DEFAULTS.find(&[name, "*"])?, python)?;
         let history = DEFAULTS.find(&[name, self.name, argument]);
@@ -120,17 +116,13 @@ impl ArgumentClass {
     }
 
     /// In the nearest version that is recorded; in the newest where none is named.
-    pub(crate) fn written_type(
-        self,
-        argument: &str,
-        version: Option<Version>,
-    ) -> Option<&'static str> {
+    pub fn written_type(self, argument: &str, version: Option<Version>) -> Option<&'static str> {
         let oldest = versions(recorded_versions(self.distribution)?).next()?;
         let version = version.map_or(Version([u32::MAX; 3]), |version| version.max(oldest));
         at(self.row(argument)?, version).filter(|written| *written != GONE)
     }
 
-    pub(super) fn parts(self) -> impl Iterator<Item = &'static str> {
+    pub fn parts(self) -> impl Iterator<Item = &'static str> {
         self.row(PARTS)
             .into_iter()
             .flat_map(|parts| parts.split(' '))
@@ -145,7 +137,7 @@ impl ArgumentClass {
 }
 
 /// Some version of some trainer has an option of this name, spelt with `_`.
-pub(crate) fn is_recorded(name: &str) -> bool {
+pub fn is_recorded(name: &str) -> bool {
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     is_name
         && OPTIONS
@@ -158,21 +150,18 @@ pub fn recorded_versions(distribution: &str) -> Option<&'static str> {
     OPTIONS.find(&[distribution, "*"])
 }
 
-pub(super) fn is_constant(history: &str) -> bool {
+pub fn is_constant(history: &str) -> bool {
     history.starts_with('=')
 }
 
 /// The versions of a parser's distributions.
 #[derive(Default)]
-pub(crate) struct Versions {
+pub struct Versions {
     found: Vec<Installed>,
 }
 
 impl Versions {
-    pub(super) fn of(
-        distributions: impl Iterator<Item = &'static str>,
-        python: Option<&Python>,
-    ) -> Self {
+    pub fn of(distributions: impl Iterator<Item = &'static str>, python: Option<&Python>) -> Self {
         let mut found: Vec<Installed> = Vec::new();
         for distribution in distributions {
             if found.iter().all(|it| it.distribution != distribution)
@@ -184,35 +173,35 @@ impl Versions {
         Versions { found }
     }
 
-    pub(super) fn installed(&self, distribution: &str) -> Option<&Installed> {
+    pub fn installed(&self, distribution: &str) -> Option<&Installed> {
         self.found
             .iter()
             .find(|found| found.distribution == distribution)
     }
 
     /// The older and the newer of the recorded versions that stand for the one that is installed.
-    pub(super) fn around(&self, distribution: &str) -> [Version; 2] {
+    pub fn around(&self, distribution: &str) -> [Version; 2] {
         let found = self.installed(distribution);
         found.map_or_else(Default::default, |found| [found.older, found.newer])
     }
 
     /// False where the parser has no class of the distribution.
-    pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
+    pub fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
         self.installed(distribution)
             .is_some_and(|found| found.older.0 >= since && found.newer.0 < until)
     }
 
-    pub(super) fn is_any(&self, distribution: &str) -> bool {
+    pub fn is_any(&self, distribution: &str) -> bool {
         self.installed(distribution)
             .is_some_and(|found| found.text.is_none())
     }
 
     /// All of them are installed, in versions that are recorded.
-    pub(crate) fn certain(&self) -> bool {
+    pub fn certain(&self) -> bool {
         self.found.iter().all(|found| found.certain)
     }
 
-    pub(crate) fn first(&self) -> String {
+    pub fn first(&self) -> String {
         let Some(found) = self.found.first() else {
             return String::new();
         };
@@ -222,7 +211,7 @@ impl Versions {
     }
 
     /// In parentheses, behind a sentence; nothing if all are certain.
-    pub(crate) fn doubt(&self) -> String {
+    pub fn doubt(&self) -> String {
         let Some(found) = self.found.iter().find(|found| !found.certain) else {
             return String::new();
         };
@@ -248,7 +237,7 @@ impl Versions {
 }
 
 /// Says which recorded version stands for an installed one that is not recorded.
-pub(crate) fn stand_in(distribution: &str, installed: &str) -> Option<String> {
+pub fn stand_in(distribution: &str, installed: &str) -> Option<String> {
     let all = recorded_versions(distribution)?;
     if all.split(' ').any(|version| version == installed) {
         return None;

@@ -32,7 +32,7 @@ fn find(lists: &[Table], spelled: &str) -> Option<&'static str> {
 }
 
 /// The value of an argument, if it is given.
-pub(crate) type Typed<T> = Result<Option<Sourced<T>>, ArgumentError>;
+pub type Typed<T> = Result<Option<Sourced<T>>, ArgumentError>;
 
 #[derive(Debug)]
 pub enum ArgumentError {
@@ -239,7 +239,7 @@ pub fn options_end(words: &[OsString]) -> usize {
 }
 
 /// The words that belong to the option at this place, if its value is not joined to it.
-pub(super) fn values_behind(words: &[OsString], at: usize) -> impl Iterator<Item = &OsStr> {
+pub fn values_behind(words: &[OsString], at: usize) -> impl Iterator<Item = &OsStr> {
     let behind = words[at + 1..options_end(words)].iter();
     behind
         .map(OsString::as_os_str)
@@ -247,7 +247,7 @@ pub(super) fn values_behind(words: &[OsString], at: usize) -> impl Iterator<Item
 }
 
 /// `name=value`, or a name alone.
-pub(super) fn split_joined(text: &str) -> (&str, Option<&str>) {
+pub fn split_joined(text: &str) -> (&str, Option<&str>) {
     match text.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (text, None),
@@ -275,7 +275,7 @@ pub fn hf_bool(text: &str) -> Option<bool> {
 }
 
 /// A line of a list without its mark: ` !` behind an option that takes no value, ` ?` behind one that may take one.
-pub(crate) fn option_name(line: &str) -> &str {
+pub fn option_name(line: &str) -> &str {
     line.split(' ').next().unwrap_or(line)
 }
 
@@ -289,7 +289,7 @@ fn lines_of(lists: &[Table], name: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The name of an option that is written with dashes. A mixture is the name of none.
-pub(super) fn with_underscores(spelled: &str) -> String {
+pub fn with_underscores(spelled: &str) -> String {
     if spelled.contains('_') {
         spelled.to_string()
     } else {
@@ -298,16 +298,16 @@ pub(super) fn with_underscores(spelled: &str) -> String {
 }
 
 /// True if the word is the start of one of the option's strings.
-pub(super) fn fits(name: &str, prefix: &str) -> bool {
+pub fn fits(name: &str, prefix: &str) -> bool {
     name.starts_with(prefix) || starts_dashed(name, prefix)
 }
 
 /// `--a_b` or `--a-b`, never a mixture.
-pub(crate) fn is_spelling(word: &str, name: &str) -> bool {
+pub fn is_spelling(word: &str, name: &str) -> bool {
     word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
 }
 
-pub(super) fn starts_dashed(name: &str, prefix: &str) -> bool {
+pub fn starts_dashed(name: &str, prefix: &str) -> bool {
     let dashed = name.bytes().map(|b| if b == b'_' { b'-' } else { b });
     name.len() >= prefix.len() && dashed.zip(prefix.bytes()).all(|(one, two)| one == two)
 }

@@ -12,7 +12,7 @@ pub enum Ranks {
 }
 
 /// On or off, and the argument that says so; nothing where the arguments do not tell.
-pub(crate) type Precision = Result<Option<Sourced<bool>>, ArgumentError>;
+pub type Precision = Result<Option<Sourced<bool>>, ArgumentError>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoConfig {
@@ -21,7 +21,7 @@ pub struct NoConfig {
 }
 
 impl NoConfig {
-    pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Self {
+    pub fn new(why: impl Into<String>, help: impl Into<String>) -> Self {
         NoConfig {
             why: why.into(),
             help: help.into(),
@@ -34,15 +34,11 @@ impl NoConfig {
 pub struct Variable {
     pub name: String,
     pub value: String,
-    pub(crate) why: String,
+    pub why: String,
 }
 
 impl Variable {
-    pub(crate) fn new(
-        name: impl Into<String>,
-        value: impl Into<String>,
-        why: impl Into<String>,
-    ) -> Self {
+    pub fn new(name: impl Into<String>, value: impl Into<String>, why: impl Into<String>) -> Self {
         Variable {
             name: name.into(),
             value: value.into(),

@@ -11,13 +11,13 @@ use crate::{
 };
 
 pub struct MissingInput {
-    pub(crate) option: String,
+    pub option: String,
     pub value: String,
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// The trainer ends because of it.
-    pub(crate) certain: bool,
+    pub certain: bool,
     /// The path with the home folder in it, where only the `~` is wrong.
-    pub(crate) expanded: Option<PathBuf>,
+    pub expanded: Option<PathBuf>,
 }
 
 /// The paths that arguments name and that are not there.
@@ -100,7 +100,7 @@ fn is_path(value: &str) -> bool {
 }
 
 /// A path that may not be looked at is not missing.
-pub(crate) fn is_missing(path: &Path) -> bool {
+pub fn is_missing(path: &Path) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     std::fs::metadata(path).is_err_and(|why| matches!(why.kind(), NotFound | NotADirectory))
 }

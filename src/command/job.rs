@@ -42,34 +42,33 @@ use crate::{
 pub struct Trainer {
     pub name: &'static str,
     /// The package whose version is the trainer's, by the name pip knows.
-    pub(crate) distribution: Option<&'static str>,
-    pub(crate) recognise: fn(&'static Trainer, &ParsedCommand, &Host) -> Option<Job>,
+    pub distribution: Option<&'static str>,
+    pub recognise: fn(&'static Trainer, &ParsedCommand, &Host) -> Option<Job>,
     /// If not, it refuses options that its recorded parser does not have.
-    pub(crate) ignores_unknown_options: fn(&Job, &Host) -> bool,
+    pub ignores_unknown_options: fn(&Job, &Host) -> bool,
     /// False if an argument leads to defaults that were not recorded.
-    pub(crate) has_recorded_defaults: fn(&Args) -> bool,
+    pub has_recorded_defaults: fn(&Args) -> bool,
     /// A default that it computes from other arguments, as it is written on a command line.
-    pub(crate) computed:
-        fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
-    pub(crate) precision: fn(&Args, HalfPrecision) -> Precision,
+    pub computed: fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
+    pub precision: fn(&Args, HalfPrecision) -> Precision,
     pub launch: LaunchTraits,
     pub config: ConfigTraits,
-    pub(crate) arguments: ArgumentTraits,
-    pub(crate) model: ModelTraits,
+    pub arguments: ArgumentTraits,
+    pub model: ModelTraits,
 }
 
 impl Trainer {
     /// zlaunch executes it as it stands: it neither hands a config over nor starts ranks.
-    pub(crate) fn is_passthrough(&self) -> bool {
+    pub fn is_passthrough(&self) -> bool {
         self.config.filler.is_none()
     }
 
     /// transformers reads the config and the arguments.
-    pub(crate) fn is_hf(&self) -> bool {
+    pub fn is_hf(&self) -> bool {
         self.config.filler == Some(AutoFiller::HfTrainer)
     }
 
-    pub(crate) fn is_console(&self, target: &Target) -> bool {
+    pub fn is_console(&self, target: &Target) -> bool {
         self.launch
             .consoles
             .iter()
@@ -81,11 +80,11 @@ impl Trainer {
                 .any(|module| target.is_module(module))
     }
 
-    pub(crate) fn is_raw_deepspeed(&self) -> bool {
+    pub fn is_raw_deepspeed(&self) -> bool {
         self.config.filler == Some(AutoFiller::Nobody)
     }
 
-    pub(crate) fn uses_accelerate(&self) -> bool {
+    pub fn uses_accelerate(&self) -> bool {
         matches!(
             self.config.filler,
             Some(AutoFiller::HfTrainer | AutoFiller::Accelerate)
@@ -93,7 +92,7 @@ impl Trainer {
     }
 
     /// transformers' arguments come from the script's own code or settings, which are not read.
-    pub(crate) fn args_set_in_script(&self) -> bool {
+    pub fn args_set_in_script(&self) -> bool {
         self.is_hf()
             && matches!(
                 self.config.hand_over,
@@ -101,12 +100,12 @@ impl Trainer {
             )
     }
 
-    pub(crate) fn sets_what_is_absent(&self) -> bool {
+    pub fn sets_what_is_absent(&self) -> bool {
         self.config.filler == Some(AutoFiller::IfMissing)
     }
 
     /// It fills an "auto" itself, from values that zlaunch does not see.
-    pub(crate) fn fills_auto(&self) -> bool {
+    pub fn fills_auto(&self) -> bool {
         matches!(
             self.config.filler,
             Some(AutoFiller::Trainer | AutoFiller::Accelerate | AutoFiller::IfMissing)
@@ -131,7 +130,7 @@ impl Trainer {
         rows.find(|row| has_key(&row.keys)).map(|row| row.source)
     }
 
-    pub(crate) fn sets(&self, key: &str) -> bool {
+    pub fn sets(&self, key: &str) -> bool {
         self.config.filler == Some(AutoFiller::Trainer) && self.source_of_auto(key).is_some()
     }
 }
@@ -139,41 +138,41 @@ impl Trainer {
 pub struct Job {
     pub trainer: &'static Trainer,
     pub target: Target,
-    pub(super) words: Vec<OsString>,
+    pub words: Vec<OsString>,
     /// The words as the trainer reads them, where a run file holds some.
-    pub(super) effective_words: Option<Vec<OsString>>,
+    pub effective_words: Option<Vec<OsString>>,
     /// Read from `words`.
-    pub(super) given: Args,
+    pub given: Args,
     /// Read from the effective words.
     pub args: Args,
     /// The run file that holds all arguments, where it must be written anew to name the config.
-    pub(crate) run_file: Option<RunFile>,
-    pub(super) hand_over: HandOver,
+    pub run_file: Option<RunFile>,
+    pub hand_over: HandOver,
     /// The script's own name for the option that takes the config.
-    pub(super) config_option: Option<String>,
+    pub config_option: Option<String>,
     /// Arguments in a run file that zlaunch leaves to the trainer.
-    pub(crate) unread: Vec<String>,
+    pub unread: Vec<String>,
     /// Arguments in a run file that are texts which nothing converts.
-    pub(crate) texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
     /// The interpreter that owns the command, or a better one that the front end found.
-    pub(crate) python: Option<Python>,
+    pub python: Option<Python>,
     /// The front end's own launcher would set these.
     pub variables: Vec<Variable>,
     pub no_config: Option<NoConfig>,
     pub problems: Vec<Problem>,
     /// The target is the file or module behind what the command named.
-    pub(crate) rewritten: bool,
+    pub rewritten: bool,
     /// The script, if it is the user's own and can be seen.
-    pub(crate) source: Option<Rc<ScriptSource>>,
+    pub source: Option<Rc<ScriptSource>>,
     /// It can be planned, but not started here.
-    pub(crate) blocker: Option<Problem>,
+    pub blocker: Option<Problem>,
     /// The ranks would run a console script, which starts ranks itself.
-    pub(crate) starts_ranks: bool,
-    pub(crate) is_named: bool,
+    pub starts_ranks: bool,
+    pub is_named: bool,
 }
 
 impl Job {
-    pub(crate) fn of(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Self {
+    pub fn of(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Self {
         Job {
             trainer,
             target: command.target.clone(),
@@ -202,7 +201,7 @@ impl Job {
     }
 
     /// A sub-command that trains, by the first of its modules that the package has; or one of those modules itself.
-    pub(super) fn of_command(
+    pub fn of_command(
         trainer: &'static Trainer,
         command: &ParsedCommand,
         host: &Host,
@@ -225,11 +224,7 @@ impl Job {
     }
 
     /// The words of the arguments in a run file. With `converts`, its reader makes a number of a text.
-    pub(super) fn words_of(
-        &mut self,
-        entries: &Map<String, Value>,
-        converts: bool,
-    ) -> Vec<OsString> {
+    pub fn words_of(&mut self, entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
         let mut words = Vec::new();
         for (key, value) in entries {
             if run_file::is_usable(key, value, converts) {
@@ -248,14 +243,14 @@ impl Job {
     }
 
     /// Puts the arguments in a run file, which is the first word, before the other words.
-    pub(super) fn read_arguments(&mut self, run_file: &RunFile) {
+    pub fn read_arguments(&mut self, run_file: &RunFile) {
         let mut words = self.words_of(&run_file.entries, false);
         words.extend_from_slice(&self.words[1..]);
         self.effective_words = Some(words);
     }
 
     /// A run file, also an empty one. One that cannot be read becomes a problem of the job.
-    pub(super) fn read_run_file(
+    pub fn read_run_file(
         &mut self,
         file: &OsStr,
         dialect: Dialect,
@@ -270,31 +265,31 @@ impl Job {
         }
     }
 
-    pub(crate) fn version(&self) -> Option<Version> {
+    pub fn version(&self) -> Option<Version> {
         self.version_text().as_deref().map(Version::parse)
     }
 
     /// True if the trainer is known to be older than this version.
-    pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
+    pub fn is_before(&self, version: [u32; 3]) -> bool {
         self.version().is_some_and(|own| own.is_before(version))
     }
 
     /// As the package says it: `5.0.0rc1`.
-    pub(crate) fn version_text(&self) -> Option<String> {
+    pub fn version_text(&self) -> Option<String> {
         self.python
             .as_ref()?
             .version_text(self.trainer.distribution?)
     }
 
     /// True if its environment is known to have an older version.
-    pub(crate) fn has_older(&self, distribution: &str, version: [u32; 3]) -> bool {
+    pub fn has_older(&self, distribution: &str, version: [u32; 3]) -> bool {
         let python = self.python.as_ref();
         let found = python.and_then(|python| python.version(distribution));
         found.is_some_and(|found| found.is_before(version))
     }
 
     /// Nothing where the user's own script is not seen.
-    pub(crate) fn flow(&self) -> Option<ArgumentFlow<'_>> {
+    pub fn flow(&self) -> Option<ArgumentFlow<'_>> {
         let is_script = matches!(self.trainer.arguments.parser, ArgumentParser::Script);
         if !is_script || !self.trainer.is_hf() {
             return None;
@@ -303,14 +298,14 @@ impl Job {
     }
 
     /// The parser of the user's own script, where it is sure to refuse the option that names the config.
-    pub(crate) fn refuses_config_option(&self) -> Option<&'static str> {
+    pub fn refuses_config_option(&self) -> Option<&'static str> {
         let is_option = self.hand_over == HandOver::Argument && self.run_file.is_none();
         let refuses = self.script_refuses(self.config_argument());
         refuses.filter(|_| is_option)
     }
 
     /// The same for any option.
-    pub(crate) fn script_refuses(&self, option: &str) -> Option<&'static str> {
+    pub fn script_refuses(&self, option: &str) -> Option<&'static str> {
         let source = self.source.as_ref()?;
         let is_script = matches!(self.trainer.arguments.parser, ArgumentParser::Script);
         if !is_script || source.text.contains("HfArgumentParser") {
@@ -320,7 +315,7 @@ impl Job {
     }
 
     /// The config that the command or a variable of the trainer names.
-    pub(crate) fn own_config(&self, host: &Host) -> Option<Sourced<String>> {
+    pub fn own_config(&self, host: &Host) -> Option<Sourced<String>> {
         let name = self.config_argument();
         let (value, from) = match self.hand_over {
             HandOver::Environment { config, switch } => {
@@ -343,7 +338,7 @@ impl Job {
         Some(Sourced::new(value.to_string(), from))
     }
 
-    pub(crate) fn config_variables(&self, path: &OsStr) -> Vec<(&'static str, OsString)> {
+    pub fn config_variables(&self, path: &OsStr) -> Vec<(&'static str, OsString)> {
         let HandOver::Environment { config, switch } = self.hand_over else {
             return Vec::new();
         };
@@ -352,17 +347,17 @@ impl Job {
         switch.into_iter().chain([named]).collect()
     }
 
-    pub(crate) fn command_line(&self) -> &[OsString] {
+    pub fn command_line(&self) -> &[OsString] {
         self.given.words()
     }
 
     /// The parser gets a run file as a mapping: no option with dashes can stand beside it.
-    pub(crate) fn reads_mapping(&self) -> bool {
+    pub fn reads_mapping(&self) -> bool {
         let is_mapping = self.hand_over == HandOver::Dotted || self.run_file.is_some();
         is_mapping && run_file::first(self.command_line()).is_some()
     }
 
-    pub(crate) fn config_argument(&self) -> &str {
+    pub fn config_argument(&self) -> &str {
         match &self.config_option {
             Some(name) => name,
             None => {
@@ -374,7 +369,7 @@ impl Job {
     }
 
     /// The sub-command that runs, or the only one that the trainer has.
-    pub(super) fn sub_command(&self) -> Option<&'static TrainingCommand> {
+    pub fn sub_command(&self) -> Option<&'static TrainingCommand> {
         let only = match self.trainer.launch.commands {
             [only] => Some(only),
             _ => None,
@@ -383,31 +378,31 @@ impl Job {
     }
 
     /// All options of the command; nothing where they are not known.
-    pub(super) fn options(&self) -> &'static [Table] {
+    pub fn options(&self) -> &'static [Table] {
         self.sub_command().map_or(&[], |command| command.options)
     }
 
     /// True where the options are not known.
-    pub(crate) fn takes(&self, name: &str) -> bool {
+    pub fn takes(&self, name: &str) -> bool {
         let lists = self.options();
         lists.is_empty() || has_option(lists, name)
     }
 
     /// The recorded class that its parser fills. `None`: another parser reads this command.
-    pub(crate) fn parsed_class(&self, host: &Host) -> Option<ArgumentClass> {
+    pub fn parsed_class(&self, host: &Host) -> Option<ArgumentClass> {
         let mut others = self.trainer.arguments.other_parsers.iter();
         let is_other = others.any(|name| host.var(name).and_then(hf_bool) == Some(true));
         self.sub_command().filter(|_| !is_other)?.parsed
     }
 
     /// The recorded class with its defaults. `None`: zlaunch does not see everything that may set them.
-    pub(crate) fn recorded_defaults(&self) -> Option<ArgumentClass> {
+    pub fn recorded_defaults(&self) -> Option<ArgumentClass> {
         let are_recorded = (self.trainer.has_recorded_defaults)(&self.args);
         self.sub_command().filter(|_| are_recorded)?.defaults
     }
 
     /// The hub of a model that is not a folder.
-    pub(crate) fn hub(&self, host: &Host) -> Hub {
+    pub fn hub(&self, host: &Host) -> Hub {
         let usual = self.trainer.model.hub;
         let Some(OtherHub {
             hub,
@@ -427,27 +422,27 @@ impl Job {
     }
 
     /// It makes a reference model, which gets the config before transformers fills it.
-    pub(crate) fn has_reference(&self) -> bool {
+    pub fn has_reference(&self) -> bool {
         let stage = self.args.text("stage").map(|stage| stage.value);
         let command = self.sub_command().map(|command| command.name);
         let kind = stage.as_deref().or(command);
         kind.is_some_and(|kind| self.trainer.model.with_reference.contains(&kind))
     }
 
-    pub(crate) fn takes_config(&self) -> bool {
+    pub fn takes_config(&self) -> bool {
         !self.trainer.is_passthrough()
             && self.no_config.is_none()
             && self.takes(self.config_argument())
     }
 
     /// Some version of the trainer has a config that its own argument names by this word.
-    pub(crate) fn ships_config(&self, word: &str) -> bool {
+    pub fn ships_config(&self, word: &str) -> bool {
         let distribution = self.trainer.distribution.unwrap_or_default();
         self.trainer.config.shipped.is_some() && shipped::is_word(distribution, word)
     }
 
     /// The file that a word in the trainer's own argument means, in the package or in the current folder.
-    pub(crate) fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
+    pub fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
         let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
         let installed = |config: ShippedConfig| self.installed_file(config.file);
@@ -462,7 +457,7 @@ impl Job {
     }
 
     /// The trainer's own config that has the name of a built-in template, and its file beside the target.
-    pub(crate) fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
+    pub fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
         self.trainer.config.shipped?;
         let config = shipped::by_name(self.trainer.distribution?, self.version(), name)?;
         let path = self.beside_target(config.file)?;
@@ -470,7 +465,7 @@ impl Job {
     }
 
     /// A file of an installed package. Other folders are looked through only where the target is not in that package.
-    pub(crate) fn installed_file(&self, inside: &str) -> Option<PathBuf> {
+    pub fn installed_file(&self, inside: &str) -> Option<PathBuf> {
         match self.beside_target(inside) {
             Some(path) => Some(path).filter(|path| path.is_file()),
             None => self.python.as_ref()?.file(inside),
@@ -488,7 +483,7 @@ impl Job {
     }
 
     /// `run.yaml:3:8`
-    pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
+    pub fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
         let words = if self.effective_words.is_some() {
             self.given.words()
         } else {

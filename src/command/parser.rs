@@ -16,25 +16,25 @@ use crate::{
 };
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Rejected {
+pub struct Rejected {
     /// As it is written, without `=value`.
-    pub(crate) option: String,
-    pub(crate) why: Rejection,
+    pub option: String,
+    pub why: Rejection,
 }
 
-pub(crate) struct Parser {
+pub struct Parser {
     /// Their fields are the options. The first class that has a name counts.
     classes: Vec<ArgumentClass>,
     /// Options of which only the name is known.
-    pub(crate) own: Vec<String>,
+    pub own: Vec<String>,
     /// The parser refuses all other options.
-    pub(crate) closed: bool,
+    pub closed: bool,
     /// The words stand for a mapping: names are never cut short, and only what transformers looks up is converted.
-    pub(crate) mapping: bool,
+    pub mapping: bool,
 }
 
 impl Parser {
-    pub(crate) fn new(classes: &[ArgumentClass]) -> Self {
+    pub fn new(classes: &[ArgumentClass]) -> Self {
         let mut parser = Parser {
             classes: Vec::new(),
             own: vec!["help".to_string()],
@@ -60,7 +60,7 @@ impl Parser {
     }
 
     /// Rejected by every version that may be installed.
-    pub(crate) fn rejected(&self, words: &[OsString], versions: &Versions) -> Vec<Rejected> {
+    pub fn rejected(&self, words: &[OsString], versions: &Versions) -> Vec<Rejected> {
         let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
         let before = words
             .iter()
@@ -204,7 +204,7 @@ impl Parser {
     }
 
     /// True if no word may abbreviate the argument either.
-    pub(crate) fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
+    pub fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
         let texts = words.iter().filter_map(|word| word.to_str());
         let mut options = texts.filter_map(|text| text.strip_prefix("--")?.split('=').next());
         !options.any(|given| {
@@ -213,20 +213,20 @@ impl Parser {
         })
     }
 
-    pub(crate) fn takes(&self, name: &str, is_it: fn(ArgType) -> bool) -> bool {
+    pub fn takes(&self, name: &str, is_it: fn(ArgType) -> bool) -> bool {
         let types = Self::known_types(&self.histories(name));
         !types.is_empty() && types.into_iter().all(is_it)
     }
 
-    pub(crate) fn versions(&self, python: Option<&Python>) -> Versions {
+    pub fn versions(&self, python: Option<&Python>) -> Versions {
         Versions::of(self.classes.iter().map(|class| class.distribution), python)
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.classes.iter().flat_map(|class| class.names())
     }
 
-    pub(crate) fn has(&self, name: &str, versions: &Versions) -> bool {
+    pub fn has(&self, name: &str, versions: &Versions) -> bool {
         self.own.iter().any(|own| own == name)
             || self
                 .types(name, versions)
@@ -268,7 +268,7 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Rejection {
+pub enum Rejection {
     Unknown,
     /// A word before the first option.
     NoOption,
@@ -282,7 +282,7 @@ pub(crate) enum Rejection {
 
 /// As the recorder writes it (`tools/record/arguments.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ArgType {
+pub enum ArgType {
     Gone,
     Text,
     Int,
@@ -305,12 +305,12 @@ pub(crate) enum ArgType {
 
 impl ArgType {
     /// What a recorded option of a launcher takes: `node_rank int`.
-    pub(crate) fn of_option(line: &'static str) -> Self {
+    pub fn of_option(line: &'static str) -> Self {
         line.split_once(' ')
             .map_or(ArgType::Text, |(_, written)| ArgType::parse(written))
     }
 
-    pub(crate) fn refuses(self, value: &str, versions: &Versions) -> bool {
+    pub fn refuses(self, value: &str, versions: &Versions) -> bool {
         self.rejection(&[value], versions).is_some()
     }
 
@@ -338,11 +338,11 @@ impl ArgType {
         self == ArgType::Gone
     }
 
-    pub(crate) fn is_number(self) -> bool {
+    pub fn is_number(self) -> bool {
         matches!(self, ArgType::Int | ArgType::Float)
     }
 
-    pub(crate) fn is_mapping(self) -> bool {
+    pub fn is_mapping(self) -> bool {
         self == ArgType::Mapping
     }
 
@@ -393,7 +393,7 @@ impl ArgType {
         }
     }
 
-    pub(crate) fn choices(self, versions: &Versions) -> Vec<&'static str> {
+    pub fn choices(self, versions: &Versions) -> Vec<&'static str> {
         match self.of_word() {
             ArgType::OneOf(choices) => choices.split('|').collect(),
             ArgType::MemberOf(class) => choices_of(class)
@@ -404,7 +404,7 @@ impl ArgType {
         }
     }
 
-    pub(crate) fn wanted<'a>(self, choices: &'a [&'a str]) -> Wanted<'a> {
+    pub fn wanted<'a>(self, choices: &'a [&'a str]) -> Wanted<'a> {
         match self.of_word() {
             ArgType::Int => Wanted::Int,
             ArgType::Float => Wanted::Number,

@@ -1,7 +1,7 @@
 //! Programs in front of a command: `env A=1`, `nice -n 5`, `uv run`, `bash -c '…'`. They stay in front and zlaunch goes
 //! behind them, where it finds the variables and the Python that they bring.
 
-pub(crate) mod tables;
+pub mod tables;
 
 use std::ffi::{OsStr, OsString};
 
@@ -42,7 +42,7 @@ enum Behind {
 }
 
 impl Prefix {
-    pub(crate) fn is_one(word: &OsStr) -> bool {
+    pub fn is_one(word: &OsStr) -> bool {
         let name = base_name(word);
         let mut programs = PROGRAMS.iter().flat_map(|program| program.names);
         SHELLS.contains(&name) || programs.any(|known| known.split(' ').next() == Some(name))

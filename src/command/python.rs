@@ -62,7 +62,7 @@ impl Python {
     }
 
     /// That of the program that a word of a command names: an interpreter, or a script with one in its first line.
-    pub(super) fn of_program(word: &OsStr, host: &Host) -> Option<Self> {
+    pub fn of_program(word: &OsStr, host: &Host) -> Option<Self> {
         let program = if is_script(word) {
             host.absolute(Path::new(word))
         } else {
@@ -105,7 +105,7 @@ impl Python {
         Some(Self::with_options(program, &options, host))
     }
 
-    pub(crate) fn on_path(host: &Host) -> Option<Self> {
+    pub fn on_path(host: &Host) -> Option<Self> {
         let program = ["python3", "python"]
             .iter()
             .find_map(|name| host.find_program(OsStr::new(name)))?;
@@ -113,13 +113,13 @@ impl Python {
     }
 
     /// `3.11`, by its name or that of the file its links lead to.
-    pub(crate) fn own_version(&self) -> Option<String> {
+    pub fn own_version(&self) -> Option<String> {
         let name = version_of(&self.program)?;
         Some(name.trim_start_matches("python").to_string())
     }
 
     /// False where the folders of packages are not known.
-    pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
+    pub fn lacks(&self, inside: &str, distribution: &str) -> bool {
         !self.sites.is_empty()
             && self.file(inside).is_none()
             && self.version_text(distribution).is_none()
@@ -141,7 +141,7 @@ impl Python {
     }
 
     /// That of a package, such as `swift`.
-    pub(crate) fn folder(&self, package: &str) -> Option<PathBuf> {
+    pub fn folder(&self, package: &str) -> Option<PathBuf> {
         let mut plain = self.sites.iter().map(|site| site.join(package));
         plain.find(|folder| folder.is_dir()).or_else(|| {
             let file = self.file(&format!("{package}/__init__.py"))?;
@@ -150,7 +150,7 @@ impl Python {
     }
 
     /// True if `python -m` is sure not to find a module from the current folder.
-    pub(crate) fn lacks_module(&self, module: &str, host: &Host) -> bool {
+    pub fn lacks_module(&self, module: &str, host: &Host) -> bool {
         let Some(version) = version_of(&self.program) else {
             return false;
         };
@@ -168,7 +168,7 @@ impl Python {
         is_missing(module, &folders, &self.sites)
     }
 
-    pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
+    pub fn version(&self, distribution: &str) -> Option<Version> {
         self.version_text(distribution)
             .as_deref()
             .map(Version::parse)
@@ -245,13 +245,13 @@ pub fn is_python(word: &OsStr) -> bool {
 }
 
 /// `train.py`
-pub(crate) fn is_script(word: &OsStr) -> bool {
+pub fn is_script(word: &OsStr) -> bool {
     Path::new(word)
         .extension()
         .is_some_and(|ending| ending == "py")
 }
 
-pub(crate) fn is_standard(name: &str) -> bool {
+pub fn is_standard(name: &str) -> bool {
     STANDARD_LIBRARY.lines().any(|module| module == name)
 }
 

@@ -20,31 +20,27 @@ use crate::{
     report::{Problem, Rule, reading},
 };
 
-pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
+pub fn first(words: &[OsString]) -> Option<&OsString> {
     let word = words
         .first()
         .filter(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
     is_one(Path::new(word)).then_some(word)
 }
 
-pub(crate) fn is_one(path: &Path) -> bool {
+pub fn is_one(path: &Path) -> bool {
     path.extension()
         .is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|known| ending == *known))
 }
 
 #[derive(Default)]
-pub(crate) struct RunFile {
+pub struct RunFile {
     is_json: bool,
-    pub(crate) entries: Map<String, Value>,
+    pub entries: Map<String, Value>,
 }
 
 impl RunFile {
     /// `None`: there is nothing in it.
-    pub(crate) fn read(
-        word: &OsStr,
-        dialect: Dialect,
-        host: &Host,
-    ) -> Result<Option<Self>, Problem> {
+    pub fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Self>, Problem> {
         let path = host.absolute(Path::new(word));
         let text = reading::read_text(&path)?;
         host.has_read(&text);
@@ -67,7 +63,7 @@ impl RunFile {
     }
 
     /// A copy with this entry, in which every value has the type that the reader gave it.
-    pub(crate) fn with(&self, key: &str, value: &str) -> String {
+    pub fn with(&self, key: &str, value: &str) -> String {
         let mut entries = self.entries.clone();
         entries.insert(key.to_string(), Value::from(value));
         let entries = Value::Object(entries);
@@ -80,7 +76,7 @@ impl RunFile {
 }
 
 /// `--key value` for every entry, as ms-swift writes them: lists as several words, mappings as JSON.
-pub(crate) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
+pub fn words(entries: &Map<String, Value>) -> Vec<OsString> {
     let mut words = Vec::new();
     for (key, value) in entries {
         words.push(OsString::from(format!("--{key}")));
@@ -104,7 +100,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// `--key PATH…` for a list of datasets, each with its `path`. The trainer itself gets the list from the file.
-pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString> {
+pub fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString> {
     let list = entries
         .get(key)
         .and_then(Value::as_array)
@@ -119,7 +115,7 @@ pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString>
 }
 
 /// The variables in a block of a run file.
-pub(crate) fn variables(block: Option<&Value>, why: &str) -> Vec<Variable> {
+pub fn variables(block: Option<&Value>, why: &str) -> Vec<Variable> {
     let entries = block.and_then(Value::as_object).into_iter().flatten();
     let named = entries.filter(|(name, _)| vars::is_name(name));
     named
@@ -127,13 +123,13 @@ pub(crate) fn variables(block: Option<&Value>, why: &str) -> Vec<Variable> {
         .collect()
 }
 
-pub(crate) fn joined_word(key: &str, value: &Value) -> OsString {
+pub fn joined_word(key: &str, value: &Value) -> OsString {
     OsString::from(format!("--{key}={}", text_of(value)))
 }
 
 /// True for an entry that a typed reader takes unchanged: a number, a boolean or a text. A boolean for a number, or the
 /// reverse, is left to the trainer; so is a text for either, unless the reader `converts` it.
-pub(crate) fn is_usable(key: &str, value: &Value, converts: bool) -> bool {
+pub fn is_usable(key: &str, value: &Value, converts: bool) -> bool {
     let is_switch = SWITCHES.contains(&key);
     let is_number = NUMBERS.contains(&key);
     match value {

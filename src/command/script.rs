@@ -1,7 +1,7 @@
 //! Reads the text of a training script: the modules it imports, what it hands to a call, which options it has, and
 //! how its arguments reach the trainer. The script is not run.
 
-pub(crate) mod flow;
+pub mod flow;
 pub mod tokens;
 
 use std::{
@@ -33,7 +33,7 @@ pub struct ScriptSource {
     file: PathBuf,
     /// Python looks here for modules first.
     folder: PathBuf,
-    pub(crate) text: String,
+    pub text: String,
     imports: OnceCell<Vec<String>>,
     modules: OnceCell<Vec<ScriptFile>>,
 }
@@ -41,7 +41,7 @@ pub struct ScriptSource {
 #[derive(Debug, PartialEq, Eq)]
 pub struct ScriptFile {
     pub name: String,
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl ScriptSource {
@@ -78,7 +78,7 @@ impl ScriptSource {
     }
 
     /// The imports of the script itself, as dotted names.
-    pub(super) fn imported(&self) -> &[String] {
+    pub fn imported(&self) -> &[String] {
         self.imports.get_or_init(|| imports(&tokens(&self.text)))
     }
 
@@ -92,17 +92,17 @@ impl ScriptSource {
         })
     }
 
-    pub(crate) fn mentions(&self, word: &str) -> bool {
+    pub fn mentions(&self, word: &str) -> bool {
         let mut modules = self.modules().iter();
         self.text.contains(word) || modules.any(|module| module.text.contains(word))
     }
 
-    pub(crate) fn mentions_option(&self, name: &str) -> bool {
+    pub fn mentions_option(&self, name: &str) -> bool {
         self.mentions(&format!("\"--{name}\"")) || self.mentions(&format!("'--{name}'"))
     }
 
     /// True for a module or package beside the script.
-    pub(super) fn has_beside(&self, name: &str) -> bool {
+    pub fn has_beside(&self, name: &str) -> bool {
         let path = self.folder.join(name);
         path.is_dir() || path.with_extension("py").is_file()
     }
@@ -186,7 +186,7 @@ pub fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The calls that make the arguments of transformers' trainer in code.
-pub(crate) fn made_arguments(text: &str) -> Vec<&str> {
+pub fn made_arguments(text: &str) -> Vec<&str> {
     let classes = ARGUMENT_CLASSES.iter();
     classes.flat_map(|class| calls(text, class)).collect()
 }
@@ -213,7 +213,7 @@ pub enum ScriptKind {
 }
 
 /// By the script itself; where it shows nothing, by its own modules.
-pub(crate) fn script_kind(source: &ScriptSource) -> ScriptKind {
+pub fn script_kind(source: &ScriptSource) -> ScriptKind {
     let own = of_text(&source.text);
     if own != ScriptKind::Unknown {
         return own;
@@ -245,7 +245,7 @@ pub fn of_text(text: &str) -> ScriptKind {
     }
 }
 
-pub(super) fn is_hf_parser(token: &Token) -> bool {
+pub fn is_hf_parser(token: &Token) -> bool {
     token.is_one_of(CLASS_PARSERS)
 }
 
@@ -264,7 +264,7 @@ fn calls_deepspeed(tokens: &[Token]) -> bool {
 }
 
 /// Nothing in the script and its own modules can use a DeepSpeed config. False where some of it is not seen.
-pub(crate) fn cannot_use_config(source: &ScriptSource) -> bool {
+pub fn cannot_use_config(source: &ScriptSource) -> bool {
     let is_plain = |name: &String| {
         let top = name.split('.').next().unwrap_or_default();
         WITHOUT_DEEPSPEED.contains(&top) || is_standard(top) || source.has_beside(top)
@@ -281,7 +281,7 @@ pub(crate) fn cannot_use_config(source: &ScriptSource) -> bool {
 }
 
 /// A JSON or YAML file in front of the arguments is for the script itself, and not for transformers' parser.
-pub(crate) fn reads_own_file(source: &ScriptSource) -> bool {
+pub fn reads_own_file(source: &ScriptSource) -> bool {
     let has = |signs: &[&str]| signs.iter().any(|sign| source.mentions(sign));
     !has(FILE_PARSERS) && has(OTHER_PARSERS)
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 pub use crate::command::python::is_python;
-pub(crate) use crate::command::python::is_script;
+pub use crate::command::python::is_script;
 use crate::{command::script::ScriptSource, host::Host};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         base_name(self.word())
     }
 
@@ -78,11 +78,11 @@ pub struct ParsedCommand {
     /// The interpreter, or the program whose first line names it.
     pub owner: Option<OsString>,
     /// Read when the first front end asks for it.
-    pub(super) source: OnceCell<Option<Rc<ScriptSource>>>,
+    pub source: OnceCell<Option<Rc<ScriptSource>>>,
 }
 
 impl ParsedCommand {
-    pub(crate) fn new(target: Target, args: &[OsString], owner: Option<OsString>) -> Self {
+    pub fn new(target: Target, args: &[OsString], owner: Option<OsString>) -> Self {
         ParsedCommand {
             target,
             args: args.to_vec(),
@@ -103,7 +103,7 @@ impl ParsedCommand {
         Self::new(target, &rest[used..], Some(first.clone()))
     }
 
-    pub(crate) fn source(&self, host: &Host) -> Option<&Rc<ScriptSource>> {
+    pub fn source(&self, host: &Host) -> Option<&Rc<ScriptSource>> {
         let source = self.source.get_or_init(|| match &self.target {
             Target::Script { path, .. } => ScriptSource::of_script(path, host).map(Rc::new),
             Target::Module { name, .. } => ScriptSource::of_module(name, host).map(Rc::new),
@@ -114,7 +114,7 @@ impl ParsedCommand {
 }
 
 /// The target in the words after `python`, and the number of words up to its end.
-pub(crate) fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
+pub fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
     let mut at = 0;
     loop {
         let word = words.get(at)?;
@@ -138,7 +138,7 @@ pub(crate) fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
 }
 
 /// The last part of a path: `swift` of `/opt/env/bin/swift`.
-pub(crate) fn base_name(word: &OsStr) -> &str {
+pub fn base_name(word: &OsStr) -> &str {
     Path::new(word)
         .file_name()
         .and_then(OsStr::to_str)

@@ -29,11 +29,11 @@ mod hf;
 mod llamafactory;
 mod scripts;
 mod swift;
-pub(crate) mod tables;
+pub mod tables;
 mod trl;
 mod xtuner;
 
-pub(crate) const PASSTHROUGH: &str = tables::PASSTHROUGH.name;
+pub const PASSTHROUGH: &str = tables::PASSTHROUGH.name;
 
 /// Asks the front ends, or only the one that the user named, what the command is.
 pub fn recognise(
@@ -91,20 +91,20 @@ pub fn recognise(
     job
 }
 
-pub(crate) const fn passthrough() -> &'static Trainer {
+pub const fn passthrough() -> &'static Trainer {
     &tables::PASSTHROUGH
 }
 
-pub(crate) fn is_console(word: &OsStr) -> bool {
+pub fn is_console(word: &OsStr) -> bool {
     of_console(base_name(word)).is_some()
 }
 
-pub(crate) fn commands_of(console: &str) -> &'static [TrainingCommand] {
+pub fn commands_of(console: &str) -> &'static [TrainingCommand] {
     of_console(console).map_or(&[], |trainer| trainer.launch.commands)
 }
 
 /// The command that was probably meant by a sub-command that does not train: `swift rlhf --rlhf_type dpo` by `swift dpo`.
-pub(crate) fn meant_command(console: &str, word: &str) -> Option<String> {
+pub fn meant_command(console: &str, word: &str) -> Option<String> {
     let launch = &of_console(console)?.launch;
     if let Some(argument) = launch.kinds.iter().find(|kind| kind.values.contains(&word)) {
         return Some(format!("{console} {} {word}", argument.before));
@@ -114,11 +114,11 @@ pub(crate) fn meant_command(console: &str, word: &str) -> Option<String> {
 }
 
 /// The packages whose parsers were recorded.
-pub(crate) fn distributions() -> impl Iterator<Item = &'static str> {
+pub fn distributions() -> impl Iterator<Item = &'static str> {
     ALL.iter().filter_map(|trainer| trainer.distribution)
 }
 
-pub(crate) fn is_console_module(word: &OsStr) -> bool {
+pub fn is_console_module(word: &OsStr) -> bool {
     ALL.iter().any(|trainer| {
         trainer
             .launch
@@ -135,7 +135,7 @@ fn of_console(name: &str) -> Option<&'static Trainer> {
 }
 
 /// By the names pip knows.
-pub(crate) fn packages() -> Vec<&'static str> {
+pub fn packages() -> Vec<&'static str> {
     let mut packages = vec!["torch", "transformers", "accelerate", "deepspeed"];
     for package in distributions() {
         if !packages.contains(&package) {
@@ -146,7 +146,7 @@ pub(crate) fn packages() -> Vec<&'static str> {
     packages
 }
 
-pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
+pub fn not_found(word: &OsStr, host: &Host) -> Problem {
     let name = word.to_string_lossy();
     if name.contains('/') {
         return no_such_program(&name, host.absolute(Path::new(word)).exists());

@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub use super::tables::RULES;
-pub(crate) use values::FillContext;
+pub use values::FillContext;
 pub use values::FilledValue;
 use values::{Unfilled, defer};
 
@@ -30,25 +30,25 @@ pub struct Fill {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct LeftAuto {
-    pub(crate) key: String,
-    pub(crate) why: String,
+pub struct LeftAuto {
+    pub key: String,
+    pub why: String,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Resolved {
-    pub(crate) config: Value,
-    pub(crate) fills: Vec<Fill>,
-    pub(crate) left: Vec<LeftAuto>,
+pub struct Resolved {
+    pub config: Value,
+    pub fills: Vec<Fill>,
+    pub left: Vec<LeftAuto>,
     /// The reasons for which the trainer or DeepSpeed would refuse this config, and differences from what the trainer
     /// computes, as far as its defaults are known.
-    pub(crate) problems: Vec<Problem>,
+    pub problems: Vec<Problem>,
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
 /// `place` tells where a key of the config was written. The config is returned even when there are problems, because
 /// `check` may find more of them.
-pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> Resolved {
+pub fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> Resolved {
     let trainer = context.job.trainer;
     let comparing = context.comparing();
     // Behind such a launcher, nothing is known of the arguments of a script that cannot be read.
@@ -261,7 +261,7 @@ fn mismatch_fixes(
 }
 
 /// The samples of a step and the factors, also by the trainer's defaults, as far as they are known.
-pub(crate) fn batch(context: &FillContext) -> Option<(Value, String)> {
+pub fn batch(context: &FillContext) -> Option<(Value, String)> {
     if context.job.trainer.is_hf() {
         let filled = rule_of("train_batch_size")?.value(&context.comparing());
         let FilledValue {
@@ -316,7 +316,7 @@ fn nobody_fills(key: &str, place: Place, context: &FillContext) -> Problem {
     filled_by_nobody(key, place).when(noticed(key, context))
 }
 
-pub(crate) fn filled_by_nobody(key: &str, place: Place) -> Problem {
+pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
     let what =
         format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
@@ -344,7 +344,7 @@ fn noticed(key: &str, context: &FillContext) -> Option<When> {
 }
 
 /// True if a trainer fills an "auto" there, or DeepSpeed itself understands it.
-pub(crate) fn may_be_filled(key: &str) -> bool {
+pub fn may_be_filled(key: &str) -> bool {
     rule_of(key).is_some() || deepspeed_knows_auto(key)
 }
 

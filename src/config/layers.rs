@@ -36,7 +36,7 @@ pub struct Assignment {
 }
 
 impl Layers {
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.patch.is_empty() && self.unset.is_empty() && self.set.is_empty()
     }
 }
@@ -131,7 +131,7 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     problems
 }
 
-pub(super) fn unset(config: &mut Value, key: &str) -> bool {
+pub fn unset(config: &mut Value, key: &str) -> bool {
     let (section, name) = match key.rsplit_once('.') {
         Some((section, name)) => (json::get_mut(config, section), name),
         None => (Some(config), key),

@@ -10,7 +10,7 @@ use crate::{
     report::{Place, Problem, Rule},
 };
 
-pub(super) fn not_a_patch(place: Place, why: &str) -> Problem {
+pub fn not_a_patch(place: Place, why: &str) -> Problem {
     Problem::error(Rule::Patch, format!("not a patch: {why}"))
         .at(place)
         .fix(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)

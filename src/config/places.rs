@@ -18,7 +18,7 @@ use crate::{
     report::{Place, reading},
 };
 
-pub(crate) struct Places<'a> {
+pub struct Places<'a> {
     config: &'a Value,
     template: &'a Template,
     layers: &'a Layers,
@@ -31,7 +31,7 @@ pub(crate) struct Places<'a> {
 
 impl<'a> Places<'a> {
     /// `config`: with the layers, before "auto" was filled.
-    pub(crate) fn new(
+    pub fn new(
         config: &'a Value,
         template: &'a Template,
         layers: &'a Layers,
@@ -48,7 +48,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    pub(crate) fn of(&self, key: &str) -> Place {
+    pub fn of(&self, key: &str) -> Place {
         if let Some(set) = self.set_at(key) {
             let Assignment { key, typed, .. } = &set.value;
             return Place::from(&set.says(format!("{key}={typed}")));
@@ -101,7 +101,7 @@ impl<'a> Places<'a> {
 }
 
 /// A value as it is written at a place: `1.0`, which was read as 1.
-pub(crate) fn as_typed(value: &Value, place: &Place) -> String {
+pub fn as_typed(value: &Value, place: &Place) -> String {
     let typed = typed_at(place)
         .filter(|typed| value.is_number() && json::parse(typed).is_ok_and(|read| read == *value));
     typed.unwrap_or_else(|| value.to_string())

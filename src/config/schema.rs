@@ -16,7 +16,7 @@ use crate::{
 
 use value_type::{PYDANTIC_2, ValueRange};
 pub use value_type::{ValueFault, definitions};
-pub(crate) use value_type::{is_true, real, truth, whole};
+pub use value_type::{is_true, real, truth, whole};
 
 /// Sorted by key; the columns are explained in `tools/record/schema.py`. A key is looked up by binary search, and only its
 /// own line is read.
@@ -37,7 +37,7 @@ pub fn version_match(version: Version) -> VersionMatch {
     VersionMatch::find(VERSIONS.lines().map(Version::parse), version)
 }
 
-pub(crate) fn in_environment(python: Option<&Python>) -> VersionMatch {
+pub fn in_environment(python: Option<&Python>) -> VersionMatch {
     let installed = python.and_then(|python| python.version("deepspeed"));
     installed.map_or_else(|| VersionMatch::Exact(newest()), version_match)
 }
@@ -46,25 +46,25 @@ pub(crate) fn in_environment(python: Option<&Python>) -> VersionMatch {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeySpec {
     pub key: &'static str,
-    pub(crate) version: Version,
+    pub version: Version,
     kind: &'static ValueType,
     nullable: bool,
     /// DeepSpeed looks at the value when it reads the config.
-    pub(crate) checked: bool,
+    pub checked: bool,
     /// As the file writes it; parsed when a value is checked.
     range: &'static str,
     /// As JSON, `-` where there is none, `required` for a parameter without one.
-    pub(crate) default: &'static str,
-    pub(crate) since: Option<Version>,
-    pub(crate) removed: Option<Removed>,
-    pub(crate) alias_of: Option<&'static str>,
-    pub(crate) replaced_by: Option<&'static str>,
+    pub default: &'static str,
+    pub since: Option<Version>,
+    pub removed: Option<Removed>,
+    pub alias_of: Option<&'static str>,
+    pub replaced_by: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
-    pub(crate) version: Version,
-    pub(crate) refused: bool,
+    pub version: Version,
+    pub refused: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,11 +223,11 @@ impl KeySpec {
         schemas
     }
 
-    pub(crate) fn choices(&self) -> Vec<&'static str> {
+    pub fn choices(&self) -> Vec<&'static str> {
         self.bounds().choices().unwrap_or_default()
     }
 
-    pub(crate) fn is_section(&self) -> bool {
+    pub fn is_section(&self) -> bool {
         let forms = self.kind.forms;
         self.kind.unknown_keys.is_some() || matches!(forms, [Form::Object | Form::Switched])
     }

@@ -26,18 +26,18 @@ use crate::{
 };
 
 use document::Document;
-pub(crate) use document::{HEADER_KEY, RequiredKey, SCHEMA_LINE, header_schema};
-pub(crate) use search::Origin;
+pub use document::{HEADER_KEY, RequiredKey, SCHEMA_LINE, header_schema};
+pub use search::Origin;
 pub use search::Search;
 use search::{Link, alias, built_in_text, is_name};
 
 #[derive(Debug, Default)]
 pub struct Template {
     pub name: String,
-    pub(crate) origin: Origin,
+    pub origin: Origin,
     /// Names from this one down to the one that extends nothing.
     pub chain: Vec<String>,
-    pub(crate) origins: Vec<Origin>,
+    pub origins: Vec<Origin>,
     pub about: Option<String>,
     pub about_zh: Option<String>,
     pub config: Value,
@@ -49,7 +49,7 @@ pub struct Template {
 const EXTENDS: &str = "$zlaunch.extends";
 
 impl Template {
-    pub(crate) fn about_in(&self, language: Language) -> String {
+    pub fn about_in(&self, language: Language) -> String {
         let chinese = self
             .about_zh
             .as_ref()
@@ -57,7 +57,7 @@ impl Template {
         chinese.or(self.about.as_ref()).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.origins.iter().filter_map(|origin| match origin {
             Origin::File(path) => Some(path.as_path()),
             _ => None,
@@ -65,7 +65,7 @@ impl Template {
     }
 
     /// Its origin, its purpose and its variables, which the config itself does not show.
-    pub(crate) fn summary(&self, secrets: &Secrets) -> String {
+    pub fn summary(&self, secrets: &Secrets) -> String {
         let width = terminal::width_of_stderr().map_or(110, |width| width.min(110));
         let mut text = format!("{} ({})\n", self.chain.join(" → "), self.origin);
         if let Some(about) = &self.about {
@@ -271,7 +271,7 @@ fn merge(chain: Vec<(Link, Document)>, notes: Vec<Problem>) -> Result<Template, 
 }
 
 /// `zlaunch templates NAME --raw`: the file as it is.
-pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<String, Problem> {
+pub fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<String, Problem> {
     let link = first_link(spec, search, host)?;
     match &link.origin {
         Origin::File(path) => reading::read_text(path),
@@ -281,7 +281,7 @@ pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Resul
 }
 
 #[derive(Serialize)]
-pub(crate) struct ListedTemplate {
+pub struct ListedTemplate {
     name: String,
     origin: String,
     hidden: bool,
@@ -289,7 +289,7 @@ pub(crate) struct ListedTemplate {
 }
 
 /// Every template with what it is for, or why it cannot be used. Hidden ones are included.
-pub(crate) fn list(search: &Search, host: &Host) -> Vec<ListedTemplate> {
+pub fn list(search: &Search, host: &Host) -> Vec<ListedTemplate> {
     let language = Language::of(host).unwrap_or(Language::English);
     let mut rows: Vec<ListedTemplate> = Vec::new();
     for Link { name, origin, .. } in search.all() {
@@ -318,7 +318,7 @@ pub(crate) fn list(search: &Search, host: &Host) -> Vec<ListedTemplate> {
 }
 
 /// Each name with one sentence, and its origin unless it is built in.
-pub(crate) fn listed(all: Vec<ListedTemplate>) -> String {
+pub fn listed(all: Vec<ListedTemplate>) -> String {
     let width = terminal::width().map_or(110, |width| width.min(110));
     let mut table = TextTable::new(0);
     for row in all {

@@ -36,7 +36,7 @@ impl fmt::Display for Device {
 }
 
 pub struct Zero<'a> {
-    pub(crate) section: Option<&'a Map<String, Value>>,
+    pub section: Option<&'a Map<String, Value>>,
     /// `None` while it is "auto", or if DeepSpeed refuses it.
     pub stage: Option<u8>,
     pub optimizer: Device,

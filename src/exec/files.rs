@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Writes a program that everybody may run.
-pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
+pub fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
     // Others could choose what is executed if they could write to the folder.
     let folder = DirBuilder::new()
         .recursive(true)
@@ -33,7 +33,7 @@ pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 /// Removes files, and those of the folders that are then empty.
-pub(crate) fn remove<'a>(
+pub fn remove<'a>(
     files: &[PathBuf],
     folders: impl Iterator<Item = &'a Path>,
 ) -> Result<(), Problem> {
@@ -47,7 +47,7 @@ pub(crate) fn remove<'a>(
 }
 
 /// Writes a file for the user. An existing one is replaced only with `force`.
-pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
+pub fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
     let written = in_private_folder(folder_of(path), || {
         let file = PendingFile::write(path, text.as_bytes(), 0o600)?;
         if !force {
@@ -62,7 +62,7 @@ pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Prob
 }
 
 /// Replaces the text of a file of the user's. It keeps its mode, and a link to it stays a link.
-pub(crate) fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
+pub fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
     let written = path.canonicalize().and_then(|path| {
         let mode = fs::metadata(&path)?.mode() & 0o777;
         write_atomically(&path, text.as_bytes(), mode)
@@ -71,7 +71,7 @@ pub(crate) fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 /// Writes a file of the launch, unless it is already there with this content.
-pub(super) fn write(file: &PlannedFile, what: OutputFile) -> Result<(), Problem> {
+pub fn write(file: &PlannedFile, what: OutputFile) -> Result<(), Problem> {
     let PlannedFile { path, kind, text } = file;
     let failed = |why: io::Error| report::cannot_write(what, path, &why);
     let folder = folder_of(path);
@@ -105,10 +105,7 @@ pub(super) fn write(file: &PlannedFile, what: OutputFile) -> Result<(), Problem>
 }
 
 /// Makes a folder that the user named and writes into it. If that fails, the folders that were not there before are gone.
-pub(super) fn in_private_folder<T>(
-    folder: &Path,
-    write: impl FnOnce() -> io::Result<T>,
-) -> io::Result<T> {
+pub fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let missing: Vec<&Path> = folder
         .ancestors()
         .take_while(|path| fs::symlink_metadata(path).is_err())
@@ -132,13 +129,13 @@ fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 }
 
 /// A file that is whole, but not yet under its name. It is removed unless it is put in place.
-pub(super) struct PendingFile<'a> {
+pub struct PendingFile<'a> {
     path: &'a Path,
     temporary: PathBuf,
 }
 
 impl<'a> PendingFile<'a> {
-    pub(super) fn write(path: &'a Path, content: &[u8], mode: u32) -> io::Result<Self> {
+    pub fn write(path: &'a Path, content: &[u8], mode: u32) -> io::Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // The name of a file may have 255 bytes.
         let name: String = name.chars().take(60).collect();
@@ -154,7 +151,7 @@ impl<'a> PendingFile<'a> {
         Ok(pending)
     }
 
-    pub(super) fn put_in_place(mut self) -> io::Result<()> {
+    pub fn put_in_place(mut self) -> io::Result<()> {
         fs::rename(&self.temporary, self.path)?;
         self.temporary.clear();
         Ok(())
@@ -171,7 +168,7 @@ impl Drop for PendingFile<'_> {
 }
 
 /// A name that no other process gives: with the id of this one and the time.
-pub(super) fn own_name(start: &str) -> String {
+pub fn own_name(start: &str) -> String {
     let time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     format!("{start}{}-{}", process::id(), time.subsec_nanos())
 }

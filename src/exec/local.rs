@@ -38,10 +38,10 @@ use crate::{
 /// A process that is still there this long after SIGKILL hangs in the kernel, and nobody can end it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The `argv[0]` of a rank before its exec.
-pub(super) const RANK: &str = "zlaunch-rank";
+pub const RANK: &str = "zlaunch-rank";
 
 /// Starts the ranks, waits for all of them, and returns their exit status.
-pub(super) fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
+pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
     if is_ignored(Signal::SIGCHLD) {
         let problem = Problem::error(
             Rule::Ranks,
@@ -337,7 +337,7 @@ impl Supervisor {
 
 /// Becomes the program of a rank, after steps that a parent could only take with unsafe code between fork and exec. Returns
 /// the exit status if the program was not executed. `words`: as `rank_command` has them.
-pub(super) fn become_rank(words: &[OsString]) -> Option<u8> {
+pub fn become_rank(words: &[OsString]) -> Option<u8> {
     let [parent, exec_error, program, arguments @ ..] = words else {
         return None;
     };

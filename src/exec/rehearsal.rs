@@ -28,18 +28,18 @@ use crate::{
 
 const LOG: &str = "output.log";
 
-pub(crate) struct Rehearsal {
+pub struct Rehearsal {
     folder: PathBuf,
     /// The program's standard error.
     log: File,
     keeper: Option<Child>,
     /// What the program tells. It ends with the keeper.
-    pub(crate) lines: Receiver<String>,
+    pub lines: Receiver<String>,
 }
 
 impl Rehearsal {
     /// `spec` is the program's input, but for the folder.
-    pub(crate) fn start(
+    pub fn start(
         python: &Path,
         code: &str,
         mut spec: Value,
@@ -100,7 +100,7 @@ impl Rehearsal {
     }
 
     /// The end of what the program printed.
-    pub(crate) fn printed(&self) -> String {
+    pub fn printed(&self) -> String {
         let mut bytes = vec![0; 1 << 16];
         let start = self
             .log
@@ -112,7 +112,7 @@ impl Rehearsal {
         String::from_utf8_lossy(&bytes[..count]).into_owned()
     }
 
-    pub(crate) fn ending(&mut self) -> Option<ExitStatus> {
+    pub fn ending(&mut self) -> Option<ExitStatus> {
         self.keeper.as_mut()?.wait().ok()
     }
 }

@@ -42,9 +42,9 @@ use crate::{
 };
 
 /// The `argv[0]` of the processes between zlaunch and the trainer.
-pub(super) const KEEPER: &str = "zlaunch-rehearsal";
-pub(super) const INSIDE: &str = "zlaunch-sandbox";
-pub(super) const FIRST: &str = "zlaunch-first";
+pub const KEEPER: &str = "zlaunch-rehearsal";
+pub const INSIDE: &str = "zlaunch-sandbox";
+pub const FIRST: &str = "zlaunch-first";
 /// The exit status inside if there are no processes of its own, or no /proc for them. The program was not started.
 const NO_PROC: u8 = 217;
 /// A file in the folder, from when the program starts.
@@ -53,7 +53,7 @@ const STARTED: &str = "started";
 /// Stays outside of the sandbox that it starts. `words`: the folder, `true` if the network stays open, and the program with
 /// its arguments. Everything ends when the program ends, or when standard input is closed. Returns the exit status as a
 /// shell has it.
-pub(super) fn keep(words: &[OsString]) -> Option<u8> {
+pub fn keep(words: &[OsString]) -> Option<u8> {
     let folder = Path::new(words.first()?);
     // What ends zlaunch, such as Ctrl-C, must not end the keeper. The sandbox has no terminal.
     let _ = setsid();
@@ -101,7 +101,7 @@ fn code_of(status: Option<ExitStatus>) -> u8 {
     code.unwrap_or(report::REFUSED)
 }
 
-pub(super) fn remove(folder: &Path) {
+pub fn remove(folder: &Path) {
     // The program may have taken its own rights to a folder away.
     let _ = Command::new("find")
         .arg(folder)
@@ -111,7 +111,7 @@ pub(super) fn remove(folder: &Path) {
 }
 
 /// Goes inside of the sandbox. `words`: `true` for processes of its own, and as for the keeper.
-pub(super) fn confine(words: &[OsString]) -> Option<u8> {
+pub fn confine(words: &[OsString]) -> Option<u8> {
     let [alone, folder, online, ..] = words else {
         return None;
     };
@@ -141,7 +141,7 @@ pub(super) fn confine(words: &[OsString]) -> Option<u8> {
 
 /// The first of the processes of a sandbox, with which all others end. `words`: the mounts that can be written to, and as for
 /// the keeper.
-pub(super) fn be_first(words: &[OsString]) -> Option<u8> {
+pub fn be_first(words: &[OsString]) -> Option<u8> {
     let (writable, words) = words.split_first()?;
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;

@@ -26,81 +26,81 @@ const SEQ_LEN_STEP: u64 = 256;
 
 /// A training and the machines it runs on.
 #[derive(Clone)]
-pub(super) struct FitInputs<'a> {
-    pub(super) model: Option<String>,
-    pub(super) weights: Weights,
-    pub(super) workload: Workload,
+pub struct FitInputs<'a> {
+    pub model: Option<String>,
+    pub weights: Weights,
+    pub workload: Workload,
     /// The settings with the least that could be meant where nothing is said.
-    pub(super) least: TrainingSettings,
-    pub(super) assumed: Vec<Assumption>,
+    pub least: TrainingSettings,
+    pub assumed: Vec<Assumption>,
     /// The config that is judged, besides the templates.
-    pub(super) config: Option<Sourced<String>>,
-    pub(super) card: Option<&'static str>,
+    pub config: Option<Sourced<String>>,
+    pub card: Option<&'static str>,
     /// Not on this machine, so its memory says nothing.
-    pub(super) is_elsewhere: bool,
-    pub(super) cluster: Cluster,
-    pub(super) launch: &'a Launch,
-    pub(super) allocator: Allocator,
-    pub(super) accounting: Accounting,
-    pub(super) memories: Memories,
-    pub(super) templates: Vec<Candidate>,
+    pub is_elsewhere: bool,
+    pub cluster: Cluster,
+    pub launch: &'a Launch,
+    pub allocator: Allocator,
+    pub accounting: Accounting,
+    pub memories: Memories,
+    pub templates: Vec<Candidate>,
     /// Names of templates, the fastest first.
-    pub(super) order: Vec<String>,
+    pub order: Vec<String>,
 }
 
 /// A config that is compared.
 #[derive(Clone)]
-pub(super) struct Candidate {
-    pub(super) name: String,
-    pub(super) strategy: Strategy,
-    pub(super) allocator: Allocator,
+pub struct Candidate {
+    pub name: String,
+    pub strategy: Strategy,
+    pub allocator: Allocator,
     /// The user named it.
-    pub(super) is_named: bool,
+    pub is_named: bool,
 }
 
 /// The memories that there are, in bytes of each GPU and of each machine, where they are known.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Memories {
-    pub(super) gpu: Option<u64>,
-    pub(super) host: Option<u64>,
-    pub(super) disk: Option<u64>,
+pub struct Memories {
+    pub gpu: Option<u64>,
+    pub host: Option<u64>,
+    pub disk: Option<u64>,
 }
 
 /// A template, and what was found about it.
 #[derive(Clone)]
-pub(super) struct TemplateRow {
-    pub(super) candidate: Candidate,
-    pub(super) need: MemoryNeed,
-    pub(super) verdict: Verdict,
-    pub(super) short: Vec<Shortage>,
+pub struct TemplateRow {
+    pub candidate: Candidate,
+    pub need: MemoryNeed,
+    pub verdict: Verdict,
+    pub short: Vec<Shortage>,
     /// Needed, and of unknown size.
-    pub(super) unknown: Vec<MemoryKind>,
+    pub unknown: Vec<MemoryKind>,
 }
 
 #[derive(Clone)]
-pub(super) struct Shortage {
-    pub(super) kind: MemoryKind,
-    pub(super) bytes: u64,
+pub struct Shortage {
+    pub kind: MemoryKind,
+    pub bytes: u64,
 }
 
-pub(super) struct Recommendation {
-    pub(super) row: TemplateRow,
-    pub(super) why: String,
+pub struct Recommendation {
+    pub row: TemplateRow,
+    pub why: String,
     /// Textbooks do not count it.
-    pub(super) largest_micro_batch: Option<u64>,
+    pub largest_micro_batch: Option<u64>,
 }
 
 /// A change with which a template would fit.
-pub(super) struct Remedy {
-    pub(super) change: String,
-    pub(super) row: TemplateRow,
+pub struct Remedy {
+    pub change: String,
+    pub row: TemplateRow,
 }
 
 impl TemplateRow {
     /// Percent of the peak that must be free on top. On capped GPUs, trainings needed up to 2 % with expandable segments,
     /// more than 5 and up to 8 % where stage 3 gathers parameters, answers come in pairs or an evaluation needs most, and up to 28 %
     /// without; the rest is for the estimate (`tests/data/capped-h200.jsonl`, `tests/data/phases-h200.jsonl`).
-    pub(super) fn gaps(&self) -> u64 {
+    pub fn gaps(&self) -> u64 {
         if !self.candidate.allocator.expands {
             30
         } else if self.need.fragments {
@@ -111,7 +111,7 @@ impl TemplateRow {
     }
 
     /// The smallest GPU on which it fits: the need, what the allocator loses to gaps, and room to start.
-    pub(super) fn with_margin(&self) -> u64 {
+    pub fn with_margin(&self) -> u64 {
         let gaps = self.need.allocated() * self.gaps() / 100;
         (self.need.gpu() + gaps).max(self.need.start)
     }
@@ -119,7 +119,7 @@ impl TemplateRow {
 
 impl Remedy {
     /// `LoRA: zero3, 41.0 GiB on each GPU`.
-    pub(super) fn sentence(&self) -> String {
+    pub fn sentence(&self) -> String {
         let size = Size(self.row.need.gpu());
         format!(
             "{}: {}, {size} on each GPU",
@@ -129,11 +129,11 @@ impl Remedy {
 }
 
 impl FitInputs<'_> {
-    pub(super) fn rows(&self) -> Vec<TemplateRow> {
+    pub fn rows(&self) -> Vec<TemplateRow> {
         self.templates.iter().map(|it| self.judge(it)).collect()
     }
 
-    pub(super) fn is_real(&self) -> bool {
+    pub fn is_real(&self) -> bool {
         self.accounting == REAL
     }
 
@@ -192,7 +192,7 @@ impl FitInputs<'_> {
         rows.find(|row| row.verdict == FITS)
     }
 
-    pub(super) fn recommend(&self) -> Option<Recommendation> {
+    pub fn recommend(&self) -> Option<Recommendation> {
         let row = self.first_fit()?;
         let name = &row.candidate.name;
         let is_faster = |other: &&String| *other != name;
@@ -215,14 +215,14 @@ impl FitInputs<'_> {
         })
     }
 
-    pub(super) fn with_order(&self, order: Vec<String>) -> Self {
+    pub fn with_order(&self, order: Vec<String>) -> Self {
         FitInputs {
             order,
             ..self.clone()
         }
     }
 
-    pub(super) fn with_settings(&self, settings: &TrainingSettings) -> Self {
+    pub fn with_settings(&self, settings: &TrainingSettings) -> Self {
         FitInputs {
             workload: Workload::new(&self.weights, settings),
             ..self.clone()
@@ -254,7 +254,7 @@ impl FitInputs<'_> {
     /// Changes that would make a training fit, from the cheapest to the dearest. Each is tried with the same sums; a setting that
     /// is already in use changes nothing, so it does not help either. `others`: with the templates to fall back to, if these
     /// inputs are about one config.
-    pub(super) fn remedies(&self, others: &Self) -> Vec<Remedy> {
+    pub fn remedies(&self, others: &Self) -> Vec<Remedy> {
         let settings = self.settings();
         let with = |change: &str, apply: fn(&mut TrainingSettings)| {
             remedy(change.to_string(), self.first_fit_with(apply))

@@ -29,10 +29,10 @@ pub struct FitReport<'a> {
     inputs: FitInputs<'a>,
     /// The GPUs and the host memory, in words.
     machine: String,
-    pub(super) rows: Vec<TemplateRow>,
-    pub(super) recommended: Option<Recommendation>,
+    pub rows: Vec<TemplateRow>,
+    pub recommended: Option<Recommendation>,
     /// Changes that would make the judged config fit, or some template.
-    pub(super) remedies: Vec<Remedy>,
+    pub remedies: Vec<Remedy>,
 }
 
 fn names(kinds: impl Iterator<Item = MemoryKind>) -> String {
@@ -41,7 +41,7 @@ fn names(kinds: impl Iterator<Item = MemoryKind>) -> String {
 }
 
 impl TemplateRow {
-    pub(super) fn title(&self) -> &str {
+    pub fn title(&self) -> &str {
         match self.candidate.name.as_str() {
             NONE => "no DeepSpeed",
             name => name,
@@ -88,7 +88,7 @@ impl Accounting {
 }
 
 impl<'a> FitInputs<'a> {
-    pub(super) fn report(&self, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
+    pub fn report(&self, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
         let memories = Memories {
             gpu: self.gpu_memory(host).value(),
             host: self.host_memory().value(),
@@ -151,7 +151,7 @@ impl FitReport<'_> {
         self.rows.iter().find(|row| row.candidate.is_named)
     }
 
-    pub(super) fn memories(&self) -> Memories {
+    pub fn memories(&self) -> Memories {
         self.inputs.memories
     }
 
@@ -161,7 +161,7 @@ impl FitReport<'_> {
     }
 
     /// What is not counted, if something is.
-    pub(super) fn uncounted(&self) -> Option<&str> {
+    pub fn uncounted(&self) -> Option<&str> {
         self.inputs.weights.uncounted.as_deref()
     }
 
@@ -170,7 +170,7 @@ impl FitReport<'_> {
     }
 
     /// The judged config does not fit; or none was named, and no row of the table fits.
-    pub(crate) fn does_not_fit(&self) -> bool {
+    pub fn does_not_fit(&self) -> bool {
         let fits = |row: &TemplateRow| [FITS, TIGHT].contains(&row.verdict);
         match self.judged_row() {
             Some(row) => row.verdict == NOT,
@@ -181,7 +181,7 @@ impl FitReport<'_> {
     }
 
     /// A template fits on the GPUs, and only the memory of the hosts is not known.
-    pub(super) fn may_fit_with_offload(&self) -> bool {
+    pub fn may_fit_with_offload(&self) -> bool {
         let is_open = |row: &TemplateRow| row.unknown == [HOST] && row.short.is_empty();
         self.rows.iter().any(is_open)
     }
@@ -349,7 +349,7 @@ impl FitReport<'_> {
         }
     }
 
-    pub(super) fn remedy_sentences(&self) -> String {
+    pub fn remedy_sentences(&self) -> String {
         let sentences: Vec<String> = self.remedies.iter().map(Remedy::sentence).collect();
         sentences.join("; or ")
     }
@@ -429,7 +429,7 @@ impl FitReport<'_> {
     }
 
     /// Of a model whose shape is known.
-    pub(crate) fn verdict_line(&self) -> Option<String> {
+    pub fn verdict_line(&self) -> Option<String> {
         let row = self.inputs.model.as_ref().and(self.judged_row())?;
         let needs = format!("{} needs about {}", row.title(), Size(row.need.gpu()));
         Some(match self.memories().gpu {
@@ -439,7 +439,7 @@ impl FitReport<'_> {
     }
 
     /// The reason for a launch to use this template.
-    pub(super) fn sentence(&self, chosen: &Recommendation) -> String {
+    pub fn sentence(&self, chosen: &Recommendation) -> String {
         let gpus = match self.inputs.cluster.world_size() {
             1 => "the GPU".to_string(),
             gpus => format!("each of {gpus} GPUs"),

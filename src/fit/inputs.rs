@@ -38,7 +38,7 @@ use crate::{
 impl<'a> FitInputs<'a> {
     /// `given` wins over the arguments of the job, and so does half precision that the config switches on by itself. Fails if the
     /// numbers are too large to be summed.
-    pub(super) fn new(
+    pub fn new(
         mut given: TrainingArgs,
         job: Option<&Job>,
         config: Option<&Value>,
@@ -111,12 +111,12 @@ impl<'a> FitInputs<'a> {
         })
     }
 
-    pub(super) fn settings(&self) -> &TrainingSettings {
+    pub fn settings(&self) -> &TrainingSettings {
         &self.workload.settings
     }
 
     /// Memory says nothing about what a GPU can compute.
-    pub(super) fn assume_emulation(&mut self, host: &Host) {
+    pub fn assume_emulation(&mut self, host: &Host) {
         let gpus = match self.card {
             Some(card) => vec![card.to_string()],
             None => host.gpus(),
@@ -133,7 +133,7 @@ impl<'a> FitInputs<'a> {
     }
 
     /// As the user gave it, or that of the smallest GPU here if the models of all of them are known.
-    pub(super) fn gpu_memory(&self, host: &Host) -> Option<Sourced<u64>> {
+    pub fn gpu_memory(&self, host: &Host) -> Option<Sourced<u64>> {
         if self.launch.memory.gpu.is_some() {
             return self.launch.memory.gpu.clone();
         }
@@ -146,7 +146,7 @@ impl<'a> FitInputs<'a> {
         Some(Sourced::new(least, Source::Machine("the GPU's name")))
     }
 
-    pub(super) fn host_memory(&self) -> Option<Sourced<u64>> {
+    pub fn host_memory(&self) -> Option<Sourced<u64>> {
         let given = &self.launch.memory.host;
         if given.is_some() || self.accounting == TEXTBOOK || self.is_elsewhere {
             return given.clone();
@@ -156,7 +156,7 @@ impl<'a> FitInputs<'a> {
     }
 
     /// `config`: of the template, as it will be written.
-    pub(super) fn candidate(&self, template: &Template, config: &Value) -> Candidate {
+    pub fn candidate(&self, template: &Template, config: &Value) -> Candidate {
         Candidate {
             name: template.name.clone(),
             strategy: Strategy::of(config, self.weights.shape.hidden),
@@ -165,7 +165,7 @@ impl<'a> FitInputs<'a> {
         }
     }
 
-    pub(super) fn candidates(&self, host: &Host) -> Result<Vec<Candidate>, Vec<Problem>> {
+    pub fn candidates(&self, host: &Host) -> Result<Vec<Candidate>, Vec<Problem>> {
         let mut all = vec![Candidate {
             name: NONE.to_string(),
             strategy: WITHOUT_DEEPSPEED,
@@ -197,7 +197,7 @@ impl<'a> FitInputs<'a> {
 }
 
 /// The template that a word means, with the changes of the launch in its config.
-pub(super) fn template_of(
+pub fn template_of(
     spec: &Sourced<String>,
     launch: &Launch,
     host: &Host,

@@ -544,7 +544,7 @@ impl<'a> MemoryModel<'a> {
 }
 
 /// `whole * part / all`, which may be too large for 64 bits on the way.
-pub(super) fn scaled(whole: u64, part: u64, all: u64) -> u64 {
+pub fn scaled(whole: u64, part: u64, all: u64) -> u64 {
     let scaled = u128::from(whole) * u128::from(part) / u128::from(all.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// A number that counts only under a condition.
-pub(super) fn only_if(is_counted: bool, number: u64) -> u64 {
+pub fn only_if(is_counted: bool, number: u64) -> u64 {
     if is_counted { number } else { 0 }
 }
 
@@ -58,7 +58,7 @@ impl GpuUsage {
 }
 
 /// Bytes that torch allocates in every measured run beyond what is accounted for: about two cuBLAS workspaces.
-pub(super) const WORKSPACE: u64 = 67_000_000;
+pub const WORKSPACE: u64 = 67_000_000;
 
 /// The memory that a training needs under one template, in bytes of each GPU and each machine.
 #[derive(Clone, Copy)]

@@ -134,13 +134,13 @@ pub struct TrainingSettings {
 }
 
 #[derive(Clone)]
-pub(super) struct Assumption {
-    pub(super) text: String,
-    pub(super) certainty: Certainty,
+pub struct Assumption {
+    pub text: String,
+    pub certainty: Certainty,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Certainty {
+pub enum Certainty {
     /// A default of the front end decides it.
     ByDefault,
     /// Nobody knows, but the least that it can be.
@@ -149,7 +149,7 @@ pub(super) enum Certainty {
 }
 
 impl Certainty {
-    pub(super) fn assume(self, text: impl Into<String>) -> Assumption {
+    pub fn assume(self, text: impl Into<String>) -> Assumption {
         Assumption {
             text: text.into(),
             certainty: self,
@@ -480,7 +480,7 @@ impl<'a> TrainingReader<'a> {
     }
 
     /// What the estimate rests on that nobody said.
-    pub(super) fn assumed(
+    pub fn assumed(
         &self,
         weights: &Weights,
         settings: &TrainingSettings,

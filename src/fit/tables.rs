@@ -2,15 +2,15 @@
 
 pub mod algorithms;
 pub mod architectures;
-pub(super) mod arguments;
+pub mod arguments;
 pub mod dtypes;
 pub mod memories;
 pub mod model_keys;
 pub mod optimizers;
-pub(super) mod parts;
+pub mod parts;
 pub mod phases;
 pub mod templates;
-pub(super) mod towers;
-pub(super) mod typical;
-pub(super) mod verdicts;
+pub mod towers;
+pub mod typical;
+pub mod verdicts;
 pub mod words;

@@ -26,16 +26,16 @@ use crate::{
 };
 
 /// Finds models on this machine.
-pub(super) struct ModelLookup<'a> {
-    pub(super) hub: Hub,
-    pub(super) revision: Option<String>,
+pub struct ModelLookup<'a> {
+    pub hub: Hub,
+    pub revision: Option<String>,
     /// The size of a model whose files are not here is taken from its name.
-    pub(super) trusts_names: bool,
-    pub(super) host: &'a Host,
+    pub trusts_names: bool,
+    pub host: &'a Host,
 }
 
 impl ModelLookup<'_> {
-    pub(super) fn find(
+    pub fn find(
         &self,
         model: Option<&Sourced<String>>,
         params: Option<&Sourced<u64>>,

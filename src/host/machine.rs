@@ -207,7 +207,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
 
 /// The mount points of a table, each with the kind of its file system:
 /// `36 35 98:0 / /mnt/a\040b rw - ext4 /dev/sda rw`.
-pub(crate) fn mounts(table: &str) -> impl Iterator<Item = (String, &str)> {
+pub fn mounts(table: &str) -> impl Iterator<Item = (String, &str)> {
     let codes = [
         ("\\040", " "),
         ("\\011", "\t"),
@@ -252,7 +252,7 @@ pub fn locks_in(folder: &Path) -> Vec<Lock> {
 }
 
 /// The names of what is in a folder, in whatever order the file system lists them. A folder that cannot be read has none.
-pub(crate) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
+pub fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
     fs::read_dir(folder)
         .into_iter()
         .flatten()

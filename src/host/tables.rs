@@ -1,4 +1,4 @@
 //! Constants that are looked up by the code of this folder.
 
-pub(super) mod cards;
-pub(super) mod file_systems;
+pub mod cards;
+pub mod file_systems;

@@ -3,11 +3,11 @@
 use std::{io, os::fd::AsFd};
 
 /// `None` if standard output is not a terminal.
-pub(crate) fn width() -> Option<usize> {
+pub fn width() -> Option<usize> {
     width_of(io::stdout())
 }
 
-pub(crate) fn width_of_stderr() -> Option<usize> {
+pub fn width_of_stderr() -> Option<usize> {
     width_of(io::stderr())
 }
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Warns if the script cannot use a config: it trains, without DeepSpeed.
-pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> Option<Problem> {
+pub fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> Option<Problem> {
     let job = &understood.job;
     let source = job.source.as_ref()?;
     if !understood.takes_config() || !cannot_use_config(source) {
@@ -33,7 +33,7 @@ pub(super) fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> O
 }
 
 /// Warns if our config reaches the script by an option that its parser does not have.
-pub(super) fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
+pub fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
     let UnderstoodLaunch { launch, job, .. } = understood;
     if !understood.takes_config() || understood.launcher_takes_config() {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
 }
 
 /// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
-pub(super) fn without_config(launch: &Launch) -> Option<Problem> {
+pub fn without_config(launch: &Launch) -> Option<Problem> {
     let Layers { patch, unset, set } = &launch.layers;
     let paths = patch.iter().chain(&launch.config_out);
     let paths = paths.map(|path| path.clone().map(|path| path.display().to_string()));
@@ -65,7 +65,7 @@ pub(super) fn without_config(launch: &Launch) -> Option<Problem> {
 }
 
 /// Warns if `--deepspeed` names a template of ours, and the trainer ships a different config of that name.
-pub(super) fn differs_from_shipped(
+pub fn differs_from_shipped(
     understood: &UnderstoodLaunch,
     spec: &Sourced<String>,
     template: &Template,
@@ -94,7 +94,7 @@ pub(super) fn differs_from_shipped(
 }
 
 /// Warns if the trainer's own argument names a config that only other versions of the trainer ship.
-pub(super) fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) -> Option<Problem> {
+pub fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) -> Option<Problem> {
     let UnderstoodLaunch {
         job, launch, host, ..
     } = understood;

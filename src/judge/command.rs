@@ -23,7 +23,7 @@ use crate::{
 
 impl UnderstoodLaunch<'_> {
     /// `--nproc-per-node` for a command that runs as one process.
-    pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
+    pub fn ranks_without_effect(&self) -> Option<Problem> {
         let job = &self.job;
         let has_launcher = job.trainer.launch.has_own_launcher
             || self.launch.launcher.is_some()
@@ -52,7 +52,7 @@ impl UnderstoodLaunch<'_> {
     }
 
     /// A problem of a command that no front end knows, or of a prefix behind which zlaunch cannot go or look.
-    pub(crate) fn not_understood(&self) -> Option<Problem> {
+    pub fn not_understood(&self) -> Option<Problem> {
         if let Some(prefix) = &self.prefix {
             return self.not_seen_through(prefix);
         }
@@ -107,7 +107,7 @@ impl UnderstoodLaunch<'_> {
     }
 
     /// `-n` behind the command, if the training does not know it.
-    pub(crate) fn dry_run_behind(&self) -> Option<Problem> {
+    pub fn dry_run_behind(&self) -> Option<Problem> {
         const DRY_RUN: &[&str] = &["-n", "--dry-run", "--dry_run"];
         let words = self.job.command_line();
         let at = words
@@ -135,7 +135,7 @@ impl UnderstoodLaunch<'_> {
     }
 
     /// The line with these options of ours moved in front of the command; `--` is left out.
-    pub(crate) fn with_options_in_front(&self, flags: &[String]) -> String {
+    pub fn with_options_in_front(&self, flags: &[String]) -> String {
         let (mut moved, mut rest) = (Vec::new(), Vec::new());
         let mut words = self.launch.command.iter().cloned();
         while let Some(word) = words.next() {

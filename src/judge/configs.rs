@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Batch sizes are not among it if a problem is about them.
-pub(crate) fn not_judged(problems: &[Problem]) -> String {
+pub fn not_judged(problems: &[Problem]) -> String {
     let batch = if problems.iter().any(|it| check::is_about_batch(it.rule)) {
         ""
     } else {
@@ -24,7 +24,7 @@ pub(crate) fn not_judged(problems: &[Problem]) -> String {
 }
 
 /// The configs that stand in the place of a command, and the one that `--deepspeed` names.
-pub(crate) fn specs(launch: &Launch) -> impl Iterator<Item = Sourced<String>> {
+pub fn specs(launch: &Launch) -> impl Iterator<Item = Sourced<String>> {
     let words = launch.command.iter().map(|word| {
         let word = word.to_string_lossy().into_owned();
         Sourced::new(word, Source::Operand("check".to_string()))
@@ -32,7 +32,7 @@ pub(crate) fn specs(launch: &Launch) -> impl Iterator<Item = Sourced<String>> {
     launch.deepspeed.iter().cloned().chain(words)
 }
 
-pub(crate) fn check_config(
+pub fn check_config(
     mut spec: Sourced<String>,
     launch: &Launch,
     host: &Host,

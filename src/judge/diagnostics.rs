@@ -14,7 +14,7 @@ use crate::{
 
 impl Judge<'_> {
     /// Options of ours behind the command are one mistake with one fix, whatever followed from it.
-    pub(super) fn join_misplaced(&mut self) {
+    pub fn join_misplaced(&mut self) {
         let moved = self.findings.iter().filter_map(|found| found.fixes.moved());
         let flags: Vec<String> = moved.map(str::to_string).collect();
         if flags.is_empty() {
@@ -36,7 +36,7 @@ impl Judge<'_> {
         });
     }
 
-    pub(super) fn sort_findings(&mut self) {
+    pub fn sort_findings(&mut self) {
         let output = self.draft.understood.launch.output;
         let only_printed = output.dry_run.is_some() && !output.check;
         let mut errors = self.problems.iter().filter(|known| is_error(known));
@@ -66,7 +66,7 @@ impl Judge<'_> {
     }
 
     /// Options of the trainer are keys of its run file, where that holds all of them.
-    pub(super) fn put_into_run_file(&mut self) {
+    pub fn put_into_run_file(&mut self) {
         let understood = &self.draft.understood;
         if !understood.job.reads_mapping() {
             return;
@@ -111,7 +111,7 @@ impl Judge<'_> {
     }
 
     /// Everything there is to say, and whether it refuses the launch.
-    pub(super) fn verdict(self) -> (Vec<Problem>, bool) {
+    pub fn verdict(self) -> (Vec<Problem>, bool) {
         let launch = self.draft.understood.launch;
         let (mut problems, mut warnings): (Vec<Problem>, Vec<Problem>) =
             self.problems.into_iter().partition(is_error);

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The config that was asked for: a template, a file or JSON, of our flag, else of the command.
-pub(super) fn asked_config(understood: &UnderstoodLaunch) -> Option<Sourced<String>> {
+pub fn asked_config(understood: &UnderstoodLaunch) -> Option<Sourced<String>> {
     if let Some(flag) = &understood.launch.deepspeed {
         return Some(flag.clone());
     }
@@ -33,7 +33,7 @@ pub(super) fn asked_config(understood: &UnderstoodLaunch) -> Option<Sourced<Stri
 }
 
 /// Refuses a config that cannot reach the trainer at all.
-pub(super) fn can_be_handed_over(
+pub fn can_be_handed_over(
     spec: &Sourced<String>,
     understood: &UnderstoodLaunch,
 ) -> Result<(), Problem> {
@@ -141,13 +141,13 @@ fn for_accelerate(understood: &UnderstoodLaunch) -> Option<Fix> {
 pub struct LayeredConfig {
     pub template: Template,
     /// The reason for this template, if `auto` was asked for.
-    pub(crate) chosen: Option<String>,
-    pub(crate) config: Value,
+    pub chosen: Option<String>,
+    pub config: Value,
 }
 
 impl LayeredConfig {
     /// Tells where a key was written.
-    pub(crate) fn places<'p>(&'p self, understood: &'p UnderstoodLaunch) -> Places<'p> {
+    pub fn places<'p>(&'p self, understood: &'p UnderstoodLaunch) -> Places<'p> {
         let layers = &understood.launch.layers;
         Places::new(&self.config, &self.template, layers, &understood.host)
     }
@@ -155,10 +155,10 @@ impl LayeredConfig {
 
 pub struct PlannedConfig {
     pub layered: LayeredConfig,
-    pub(crate) resolved: Resolved,
+    pub resolved: Resolved,
     pub file: PlannedFile,
     /// A copy of the command's run file that names the config.
-    pub(crate) run_file: Option<PlannedFile>,
+    pub run_file: Option<PlannedFile>,
 }
 
 impl PlannedConfig {
@@ -167,7 +167,7 @@ impl PlannedConfig {
     }
 
     /// `zero2, modified`
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         let LayeredConfig {
             template, config, ..
         } = &self.layered;
@@ -180,14 +180,14 @@ impl PlannedConfig {
     }
 
     /// The keys whose values are not the template's. An "auto" that was filled is not a change.
-    pub(super) fn changed(&self) -> Vec<String> {
+    pub fn changed(&self) -> Vec<String> {
         let mut changed = json::differing(&self.layered.template.config, &self.resolved.config);
         changed.retain(|key| !self.resolved.fills.iter().any(|fill| fill.key == *key));
         changed
     }
 
     /// The changed keys with their values, marked as in `zlaunch diff`.
-    pub(super) fn differences(&self) -> Vec<(String, String)> {
+    pub fn differences(&self) -> Vec<(String, String)> {
         let rows = self.changed().into_iter().map(|key| {
             let before = json::get(&self.layered.template.config, &key);
             let after = json::get(&self.resolved.config, &key);
@@ -203,7 +203,7 @@ impl PlannedConfig {
     }
 
     /// The keys that stay "auto", and why.
-    pub(super) fn not_filled(&self) -> Vec<(String, String)> {
+    pub fn not_filled(&self) -> Vec<(String, String)> {
         let mut last = "";
         let rows = self.resolved.left.iter().map(|left| {
             let is_same = left.why == last;
@@ -218,12 +218,12 @@ impl PlannedConfig {
 /// A file that the launch writes.
 pub struct PlannedFile {
     pub path: PathBuf,
-    pub(crate) kind: FileKind,
+    pub kind: FileKind,
     pub text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileKind {
+pub enum FileKind {
     /// Named after its content, in a folder of ours.
     Ours,
     /// `--config-out` names it.
@@ -231,7 +231,7 @@ pub(crate) enum FileKind {
 }
 
 impl PlannedFile {
-    pub(super) fn of_config(
+    pub fn of_config(
         config: &Value,
         template: &Template,
         understood: &UnderstoodLaunch,
@@ -253,7 +253,7 @@ impl PlannedFile {
     }
 
     /// A copy of the run file of the launcher in the command, or of the trainer, that names our config.
-    pub(super) fn of_run_file(config: &Path, understood: &UnderstoodLaunch) -> Option<Self> {
+    pub fn of_run_file(config: &Path, understood: &UnderstoodLaunch) -> Option<Self> {
         let UnderstoodLaunch {
             existing_launcher,
             job,
@@ -330,10 +330,7 @@ fn named_path(
 }
 
 /// Templates, patches, the hostfile, the model's config.json, run files.
-pub(super) fn files_read(
-    template: Option<&Template>,
-    understood: &UnderstoodLaunch,
-) -> Vec<PathBuf> {
+pub fn files_read(template: Option<&Template>, understood: &UnderstoodLaunch) -> Vec<PathBuf> {
     let UnderstoodLaunch {
         launch, job, host, ..
     } = understood;

@@ -23,48 +23,48 @@ use crate::{
 
 /// A complete plan. `exec` carries it out.
 pub struct Plan<'a> {
-    pub(crate) understood: UnderstoodLaunch<'a>,
-    pub(crate) topology: Topology,
-    pub(crate) launcher: Launcher,
-    pub(crate) local: Option<LocalRanks>,
+    pub understood: UnderstoodLaunch<'a>,
+    pub topology: Topology,
+    pub launcher: Launcher,
+    pub local: Option<LocalRanks>,
     pub config: Option<PlannedConfig>,
-    pub(crate) environment: Environment,
-    pub(crate) argv: Vec<OsString>,
+    pub environment: Environment,
+    pub argv: Vec<OsString>,
     /// The reason why this can be planned but not started here.
-    pub(crate) blocker: Option<Problem>,
+    pub blocker: Option<Problem>,
     /// Files with variables for other machines.
-    pub(crate) environment_files: Vec<EnvironmentFile>,
+    pub environment_files: Vec<EnvironmentFile>,
     /// The port of the rendezvous, if it is on this machine.
-    pub(crate) opens: Option<Sourced<u16>>,
+    pub opens: Option<Sourced<u16>>,
 }
 
 /// A plan in the making, which the judges read. Each decision needs those before it; what cannot be decided stays open, and a refusal says why.
-pub(crate) struct Draft<'a> {
-    pub(crate) understood: UnderstoodLaunch<'a>,
-    pub(crate) topology: Option<Topology>,
-    pub(crate) launcher: Option<Launcher>,
-    pub(crate) asked_config: Option<Sourced<String>>,
-    pub(crate) layered: Option<LayeredConfig>,
-    pub(crate) resolved: Option<Resolved>,
+pub struct Draft<'a> {
+    pub understood: UnderstoodLaunch<'a>,
+    pub topology: Option<Topology>,
+    pub launcher: Option<Launcher>,
+    pub asked_config: Option<Sourced<String>>,
+    pub layered: Option<LayeredConfig>,
+    pub resolved: Option<Resolved>,
     /// Everything was decided.
-    pub(crate) handed_over: Option<HandOver>,
-    pub(crate) refusals: Vec<Problem>,
+    pub handed_over: Option<HandOver>,
+    pub refusals: Vec<Problem>,
 }
 
 /// How the config reaches the trainer, and what is started.
-pub(crate) struct HandOver {
-    pub(crate) file: Option<PlannedFile>,
-    pub(super) run_file: Option<PlannedFile>,
-    pub(super) environment: Environment,
+pub struct HandOver {
+    pub file: Option<PlannedFile>,
+    pub run_file: Option<PlannedFile>,
+    pub environment: Environment,
     /// Files with variables for other machines.
-    pub(crate) environment_files: Vec<EnvironmentFile>,
-    pub(super) argv: Vec<OsString>,
+    pub environment_files: Vec<EnvironmentFile>,
+    pub argv: Vec<OsString>,
 }
 
 impl Plan<'_> {
     /// The one line that a launch prints before it becomes the trainer: `zero3 · 8 ranks on this machine · torchrun`.
     /// `None` if zlaunch adds nothing to the command, another zlaunch follows and prints it, or this is not the first rank.
-    pub(crate) fn headline(&self) -> Option<String> {
+    pub fn headline(&self) -> Option<String> {
         let config = self.config.as_ref().map(PlannedConfig::title);
         let adds_nothing =
             config.is_none() && self.understood.job.trainer.name == trainer::PASSTHROUGH;
@@ -93,7 +93,7 @@ impl Plan<'_> {
     }
 
     /// `rank 3 of 8, started by Slurm`
-    pub(super) fn existing_rank(&self) -> Option<String> {
+    pub fn existing_rank(&self) -> Option<String> {
         let topology = &self.topology;
         match &topology.role {
             Role::Rank { first } => {

@@ -45,35 +45,35 @@ use crate::{
 };
 
 /// Shown in every plan when set, because they change how the ranks start.
-pub(crate) const SHOWN_WHEN_SET: &str = "CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
+pub const SHOWN_WHEN_SET: &str = "CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
     ASCEND_RT_VISIBLE_DEVICES OMP_NUM_THREADS MASTER_ADDR MASTER_PORT PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF \
     CUDA_DEVICE_MAX_CONNECTIONS NCCL_DEBUG DS_ACCELERATOR";
 
 #[derive(Debug, Default)]
-pub(crate) struct Environment {
-    pub(crate) set: Vec<Setting>,
-    pub(crate) unset: Vec<String>,
+pub struct Environment {
+    pub set: Vec<Setting>,
+    pub unset: Vec<String>,
     /// Variables of the user that matter for the launch and stay as they are.
-    pub(crate) kept: Vec<(String, String)>,
+    pub kept: Vec<(String, String)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
-    pub(crate) name: String,
-    pub(crate) value: OsString,
-    pub(crate) why: String,
+pub struct Setting {
+    pub name: String,
+    pub value: OsString,
+    pub why: String,
 }
 
-pub(super) struct EnvironmentInputs<'a> {
-    pub(super) understood: &'a UnderstoodLaunch<'a>,
-    pub(super) template: Option<&'a Template>,
-    pub(super) launcher: Launcher,
-    pub(super) topology: &'a Topology,
+pub struct EnvironmentInputs<'a> {
+    pub understood: &'a UnderstoodLaunch<'a>,
+    pub template: Option<&'a Template>,
+    pub launcher: Launcher,
+    pub topology: &'a Topology,
 }
 
 impl EnvironmentInputs<'_> {
     /// Weakest source first: each later one overrides.
-    pub(crate) fn decide(&self) -> Environment {
+    pub fn decide(&self) -> Environment {
         let UnderstoodLaunch {
             launch,
             machine,
@@ -204,7 +204,7 @@ impl EnvironmentInputs<'_> {
 }
 
 impl Environment {
-    pub(crate) fn apply(&self, command: &mut Command) {
+    pub fn apply(&self, command: &mut Command) {
         // Set by a shim for zlaunch alone: programs behind it must not see it.
         command.env_remove(vars::ZLAUNCH_SHIM_OF);
         for name in &self.unset {
@@ -215,7 +215,7 @@ impl Environment {
         }
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
+    pub fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting {
             name: name.to_string(),
@@ -224,13 +224,13 @@ impl Environment {
         });
     }
 
-    pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &OsStr)> {
         self.set
             .iter()
             .map(|setting| (setting.name.as_str(), setting.value.as_os_str()))
     }
 
-    pub(crate) fn sets(&self, name: &str) -> bool {
+    pub fn sets(&self, name: &str) -> bool {
         self.set.iter().any(|setting| setting.name == name)
     }
 
@@ -387,10 +387,10 @@ impl Environment {
 const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 
 /// A file from which other machines read variables.
-pub(crate) struct EnvironmentFile {
-    pub(crate) file: PlannedFile,
+pub struct EnvironmentFile {
+    pub file: PlannedFile,
     /// The variables that must not appear in arguments: every machine reads this file itself.
-    pub(crate) read_by_all: Vec<String>,
+    pub read_by_all: Vec<String>,
 }
 
 /// The variables for the other machines of a hostfile.
@@ -415,7 +415,7 @@ fn needs_care(name: &str, value: &OsStr) -> bool {
 
 impl Environment {
     /// The files for the other machines. None if no other machine is reached.
-    pub(super) fn for_other_machines(
+    pub fn for_other_machines(
         &mut self,
         context: &LaunchContext<'_>,
     ) -> Result<Vec<EnvironmentFile>, Vec<Problem>> {

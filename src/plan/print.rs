@@ -44,7 +44,7 @@ impl Plan<'_> {
         }
     }
 
-    pub(crate) fn text(&self, secrets: &Secrets, width: Option<usize>) -> String {
+    pub fn text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let table = |indent: usize, rows: Vec<(String, String)>| {
             let rows = rows
                 .iter()
@@ -215,7 +215,7 @@ impl Plan<'_> {
     }
 
     /// `problems`: what the judges say about it.
-    pub(crate) fn json(&self, problems: &[Problem]) -> Value {
+    pub fn json(&self, problems: &[Problem]) -> Value {
         let mut plan = refused_json(problems);
         let job = &self.understood.job;
         let python = job.python.as_ref();
@@ -301,7 +301,7 @@ impl Plan<'_> {
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
     /// kept and shared, so a secret becomes a variable that must be set.
-    pub(super) fn shell_lines(&self, secrets: &Secrets) -> Vec<u8> {
+    pub fn shell_lines(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"set -e\n".to_vec();
         let environment = &self.environment;
         let mut names = secrets.names(environment.settings(), &environment.unset);
@@ -371,7 +371,7 @@ pub fn refused_json(problems: &[Problem]) -> Value {
     })
 }
 
-pub(crate) fn diagnostics_json(problems: &[Problem]) -> Value {
+pub fn diagnostics_json(problems: &[Problem]) -> Value {
     let rows = problems.iter().map(|problem| {
         json!({
             "rule": problem.rule.name(),

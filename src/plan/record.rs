@@ -31,29 +31,25 @@ const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE
     ACCELERATE_ DEEPSPEED_ DS_ WANDB_ SWIFT_ MAX_PIXELS VIDEO_ FPS_ USE_ OPTIM_TORCH";
 
 /// The launch record: its folder and its files.
-pub(crate) struct Record {
-    pub(crate) folder: PathBuf,
-    pub(crate) text: String,
-    pub(crate) config: Option<String>,
-    pub(crate) script: Vec<u8>,
+pub struct Record {
+    pub folder: PathBuf,
+    pub text: String,
+    pub config: Option<String>,
+    pub script: Vec<u8>,
 }
 
 impl Record {
-    pub(crate) const FILE: &'static str = "launch.json";
-    pub(crate) const CONFIG: &'static str = "config.json";
-    pub(crate) const SCRIPT: &'static str = "launch.sh";
+    pub const FILE: &'static str = "launch.json";
+    pub const CONFIG: &'static str = "config.json";
+    pub const SCRIPT: &'static str = "launch.sh";
     /// No other `launch.sh` starts like this.
-    pub(crate) const SCRIPT_START: &'static str =
+    pub const SCRIPT_START: &'static str =
         "#!/bin/sh\n# A launch that zlaunch recorded: launch.json says more.\n";
     /// `--record auto` writes to this folder inside the trainer's output folder.
-    pub(crate) const AUTO: &'static str = "zlaunch";
+    pub const AUTO: &'static str = "zlaunch";
 
     /// `None` if nobody asked for one. `problems`: what the judges say about the plan.
-    pub(crate) fn of(
-        plan: &Plan,
-        problems: &[Problem],
-        now: SystemTime,
-    ) -> Result<Option<Self>, Problem> {
+    pub fn of(plan: &Plan, problems: &[Problem], now: SystemTime) -> Result<Option<Self>, Problem> {
         let UnderstoodLaunch {
             launch,
             machine,
@@ -96,7 +92,7 @@ impl Record {
     }
 
     /// The folder that was asked for.
-    pub(crate) fn folder(understood: &UnderstoodLaunch) -> Result<Option<PathBuf>, Problem> {
+    pub fn folder(understood: &UnderstoodLaunch) -> Result<Option<PathBuf>, Problem> {
         let UnderstoodLaunch {
             launch, host, job, ..
         } = understood;
@@ -164,7 +160,7 @@ fn sources(plan: &Plan) -> Value {
 
 /// A file in the folder that is no part of a record, so that it must not be overwritten. `config.json` is part of one if
 /// the record next to it holds the same config.
-pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
+pub fn foreign(folder: &Path) -> Option<PathBuf> {
     let text = |name: &str| {
         let path = folder.join(name);
         let text = reading::read_text(&path).ok();
@@ -228,7 +224,7 @@ fn date(mut days: u64) -> (u64, u64, u64) {
 }
 
 /// The content of the record in a folder, or in the folder that `--record auto` writes to inside of it.
-pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
+pub fn read(folder: &Path) -> Result<Value, Problem> {
     let path =
         [folder.to_path_buf(), folder.join(Record::AUTO)].map(|folder| folder.join(Record::FILE));
     let path = path.into_iter().find(|path| path.exists()).ok_or_else(|| {

@@ -2,4 +2,4 @@
 
 mod variables;
 
-pub(super) use variables::{FixedVariable, LOCAL_RANKS, SINGLE_RANK};
+pub use variables::{FixedVariable, LOCAL_RANKS, SINGLE_RANK};

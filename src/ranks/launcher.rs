@@ -1,11 +1,11 @@
 //! The launchers: what their command lines are made from, and how one in the user's command is read. `launcher/` has one file
 //! for each with a command line of its own, and the choice between them.
 
-pub(crate) mod accelerate;
-pub(crate) mod choice;
-pub(crate) mod deepspeed;
+pub mod accelerate;
+pub mod choice;
+pub mod deepspeed;
 mod existing;
-pub(crate) mod srun;
+pub mod srun;
 mod tables;
 mod torchrun;
 
@@ -41,16 +41,16 @@ use crate::{
     },
 };
 
-pub(crate) use tables::launchers::Launcher;
+pub use tables::launchers::Launcher;
 use tables::launchers::{LAUNCH_MODULE, LauncherSpec, Program, RankOptions, SPECS, TORCHRUN};
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
-pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
+pub fn torchrun_option(name: &str) -> Option<bool> {
     Some(!is_switch(TORCHRUN.line(name)?))
 }
 
 /// `accelerate launch`, where the command has a word like it.
-pub(crate) fn meant_command(program: &str, word: &str) -> Option<String> {
+pub fn meant_command(program: &str, word: &str) -> Option<String> {
     let sub_command = SPECS
         .iter()
         .flat_map(|spec| spec.programs)
@@ -61,10 +61,10 @@ pub(crate) fn meant_command(program: &str, word: &str) -> Option<String> {
 }
 
 /// A command that starts with a launcher.
-pub(crate) struct ExistingLauncher {
-    pub(crate) spec: &'static LauncherSpec,
+pub struct ExistingLauncher {
+    pub spec: &'static LauncherSpec,
     /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
-    pub(crate) name: String,
+    pub name: String,
     program: Vec<OsString>,
     flags: Vec<OsString>,
     args: Args,
@@ -77,7 +77,7 @@ pub(crate) struct ExistingLauncher {
 
 impl ExistingLauncher {
     /// A launcher without a script (`torchrun --help`) launches nothing.
-    pub(crate) fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
+    pub fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
         let (spec, start) = LauncherSpec::of(command)?;
         let (program, rest) = command.split_at(start);
         let (flags, rest) = rest.split_at(spec.split_flags(rest).concat().len());
@@ -130,7 +130,7 @@ impl ExistingLauncher {
     }
 
     /// `--master_port train.py` of a launcher that is left without a script.
-    pub(crate) fn script_as_value(command: &[OsString]) -> Option<&[OsString]> {
+    pub fn script_as_value(command: &[OsString]) -> Option<&[OsString]> {
         let (spec, start) = LauncherSpec::of(command)?;
         spec.split_flags(&command[start..])
             .into_iter()
@@ -140,7 +140,7 @@ impl ExistingLauncher {
     /// True if the command starts with a launcher, even one that launches nothing: `torchrun --help`, `accelerate env`. The
     /// module that DeepSpeed's runner starts on each machine counts too:
     /// written out by hand it says in its own way who starts which ranks.
-    pub(crate) fn is_one(command: &[OsString]) -> bool {
+    pub fn is_one(command: &[OsString]) -> bool {
         let runs_launch_module = || {
             let (first, rest) = command.split_first()?;
             let (target, _) = of_python(rest).filter(|_| is_python(first))?;
@@ -333,7 +333,7 @@ fn refused(what: impl Into<String>) -> Problem {
 
 impl Launcher {
     /// True if it starts zlaunch again, which then writes the files and starts the ranks.
-    pub(crate) fn runs_zlaunch(self) -> bool {
+    pub fn runs_zlaunch(self) -> bool {
         matches!(self, Launcher::Srun | Launcher::Prefix(_))
     }
 }
@@ -353,9 +353,9 @@ impl Display for Launcher {
 
 /// `--log-dir` and `--prefix`.
 #[derive(Clone, Default)]
-pub(crate) struct OutputFlags {
-    pub(crate) log_dir: Stated<PathBuf>,
-    pub(crate) prefix: Option<Source>,
+pub struct OutputFlags {
+    pub log_dir: Stated<PathBuf>,
+    pub prefix: Option<Source>,
 }
 
 impl OutputFlags {
@@ -385,7 +385,7 @@ impl OutputFlags {
     /// Warns of these flags where zlaunch does not tell torchrun to start the ranks: their output is not its own. Behind `srun`
     /// or a prefix it looks again.
     /// `in_command`: the launcher is the command's own.
-    pub(crate) fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
+    pub fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
         if launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch() {
             return Vec::new();
         }
@@ -404,16 +404,16 @@ impl OutputFlags {
 const WITHOUT_FOLDER: &str = "import sys; del sys.path[0], sys.argv[0]; import runpy; \
      runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
 
-pub(crate) struct LaunchContext<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) topology: &'a Topology,
-    pub(crate) flags: &'a RankFlags,
-    pub(crate) hosts: &'a HostFlags,
+pub struct LaunchContext<'a> {
+    pub job: &'a Job,
+    pub topology: &'a Topology,
+    pub flags: &'a RankFlags,
+    pub hosts: &'a HostFlags,
     /// The user's options for the launcher.
-    pub(crate) extra: &'a [OsString],
+    pub extra: &'a [OsString],
     /// `None`: the command's own launcher decides.
-    pub(crate) output: Option<&'a OutputFlags>,
-    pub(crate) host: &'a Host,
+    pub output: Option<&'a OutputFlags>,
+    pub host: &'a Host,
 }
 
 impl LaunchContext<'_> {
@@ -482,7 +482,7 @@ impl LaunchContext<'_> {
 }
 
 /// Refuses options for the launcher that state ranks: zlaunch must know those itself.
-pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
+pub fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
     let Some(spec) = SPECS.iter().find(|spec| spec.launcher == launcher) else {
         return Vec::new();
     };
@@ -513,14 +513,14 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 /// The ranks of this machine that zlaunch starts itself, in the environment that torchrun would give them. `exec` starts and
 /// supervises them.
 #[derive(Debug)]
-pub(crate) struct LocalRanks {
-    pub(crate) count: u32,
+pub struct LocalRanks {
+    pub count: u32,
     /// The time between asking them to stop and killing them.
-    pub(crate) grace: Duration,
+    pub grace: Duration,
 }
 
 impl LocalRanks {
-    pub(crate) fn new(topology: &Topology, host: &Host) -> Self {
+    pub fn new(topology: &Topology, host: &Host) -> Self {
         let seconds = host
             .nonempty_var(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT)
             .and_then(|text| text.trim().parse().ok());

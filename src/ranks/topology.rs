@@ -8,7 +8,7 @@ pub mod engine;
 mod evidence;
 mod machines;
 pub mod slurm;
-pub(crate) mod tables;
+pub mod tables;
 
 use std::{fmt::Display, net::IpAddr, str::FromStr};
 
@@ -23,9 +23,9 @@ use crate::{
 
 use devices::{Devices, check};
 pub use devices::{HostFlags, PoolMachine, Stated};
-pub(crate) use devices::{Processes, numbers_below, refused};
+pub use devices::{Processes, numbers_below, refused};
 use tables::rank_variables::{MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE};
-pub(crate) use tables::rank_variables::{PER_RANK, PET_ELSEWHERE};
+pub use tables::rank_variables::{PER_RANK, PET_ELSEWHERE};
 
 #[derive(Debug, Default)]
 pub struct Topology {
@@ -39,12 +39,12 @@ pub struct Topology {
     /// `None`: not known, for instance because the machines differ.
     pub world_size: Stated<u64>,
     pub role: Role,
-    pub(crate) engine: Option<&'static str>,
+    pub engine: Option<&'static str>,
     /// Each piece of evidence about the machines in words, if there are several.
-    pub(crate) evidence: Vec<String>,
-    pub(crate) pool: Option<Vec<PoolMachine>>,
-    pub(crate) devices: Devices,
-    pub(crate) notes: Vec<Problem>,
+    pub evidence: Vec<String>,
+    pub pool: Option<Vec<PoolMachine>>,
+    pub devices: Devices,
+    pub notes: Vec<Problem>,
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl Topology {
     }
 
     /// One, if the launcher in the user's command leaves their number open.
-    pub(super) fn machines(&self) -> u32 {
+    pub fn machines(&self) -> u32 {
         self.nnodes.value().unwrap_or(1)
     }
 
@@ -89,16 +89,16 @@ impl Topology {
         self.machines() > 1
     }
 
-    pub(crate) fn is_one_machine(&self) -> bool {
+    pub fn is_one_machine(&self) -> bool {
         self.nnodes.is_some() && self.machines() == 1
     }
 
-    pub(crate) fn ranks_exist(&self) -> bool {
+    pub fn ranks_exist(&self) -> bool {
         matches!(self.role, Role::Rank { .. } | Role::Task(_))
     }
 
     /// This process is the first rank, or starts it. Only that one prints warnings.
-    pub(crate) fn is_first(&self) -> bool {
+    pub fn is_first(&self) -> bool {
         match &self.role {
             Role::Task(task) => task.rank.value == 0,
             Role::Rank { first } => *first,
@@ -110,14 +110,14 @@ impl Topology {
     }
 
     /// The address that the ranks need. On one machine they meet on localhost, unless a flag says otherwise.
-    pub(crate) fn rendezvous_address(&self) -> Option<&Sourced<String>> {
+    pub fn rendezvous_address(&self) -> Option<&Sourced<String>> {
         self.master_addr
             .as_ref()
             .filter(|address| !self.is_one_machine() || address.from.is_flag())
     }
 
     /// The port on which a rank of this machine will listen. `starts`: a launcher starts the ranks.
-    pub(crate) fn opens_port(&self, starts: bool) -> Option<&Sourced<u16>> {
+    pub fn opens_port(&self, starts: bool) -> Option<&Sourced<u16>> {
         let here = match &self.role {
             Role::Starter => starts && self.node_rank.value == 0,
             Role::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
@@ -127,7 +127,7 @@ impl Topology {
     }
 
     /// More ranks than any cluster has are a typing error, and some launchers would need a list of them.
-    pub(crate) fn size_problem(&self) -> Option<Problem> {
+    pub fn size_problem(&self) -> Option<Problem> {
         const MAX_RANKS: u64 = 1 << 20;
         let (nnodes, nproc) = self.nnodes.as_ref().zip(self.nproc_per_node.as_ref())?;
         self.world_size.value().filter(|ranks| *ranks > MAX_RANKS)?;
@@ -141,7 +141,7 @@ impl Topology {
         )
     }
 
-    pub(crate) fn in_words(&self) -> String {
+    pub fn in_words(&self) -> String {
         let several = self.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
         match (several, &self.nproc_per_node) {
             (Some(machines), Some(nproc)) => format!(
@@ -158,11 +158,11 @@ impl Topology {
 /// The flags of zlaunch, or of a launcher in the user's command. `None` is left open.
 #[derive(Clone, Default)]
 pub struct RankFlags {
-    pub(crate) nnodes: Stated<u32>,
-    pub(crate) node_rank: Stated<u32>,
-    pub(crate) nproc_per_node: Stated<Processes>,
-    pub(crate) master_addr: Stated<String>,
-    pub(crate) master_port: Stated<u16>,
+    pub nnodes: Stated<u32>,
+    pub node_rank: Stated<u32>,
+    pub nproc_per_node: Stated<Processes>,
+    pub master_addr: Stated<String>,
+    pub master_port: Stated<u16>,
 }
 
 impl RankFlags {
@@ -195,7 +195,7 @@ impl RankFlags {
 
 impl RankFlags {
     /// As text, in the order of a launcher's `RankOptions`.
-    pub(crate) fn texts(&self) -> [Stated<String>; 5] {
+    pub fn texts(&self) -> [Stated<String>; 5] {
         [
             self.nproc_per_node.as_ref().map(Sourced::text),
             self.nnodes.as_ref().map(Sourced::text),
@@ -213,7 +213,7 @@ fn machines_of(world: u32, local: u32) -> Option<u32> {
         .filter(|machines| machines * local == world)
 }
 
-pub(crate) fn is_set(name: &str, host: &Host) -> bool {
+pub fn is_set(name: &str, host: &Host) -> bool {
     host.nonempty_var(name).is_some()
 }
 
@@ -225,7 +225,7 @@ fn any_is_set(names: &[&str], host: &Host) -> bool {
     names.iter().any(|name| is_set(name, host))
 }
 
-pub(crate) fn text(name: &str, host: &Host) -> Stated<String> {
+pub fn text(name: &str, host: &Host) -> Stated<String> {
     host.nonempty_var(name)
         .map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
 }
@@ -234,7 +234,7 @@ fn first_text(names: &[&str], host: &Host) -> Stated<String> {
     names.iter().find_map(|name| text(name, host))
 }
 
-pub(crate) trait Number: FromStr + PartialOrd + Display + Copy {}
+pub trait Number: FromStr + PartialOrd + Display + Copy {}
 impl<T: FromStr + PartialOrd + Display + Copy> Number for T {}
 
 /// Reads a number, which must be `least` or more.
@@ -284,7 +284,7 @@ type Answer = Result<Option<Allocation>, Problem>;
 
 /// What an engine says about this process.
 #[derive(Default)]
-struct Allocation {
+pub struct Allocation {
     engine: &'static str,
     placement: Placement,
     nnodes: Sourced<u32>,
@@ -321,9 +321,9 @@ enum Placement {
 #[derive(Clone, Debug)]
 pub struct Task {
     pub rank: Sourced<u32>,
-    pub(crate) local_rank: Sourced<u32>,
+    pub local_rank: Sourced<u32>,
     pub world_size: Sourced<u32>,
-    pub(crate) local_world_size: Sourced<u32>,
+    pub local_world_size: Sourced<u32>,
 }
 
 impl Allocation {
@@ -354,7 +354,7 @@ fn place_flags(nnodes: &str, node_rank: impl Display, first: &str) -> Fix {
         .and(give("--master-port", 29500))
 }
 
-pub(crate) fn alone() -> Fix {
+pub fn alone() -> Fix {
     give("--nnodes", 1).remark("for this machine alone")
 }
 
@@ -398,7 +398,7 @@ fn too_large<T: Display>(kind: &str, number: &Sourced<T>, count: &Sourced<T>) ->
 }
 
 /// `asked` would start ranks beside those that exist.
-pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: impl Into<Place>) -> Problem {
+pub fn tasks_are_ranks(local: &Sourced<u32>, asked: impl Into<Place>) -> Problem {
     let what = format!("{local} tasks run on this machine, each of them a rank already");
     let fixes = run("srun --ntasks-per-node=1")
         .remark("one task on each machine")

@@ -18,7 +18,7 @@ use Change::{
 
 /// The program that reads an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub enum Owner {
     Zlaunch,
     Trainer,
     /// The launcher in the command: `torchrun`, `accelerate launch`.
@@ -37,7 +37,7 @@ impl Owner {
 
 /// One thing to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub enum Change {
     /// A key of the config, and its value as `--set` takes it.
     Set(String, String),
     Unset(String),
@@ -74,8 +74,8 @@ pub(crate) enum Change {
 
 /// Changes that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fix {
-    pub(crate) changes: Vec<Change>,
+pub struct Fix {
+    pub changes: Vec<Change>,
     /// Printed before the changes.
     lead: String,
     /// The word that a user meant, if the fix is for those who did.
@@ -88,12 +88,12 @@ pub(crate) struct Fix {
 
 /// In order of preference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fixes(pub(crate) Vec<Fix>);
+pub struct Fixes(pub Vec<Fix>);
 
 /// Functions that make a fix of one change.
 macro_rules! changes {
     ($($function:ident $change:ident($($part:ident),*);)*) => {
-        $(pub(crate) fn $function($($part: impl fmt::Display),*) -> Fix {
+        $(pub fn $function($($part: impl fmt::Display),*) -> Fix {
             $change($($part.to_string()),*).into()
         })*
     };
@@ -111,7 +111,7 @@ changes! {
 }
 
 /// An option of zlaunch; [`Fix::of`] names another owner.
-pub(crate) fn give(option: impl fmt::Display, value: impl fmt::Display) -> Fix {
+pub fn give(option: impl fmt::Display, value: impl fmt::Display) -> Fix {
     Fix::from(Give {
         owner: Owner::Zlaunch,
         option: option.to_string(),
@@ -120,7 +120,7 @@ pub(crate) fn give(option: impl fmt::Display, value: impl fmt::Display) -> Fix {
 }
 
 /// An option of zlaunch; [`Fix::of`] names another owner.
-pub(crate) fn drop_word(word: impl fmt::Display) -> Fix {
+pub fn drop_word(word: impl fmt::Display) -> Fix {
     Fix::from(Drop {
         owner: Owner::Zlaunch,
         word: word.to_string(),
@@ -128,7 +128,7 @@ pub(crate) fn drop_word(word: impl fmt::Display) -> Fix {
 }
 
 /// An option of zlaunch; [`Fix::of`] names another owner.
-pub(crate) fn rename_option(option: impl fmt::Display, to: impl fmt::Display) -> Fix {
+pub fn rename_option(option: impl fmt::Display, to: impl fmt::Display) -> Fix {
     Fix::from(RenameOption {
         owner: Owner::Zlaunch,
         option: option.to_string(),
@@ -137,11 +137,11 @@ pub(crate) fn rename_option(option: impl fmt::Display, to: impl fmt::Display) ->
 }
 
 /// Drops an option with its value, as it was spelled.
-pub(crate) fn drop_given(given: &Sourced<impl fmt::Display>) -> Fix {
+pub fn drop_given(given: &Sourced<impl fmt::Display>) -> Fix {
     drop_word(given.spelling()).of(Owner::of(&given.from))
 }
 
-pub(crate) fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
+pub fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
     set(
         key,
         value
@@ -151,7 +151,7 @@ pub(crate) fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
 }
 
 /// The same option or variable with another value.
-pub(crate) fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
+pub fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
     match source {
         Source::Variable(name) => run(format_args!(
             "export {}",
@@ -163,7 +163,7 @@ pub(crate) fn give_as(source: &Source, value: impl fmt::Display) -> Fix {
 }
 
 /// The word that was probably meant, where there is nothing more to say than that.
-pub(crate) fn meant(word: impl fmt::Display) -> Fix {
+pub fn meant(word: impl fmt::Display) -> Fix {
     say(format_args!("did you mean `{word}`?"))
 }
 
@@ -181,7 +181,7 @@ impl From<Change> for Fix {
 
 impl Fix {
     /// The options in it belong to this program.
-    pub(crate) fn of(mut self, of: Owner) -> Self {
+    pub fn of(mut self, of: Owner) -> Self {
         for change in &mut self.changes {
             if let Give { owner, .. } | Drop { owner, .. } | RenameOption { owner, .. } = change {
                 *owner = of;
@@ -190,18 +190,18 @@ impl Fix {
         self
     }
 
-    pub(crate) fn and(mut self, other: Fix) -> Self {
+    pub fn and(mut self, other: Fix) -> Self {
         self.changes.extend(other.changes);
         self
     }
 
     /// True if all of it can be pasted at one place.
-    pub(crate) fn is_of_one_program(&self) -> bool {
+    pub fn is_of_one_program(&self) -> bool {
         self.changes.len() == 1 || self.changes.iter().all(Change::is_option_of_zlaunch)
     }
 
     /// False if it sets a key to two values: the first one would be lost.
-    pub(crate) fn sets_keys_once(&self) -> bool {
+    pub fn sets_keys_once(&self) -> bool {
         let keys = self.changes.iter().filter_map(|change| match change {
             Set(key, _) | Rename(_, key, _) => Some(key),
             _ => None,
@@ -211,7 +211,7 @@ impl Fix {
     }
 
     /// It corrects a name that was misspelt or stood in the wrong place, so that what was written counts.
-    pub(crate) fn corrects_a_name(&self) -> bool {
+    pub fn corrects_a_name(&self) -> bool {
         let is_variable = matches!(self.changes[..], [UnsetVariable(_), SetVariable(..)]);
         let is_moved = matches!(&self.changes[..], [Unset(_), others @ ..]
             if !others.is_empty() && others.iter().all(|change| matches!(change, Set(..))));
@@ -225,7 +225,7 @@ impl Fix {
     }
 
     /// The right name.
-    pub(crate) fn corrected(&self) -> Option<&str> {
+    pub fn corrected(&self) -> Option<&str> {
         let renamed = self.changes.iter().find_map(|change| match change {
             Rename(_, to, _) | RenameOption { to, .. } | SetVariable(to, _) => Some(to.as_str()),
             _ => None,
@@ -234,32 +234,32 @@ impl Fix {
     }
 
     /// It writes "auto" in place of a value.
-    pub(crate) fn leaves_to_trainer(&self) -> bool {
+    pub fn leaves_to_trainer(&self) -> bool {
         let mut changes = self.changes.iter();
         changes.all(|change| matches!(change, Set(_, value) if value == "auto"))
     }
 
-    pub(crate) fn drops(&self) -> bool {
+    pub fn drops(&self) -> bool {
         let mut changes = self.changes.iter();
         changes.any(|change| matches!(change, Drop { .. }))
     }
 
     /// Another fix, less preferred.
-    pub(crate) fn or(self, other: impl Into<Fixes>) -> Fixes {
+    pub fn or(self, other: impl Into<Fixes>) -> Fixes {
         Fixes::from(self).or(other)
     }
 
     /// Adds a hint that helps to choose something else: a list, or the command that prints it.
-    pub(crate) fn see(self, text: impl fmt::Display) -> Fixes {
+    pub fn see(self, text: impl fmt::Display) -> Fixes {
         self.or(Fix::from(See(text.to_string())))
     }
 
     /// True for a single command line without anything said about it.
-    pub(crate) fn is_command(&self) -> bool {
+    pub fn is_command(&self) -> bool {
         matches!(self.changes[..], [Run(_)]) && self.lead.is_empty() && self.remark.is_empty()
     }
 
-    pub(crate) fn lead(self, lead: impl Into<String>) -> Self {
+    pub fn lead(self, lead: impl Into<String>) -> Self {
         Fix {
             lead: lead.into(),
             ..self
@@ -267,21 +267,21 @@ impl Fix {
     }
 
     /// The fix is for those who meant this word.
-    pub(crate) fn meaning(self, word: impl fmt::Display) -> Self {
+    pub fn meaning(self, word: impl fmt::Display) -> Self {
         Fix {
             meant: Some(word.to_string()),
             ..self.lead(format!("did you mean `{word}`?"))
         }
     }
 
-    pub(crate) fn remark(self, remark: impl Into<String>) -> Self {
+    pub fn remark(self, remark: impl Into<String>) -> Self {
         Fix {
             remark: remark.into(),
             ..self
         }
     }
 
-    pub(crate) fn safe(self) -> Self {
+    pub fn safe(self) -> Self {
         Fix {
             is_safe: true,
             ..self
@@ -289,7 +289,7 @@ impl Fix {
     }
 
     /// The edits of a config file. None if a part of the fix is not one.
-    pub(crate) fn edits(&self) -> Vec<Edit> {
+    pub fn edits(&self) -> Vec<Edit> {
         let edits = self
             .changes
             .iter()
@@ -469,31 +469,31 @@ fn read(value: &str) -> Value {
 }
 
 impl Fixes {
-    pub(crate) fn or(mut self, other: impl Into<Fixes>) -> Self {
+    pub fn or(mut self, other: impl Into<Fixes>) -> Self {
         self.0.extend(other.into().0);
         self
     }
 
     /// One command line, and nothing else to say.
-    pub(crate) fn is_command(&self) -> bool {
+    pub fn is_command(&self) -> bool {
         matches!(&self.0[..], [fix] if fix.is_command())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The one that `check --fix` makes.
-    pub(crate) fn safe(&self) -> Option<&Fix> {
+    pub fn safe(&self) -> Option<&Fix> {
         self.0.first().filter(|fix| fix.is_safe)
     }
 
-    pub(crate) fn changes(&mut self) -> impl Iterator<Item = &mut Change> {
+    pub fn changes(&mut self) -> impl Iterator<Item = &mut Change> {
         self.0.iter_mut().flat_map(|fix| &mut fix.changes)
     }
 
     /// The option of zlaunch that stands after the command.
-    pub(crate) fn moved(&self) -> Option<&str> {
+    pub fn moved(&self) -> Option<&str> {
         self.0
             .iter()
             .flat_map(|fix| &fix.changes)
@@ -504,7 +504,7 @@ impl Fixes {
     }
 
     /// The text behind `help:`. `in_file`: the config is a file, which is edited instead of adding options.
-    pub(crate) fn text(&self, in_file: bool, file: Option<&Path>) -> String {
+    pub fn text(&self, in_file: bool, file: Option<&Path>) -> String {
         let mut all = String::new();
         for fix in &self.0 {
             let is_hint = matches!(fix.changes[..], [See(_)]);
@@ -518,7 +518,7 @@ impl Fixes {
         all
     }
 
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         self.0.iter().map(Fix::json).collect()
     }
 }

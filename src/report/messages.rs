@@ -24,7 +24,7 @@ fn usage_error(what: impl Into<String>) -> Problem {
     Problem::error(Rule::Usage, what)
 }
 
-pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
+pub fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
     let zlaunch = if subcommand.is_empty() {
         "zlaunch".to_string()
     } else {
@@ -39,7 +39,7 @@ pub(crate) fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
 }
 
 /// The last word is only a space, which stands behind a `\` that should end the line.
-pub(crate) fn only_a_space() -> Problem {
+pub fn only_a_space() -> Problem {
     let what = "the command ends with a space after a `\\`, so the next line is not part of it";
     usage_error(what)
         .at("` `")
@@ -47,7 +47,7 @@ pub(crate) fn only_a_space() -> Problem {
 }
 
 /// `line`: the command line with the option in front.
-pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
+pub fn dry_run_behind(word: &str, line: &str) -> Problem {
     let what =
         format!("`{word}` comes after the command, so it goes to the trainer and training starts");
     Problem::warning(Rule::AfterTheCommand, what)
@@ -55,13 +55,13 @@ pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
         .fix(run(line))
 }
 
-pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
+pub fn not_text(from: &str, value: &OsStr) -> Problem {
     usage_error(format!("the value of `{from}` is not UTF-8 text"))
         .at(Place::option(from, value.to_string_lossy()))
         .fix("use UTF-8 here; arguments after the command may be any bytes")
 }
 
-pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
+pub fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     let all = one_of(known, if known.len() > 20 { 10 } else { 20 });
     let value = given.value.as_str();
     let mut words = known.iter().copied();
@@ -77,13 +77,13 @@ pub(crate) fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
 }
 
 /// `wanted` completes the sentence: `a dotted key`.
-pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
+pub fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
     usage_error(format!("`{}` is not {wanted}", sourced.value))
         .at(sourced)
         .fix(give_as(&sourced.from, example))
 }
 
-pub(crate) fn not_a_number(
+pub fn not_a_number(
     sourced: &Sourced<String>,
     range: &RangeInclusive<u64>,
     example: &str,
@@ -100,7 +100,7 @@ pub(crate) fn not_a_number(
     }
 }
 
-pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
+pub fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
     usage_error(format!("zlaunch has no explanation for `{words}`"))
         .at(format!("explain {words}"))
         .fix(did_you_mean(
@@ -109,26 +109,26 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
         ))
 }
 
-pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
+pub fn meant(word: &str, what: &str, line: &str) -> Problem {
     usage_error(format!("`{word}` is {what}"))
         .at(word)
         .fix(run(line))
 }
 
 /// `command` is what was typed: `zlaunch shims`.
-pub(crate) fn missing_argument(name: &str, command: &str, usage: &str) -> Problem {
+pub fn missing_argument(name: &str, command: &str, usage: &str) -> Problem {
     usage_error(format!("`{command}` needs {name}"))
         .at(command)
         .fix(run(usage))
 }
 
-pub(crate) fn unexpected_argument(word: &str, command: &str, usage: &str) -> Problem {
+pub fn unexpected_argument(word: &str, command: &str, usage: &str) -> Problem {
     usage_error(format!("unexpected argument `{word}`"))
         .at(command)
         .fix(run(usage))
 }
 
-pub(crate) fn would_overwrite(path: &Path) -> Problem {
+pub fn would_overwrite(path: &Path) -> Problem {
     Problem::error(
         Rule::Generate,
         format!("`{}` already exists", path.display()),
@@ -137,13 +137,13 @@ pub(crate) fn would_overwrite(path: &Path) -> Problem {
     .fix(give("--force", "").remark("to overwrite it"))
 }
 
-pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
+pub fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
     usage_error(format!("`{one}` cannot be used with `{two}`"))
         .at(format!("{one} {two}"))
         .fix(help)
 }
 
-pub(crate) fn nothing_to_fit() -> Problem {
+pub fn nothing_to_fit() -> Problem {
     usage_error("no model is given").at("zlaunch fit").fix(
         run("zlaunch fit --params 8B --gpu H100x8").or(run(
             "zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B",
@@ -152,7 +152,7 @@ pub(crate) fn nothing_to_fit() -> Problem {
     )
 }
 
-pub(crate) fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
+pub fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
     let number = given.value.trim();
     let fix = give_as(&given.from, format!("{number}{unit}"));
     usage_error(format!("`{number}` has no unit"))
@@ -160,7 +160,7 @@ pub(crate) fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
         .fix(fix)
 }
 
-pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
+pub fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
     let memory = drop_given(name)
         .and(give("--gpus", 8))
         .and(give("--gpu-memory", "80GiB"))
@@ -178,7 +178,7 @@ pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Pro
         .fix(fixes)
 }
 
-pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
+pub fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
     let fix = meant
         .map_or_else(|| drop_word(word), |meant| rename_option(word, meant))
         .of(Owner::Trainer);
@@ -198,7 +198,7 @@ fn one_of(words: &[&str], shown: usize) -> String {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted<'a> {
+pub enum Wanted<'a> {
     Bool,
     Int,
     Number,
@@ -224,7 +224,7 @@ impl fmt::Display for Wanted<'_> {
 }
 
 impl<'a> Wanted<'a> {
-    pub(crate) fn meant(self, name: &str, value: &str) -> Option<String> {
+    pub fn meant(self, name: &str, value: &str) -> Option<String> {
         match self {
             Bool => nearest(value, ["true", "false"]).map(str::to_string),
             Int => number_meant(value, name).map(|number| number.to_string()),
@@ -241,7 +241,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// A value of the size that the option usually has.
-    pub(crate) fn example(self, option: &str) -> &'a str {
+    pub fn example(self, option: &str) -> &'a str {
         let mut usual = USUAL_VALUES.iter().filter(|row| option.contains(row.part));
         match self {
             Bool => "true",
@@ -257,12 +257,12 @@ impl<'a> Wanted<'a> {
 }
 
 /// `option` has no dashes if it stands in a run file.
-pub(crate) fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) -> Problem {
+pub fn argument_of_wrong_type(option: &str, value: &str, wanted: Wanted) -> Problem {
     refused_value(Owner::Trainer, "the trainer", option, value, wanted)
 }
 
 /// `owner` and `who` tell whose option it is.
-pub(crate) fn refused_value(
+pub fn refused_value(
     owner: Owner,
     who: &str,
     option: &str,
@@ -280,7 +280,7 @@ pub(crate) fn refused_value(
     Problem::error(Rule::Argument, what).at(place).fix(fix)
 }
 
-pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
+pub fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
     let fix = give(option, wanted.example(option)).of(Owner::Trainer);
     Problem::error(
         Rule::Argument,
@@ -290,12 +290,12 @@ pub(crate) fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
     .fix(fix)
 }
 
-pub(crate) fn cannot_write(output: OutputFile, path: &Path, why: &io::Error) -> Problem {
+pub fn cannot_write(output: OutputFile, path: &Path, why: &io::Error) -> Problem {
     let what = format!("{} cannot be written: {why}", output.what);
     Problem::error(Rule::Write, what).at(path).fix(output.help)
 }
 
-pub(crate) fn unusable_port(port: &Sourced<u16>, why: &str) -> Problem {
+pub fn unusable_port(port: &Sourced<u16>, why: &str) -> Problem {
     let fixes: Fixes = match &port.from {
         Source::Default => give("--master_port", "PORT").of(Owner::Launcher).into(),
         from => drop_word(from)
@@ -310,7 +310,7 @@ pub(crate) fn unusable_port(port: &Sourced<u16>, why: &str) -> Problem {
     .fix(fixes)
 }
 
-pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
+pub fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
     let name = program.to_string_lossy();
     let what = match why.kind() {
         io::ErrorKind::NotFound => "was not found",
@@ -327,14 +327,14 @@ pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
         })
 }
 
-pub(crate) fn cannot_start_ranks(what: &str, why: &io::Error) -> Problem {
+pub fn cannot_start_ranks(what: &str, why: &io::Error) -> Problem {
     Problem::error(Rule::Ranks, format!("{what}: {why}"))
         .at(Place::option("--launcher", "local"))
         .fix("`ulimit -a` shows the limits of this session")
 }
 
 /// The exit status is that of the rank, as a shell reports it.
-pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
+pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
     let (how, status) = match (ending.code(), ending.signal()) {
         (Some(code), _) => (format!("exited with status {code}"), code),
         (None, signal) => {
@@ -398,7 +398,7 @@ fn slips(word: &str, candidate: &str) -> Option<usize> {
         .filter(|slips| *slips <= most)
 }
 
-pub(crate) fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {
+pub fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {
     nearest.map_or_else(
         || otherwise.to_string(),
         |word| format!("did you mean `{word}`? {otherwise}"),

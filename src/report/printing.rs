@@ -11,7 +11,7 @@ use super::{
     reading,
     secrets::Secrets,
 };
-pub(crate) use crate::base::texts::Language;
+pub use crate::base::texts::Language;
 use crate::{
     base::{
         layout::{columns, escape_controls, plural, wrapped, wrapped_command},
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Colours go to a terminal, unless the user says otherwise; anstream knows NO_COLOR and CLICOLOR_FORCE.
-pub(crate) fn choose_colour(asked: Option<&str>, host: &Host) {
+pub fn choose_colour(asked: Option<&str>, host: &Host) {
     let says = |name| host.nonempty_var(name).is_some_and(|value| value != "0");
     match asked.or_else(|| host.nonempty_var("ZLAUNCH_COLOR")) {
         Some("always") => ColorChoice::Always.write_global(),
@@ -33,9 +33,9 @@ pub(crate) fn choose_colour(asked: Option<&str>, host: &Host) {
 }
 
 /// Nobody reads more problems at once.
-pub(crate) const MOST: usize = 50;
+pub const MOST: usize = 50;
 
-pub(crate) fn report(problems: &[Problem], secrets: &Secrets) {
+pub fn report(problems: &[Problem], secrets: &Secrets) {
     if !problems.is_empty() {
         write(
             problems,
@@ -151,7 +151,7 @@ fn excerpt<'a>(
 }
 
 /// `2 errors, 1 warning, 0 notes`.
-pub(crate) fn counted(problems: &[Problem]) -> String {
+pub fn counted(problems: &[Problem]) -> String {
     let counts = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
         let count = problems.iter().filter(|it| it.severity == severity).count();
         plural(count as u64, &severity.to_string(), "s")
@@ -161,7 +161,7 @@ pub(crate) fn counted(problems: &[Problem]) -> String {
 
 impl Language {
     /// ZLAUNCH_LANG, else the locale: the variables the C library reads, in its order.
-    pub(crate) fn of(host: &Host) -> Result<Self, Problem> {
+    pub fn of(host: &Host) -> Result<Self, Problem> {
         if let Some(value) = host.nonempty_var(vars::ZLAUNCH_LANG) {
             let sourced = Sourced::new(
                 value.to_string(),

@@ -15,9 +15,9 @@ use super::{
 use crate::base::source::{Source, Sourced};
 
 /// The exit statuses of zlaunch itself.
-pub(crate) const REFUSED: u8 = 125;
-pub(crate) const NOT_EXECUTABLE: u8 = 126;
-pub(crate) const NOT_FOUND: u8 = 127;
+pub const REFUSED: u8 = 125;
+pub const NOT_EXECUTABLE: u8 = 126;
+pub const NOT_FOUND: u8 = 127;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -28,7 +28,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    pub(crate) fn error_if(is_certain: bool) -> Self {
+    pub fn error_if(is_certain: bool) -> Self {
         if is_certain {
             Severity::Error
         } else {
@@ -66,14 +66,14 @@ pub struct Problem {
     pub rule: Rule,
     pub severity: Severity,
     pub what: String,
-    pub(crate) places: Vec<Place>,
-    pub(crate) fixes: Fixes,
+    pub places: Vec<Place>,
+    pub fixes: Fixes,
     /// The config is a file, which is edited instead of adding options.
-    pub(crate) is_about_file: bool,
+    pub is_about_file: bool,
     pub status: u8,
     pub when: Option<When>,
     /// `--allow` silences it.
-    pub(crate) allowable: bool,
+    pub allowable: bool,
 }
 
 /// Lets `?` return one problem where a list of them is expected.
@@ -84,7 +84,7 @@ impl From<Problem> for Vec<Problem> {
 }
 
 impl Problem {
-    pub(crate) fn found(rule: Rule, severity: Severity, when: When, what: String) -> Self {
+    pub fn found(rule: Rule, severity: Severity, when: When, what: String) -> Self {
         Problem {
             severity,
             when: Some(when),
@@ -93,7 +93,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn error(rule: Rule, what: impl Into<String>) -> Self {
+    pub fn error(rule: Rule, what: impl Into<String>) -> Self {
         Problem {
             rule,
             severity: Severity::Error,
@@ -107,7 +107,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn warning(rule: Rule, what: impl Into<String>) -> Self {
+    pub fn warning(rule: Rule, what: impl Into<String>) -> Self {
         Problem {
             severity: Severity::Warning,
             allowable: true,
@@ -116,13 +116,13 @@ impl Problem {
     }
 
     /// With `--strict`, warnings are errors.
-    pub(crate) fn be_strict(&mut self, strict: bool) {
+    pub fn be_strict(&mut self, strict: bool) {
         if strict && self.severity == Severity::Warning {
             self.severity = Severity::Error;
         }
     }
 
-    pub(crate) fn into_warning(self) -> Self {
+    pub fn into_warning(self) -> Self {
         let allowable = self.allowable || self.rule.only_warns();
         Problem {
             severity: Severity::Warning,
@@ -131,16 +131,16 @@ impl Problem {
         }
     }
 
-    pub(crate) fn into_warning_unless(self, is_error: bool) -> Self {
+    pub fn into_warning_unless(self, is_error: bool) -> Self {
         if is_error { self } else { self.into_warning() }
     }
 
-    pub(crate) fn at(mut self, place: impl Into<Place>) -> Self {
+    pub fn at(mut self, place: impl Into<Place>) -> Self {
         self.places.push(place.into());
         self
     }
 
-    pub(crate) fn fix(mut self, fixes: impl Into<Fixes>) -> Self {
+    pub fn fix(mut self, fixes: impl Into<Fixes>) -> Self {
         self.fixes = fixes.into();
         self
     }
@@ -156,18 +156,18 @@ impl Problem {
     }
 
     /// Nothing is wrong but that the number of GPUs is unknown, and with it that of the ranks.
-    pub(crate) fn asks_for_gpu_count(&self) -> bool {
+    pub fn asks_for_gpu_count(&self) -> bool {
         let first = self.fixes.0.first().and_then(|fix| fix.changes.first());
         self.rule == Rule::Ranks
             && matches!(first, Some(Change::Give { option, .. }) if option == "--nproc-per-node")
     }
 
-    pub(crate) fn when(mut self, when: Option<When>) -> Self {
+    pub fn when(mut self, when: Option<When>) -> Self {
         self.when = when;
         self
     }
 
-    pub(crate) fn status(mut self, status: u8) -> Self {
+    pub fn status(mut self, status: u8) -> Self {
         self.status = status;
         self
     }
@@ -208,7 +208,7 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Place {
-    pub(crate) fn line(file: impl Into<PathBuf>, (line, column): (usize, usize)) -> Self {
+    pub fn line(file: impl Into<PathBuf>, (line, column): (usize, usize)) -> Self {
         Place::Line {
             file: file.into(),
             line,
@@ -216,21 +216,21 @@ impl Place {
         }
     }
 
-    pub(crate) fn key(of: impl fmt::Display, key: &str) -> Self {
+    pub fn key(of: impl fmt::Display, key: &str) -> Self {
         Place::Key {
             key: key.to_string(),
             of: of.to_string(),
         }
     }
 
-    pub(crate) fn option(option: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn option(option: impl Into<String>, value: impl Into<String>) -> Self {
         Place::Option {
             option: option.into(),
             value: value.into(),
         }
     }
 
-    pub(crate) fn variable(variable: impl Into<String>, value: impl AsRef<OsStr>) -> Self {
+    pub fn variable(variable: impl Into<String>, value: impl AsRef<OsStr>) -> Self {
         let value = value.as_ref().to_string_lossy().into_owned();
         Place::Variable {
             variable: variable.into(),
@@ -239,11 +239,11 @@ impl Place {
     }
 
     /// `--set key=value`, not an argument of the trainer.
-    pub(crate) fn is_setting(&self) -> bool {
+    pub fn is_setting(&self) -> bool {
         matches!(self, Place::Option { option, .. } if option == "--set")
     }
 
-    pub(crate) fn bare_variable(variable: impl Into<String>) -> Self {
+    pub fn bare_variable(variable: impl Into<String>) -> Self {
         Place::Variable {
             variable: variable.into(),
             value: None,
@@ -333,17 +333,17 @@ impl Rule {
     }
 
     /// `None` for a rule of `check`, whose sentence stands in its row.
-    pub(crate) fn about(self) -> Option<&'static str> {
+    pub fn about(self) -> Option<&'static str> {
         self.row().about
     }
 
     /// A warning that is not about a config: `--allow` silences it.
-    pub(crate) fn only_warns(self) -> bool {
+    pub fn only_warns(self) -> bool {
         matches!(self.subject(), RuleSubject::Warning | RuleSubject::Machine)
     }
 
     /// The rules whose names `--allow` takes.
-    pub(crate) fn allowable() -> Vec<Rule> {
+    pub fn allowable() -> Vec<Rule> {
         Rule::all()
             .filter(|rule| rule.only_warns() || rule.subject() == RuleSubject::Check)
             .collect()

@@ -25,7 +25,7 @@ use crate::{
 const LARGEST_FILE: u64 = 4 << 20;
 
 impl SyntaxError {
-    pub(crate) fn problem(&self, name: &str) -> Problem {
+    pub fn problem(&self, name: &str) -> Problem {
         let here = Place::line(name, (self.line, self.column));
         let problem = match self.first {
             Some(first) => Problem::error(Rule::Json, &self.what).at(Place::line(name, first)),
@@ -35,14 +35,14 @@ impl SyntaxError {
     }
 
     /// The same for a file that only the trainer reads.
-    pub(crate) fn problem_in_run_file(&self, kind: &str, name: &str) -> Problem {
+    pub fn problem_in_run_file(&self, kind: &str, name: &str) -> Problem {
         Problem::error(Rule::RunFile, format!("not {kind}: {}", self.what))
             .at(Place::line(name, (self.line, self.column)))
             .fix("the trainer would refuse it too; check that place")
     }
 }
 
-pub(crate) fn read(path: &Path, host: &Host) -> Result<Value, Problem> {
+pub fn read(path: &Path, host: &Host) -> Result<Value, Problem> {
     parsed(&read_text(path)?, &path.display().to_string(), host)
 }
 
@@ -53,7 +53,7 @@ fn parsed(text: &str, name: &str, host: &Host) -> Result<Value, Problem> {
 
 /// Reads the config behind `-` or the name that a shell gives to `<(…)`. `None` if the word is neither: another pipe is not
 /// opened, because nobody may ever write to it.
-pub(crate) fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
+pub fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
     if ["-", "/dev/stdin", "/dev/fd/0"].contains(&word) {
         let stdin = io::stdin();
         if stdin.is_terminal() {
@@ -81,11 +81,11 @@ fn read_pipe(pipe: impl Read, name: &str, host: &Host) -> Result<Value, Problem>
 }
 
 /// `None` if the file is missing or cannot be read.
-pub(crate) fn text_if_any(path: &Path) -> Option<String> {
+pub fn text_if_any(path: &Path) -> Option<String> {
     path.is_file().then(|| read_text(path).ok())?
 }
 
-pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
+pub fn read_text(path: &Path) -> Result<String, Problem> {
     let opened = open(path).map_err(|why| unreadable_file(path, &why))?;
     let (file, size) = opened.ok_or_else(|| not_a_file(path))?;
     if size > LARGEST_FILE {
@@ -113,7 +113,7 @@ fn read_all(from: impl Read, path: &Path) -> Result<String, Problem> {
 
 /// Opens a regular file and returns its size. Nothing here blocks: a folder, pipe or device gives `None` and is not opened,
 /// and a file such as `/proc/kmsg` fails instead of waiting.
-pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
+pub fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     let seen = fs::metadata(path)?;
     if !seen.is_file() {
         return Ok(None);
@@ -125,7 +125,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     Ok(Some((file, seen.len())))
 }
 
-pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
+pub fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
     let permissions = || say("check its permissions");
     let (what, fix) = match why.kind() {
         io::ErrorKind::NotFound => ("does not exist", path_advice(path)),
@@ -138,7 +138,7 @@ pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
 }
 
 /// A similar name in the same folder, or the part of the path that exists.
-pub(crate) fn path_advice(path: &Path) -> Fix {
+pub fn path_advice(path: &Path) -> Fix {
     let there = path
         .ancestors()
         .skip(1)
@@ -158,7 +158,7 @@ pub(crate) fn path_advice(path: &Path) -> Fix {
     }
 }
 
-pub(crate) fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Option<String> {
+pub fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Option<String> {
     // A folder may have millions of files.
     let entries = fs::read_dir(folder)
         .ok()?
@@ -173,7 +173,7 @@ pub(crate) fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) 
     near.or_else(|| names.iter().find(is_stem).cloned())
 }
 
-pub(crate) fn not_a_file(path: &Path) -> Problem {
+pub fn not_a_file(path: &Path) -> Problem {
     Problem::error(
         Rule::File,
         format!("`{}` is not a regular file", path.display()),
@@ -196,7 +196,7 @@ fn too_large(path: &Path, size: u64) -> Problem {
     ))
 }
 
-pub(crate) fn not_an_object(place: impl fmt::Display) -> Problem {
+pub fn not_an_object(place: impl fmt::Display) -> Problem {
     Problem::error(Rule::Template, "a DeepSpeed config is a JSON object")
         .at(place.to_string())
         .fix("it starts with `{`")

@@ -18,7 +18,7 @@ use serde_json::Value;
 #[cfg(feature = "testing")]
 pub use super::tables::secrets::TOKENS;
 use crate::{base::layout::escape_controls, host::Host};
-pub(crate) use structure::READ_FROM_FILE;
+pub use structure::READ_FROM_FILE;
 pub use structure::{HIDDEN, Sensitivity};
 use structure::{Named, in_document, in_words, scalar};
 
@@ -47,7 +47,7 @@ fn in_variable(name: &OsStr, value: &OsStr) -> Named {
     in_words(&[setting]).pop().unwrap_or_default()
 }
 
-pub(crate) fn is_secret(name: &str, value: impl AsRef<OsStr>) -> bool {
+pub fn is_secret(name: &str, value: impl AsRef<OsStr>) -> bool {
     Sensitivity::of(name).is_some_and(|kind| kind.hides(&value.as_ref().to_string_lossy()))
 }
 
@@ -146,7 +146,7 @@ impl<'h> Secrets<'h> {
     }
 
     /// A line of a log, whose words may be secrets that nothing else names.
-    pub(crate) fn hide_in_line(&self, line: &str) -> String {
+    pub fn hide_in_line(&self, line: &str) -> String {
         let words = self.hide_in_words(line.split(' ').map(OsStr::new));
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         words.join(" ")

@@ -33,31 +33,31 @@ use crate::{
 };
 
 /// A program that trains, or starts a training.
-pub(crate) fn trains(word: &OsStr) -> bool {
+pub fn trains(word: &OsStr) -> bool {
     is_python(word)
         || trainer::is_console(word)
         || ["torchrun", "deepspeed", "accelerate", "srun"].contains(&base_name(word))
 }
 
-pub(crate) struct UnderstoodLaunch<'a> {
-    pub(crate) launch: &'a Launch,
+pub struct UnderstoodLaunch<'a> {
+    pub launch: &'a Launch,
     /// The machine as it was found, without the variables that the launch sets.
-    pub(crate) machine: &'a Host,
+    pub machine: &'a Host,
     /// The machine with the variables that the user and the front end set.
-    pub(crate) host: Cow<'a, Host>,
+    pub host: Cow<'a, Host>,
     /// `srun` in front of the command stays there; zlaunch goes behind it, once for each machine.
-    pub(crate) srun: Option<SrunPrefix<'a>>,
+    pub srun: Option<SrunPrefix<'a>>,
     /// Other words in front of the command, behind which zlaunch goes.
-    pub(crate) prefix: Option<Box<Prefix>>,
+    pub prefix: Option<Box<Prefix>>,
     /// `srun` stands in front of the command, behind the prefix or alone.
     reaches_srun: bool,
     /// The launcher that the command starts with, behind `srun` and a prefix or not.
-    pub(crate) existing_launcher: Option<ExistingLauncher>,
-    pub(crate) job: Job,
+    pub existing_launcher: Option<ExistingLauncher>,
+    pub job: Job,
 }
 
 impl<'a> UnderstoodLaunch<'a> {
-    pub(crate) fn new(launch: &'a Launch, machine: &'a Host) -> Self {
+    pub fn new(launch: &'a Launch, machine: &'a Host) -> Self {
         let flags = &launch.environment;
         let command = &launch.command;
         if let Some(prefix) = Prefix::split(command) {
@@ -152,7 +152,7 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     /// Behind `srun`, the ranks are on other machines, which decide for themselves.
-    pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
+    pub fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let Launch {
             topology: flags,
             hosts,
@@ -239,7 +239,7 @@ impl<'a> UnderstoodLaunch<'a> {
         Ok(notes)
     }
 
-    pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
+    pub fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
         let asked = self.launch.launcher.as_ref();
         let kind = match (&self.existing_launcher, asked) {
             _ if self.srun.is_some() => Launcher::Srun,
@@ -270,19 +270,19 @@ impl<'a> UnderstoodLaunch<'a> {
         }
     }
 
-    pub(crate) fn command(&self) -> &[OsString] {
+    pub fn command(&self) -> &[OsString] {
         let prefix = self.prefix.as_ref();
         prefix.map_or(&self.launch.command, |prefix| &prefix.command)
     }
 
     /// True if the command runs on other machines or with another Python, so that a missing program is no error here.
-    pub(crate) fn runs_elsewhere(&self) -> bool {
+    pub fn runs_elsewhere(&self) -> bool {
         let prefix = self.prefix.as_ref();
         self.reaches_srun || prefix.is_some_and(|prefix| prefix.own_python.is_some())
     }
 
     /// The first program that is missing here, unless it is only needed elsewhere.
-    pub(crate) fn blocker(&self, launcher: Option<Launcher>) -> Option<Problem> {
+    pub fn blocker(&self, launcher: Option<Launcher>) -> Option<Problem> {
         let elsewhere = launcher == Some(Launcher::Srun) || self.runs_elsewhere();
         let mut programs = self.prefix.iter().flat_map(|prefix| prefix.programs());
         let missing = programs.find(|program| self.machine.find_program(program).is_none());
@@ -295,7 +295,7 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     /// The same launch with zlaunch behind the prefix, if there is one.
-    pub(crate) fn zlaunch_behind_prefix(&self) -> Option<Vec<OsString>> {
+    pub fn zlaunch_behind_prefix(&self) -> Option<Vec<OsString>> {
         let prefix = self.prefix.as_ref()?;
         let launch = self.launch;
         let mut zlaunch = vec![host::this_program().into_os_string()];
@@ -314,11 +314,11 @@ impl<'a> UnderstoodLaunch<'a> {
         Some(argv)
     }
 
-    pub(crate) fn is_understood(&self) -> bool {
+    pub fn is_understood(&self) -> bool {
         self.job.trainer.name != trainer::PASSTHROUGH || self.existing_launcher.is_some()
     }
 
-    pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
+    pub fn own_config(&self) -> Option<Sourced<String>> {
         let job = &self.job;
         let trainers = if job.trainer.is_passthrough() {
             None
@@ -330,7 +330,7 @@ impl<'a> UnderstoodLaunch<'a> {
 
     /// Replaces a word in the trainer's own argument by the file that it means to the trainer, in its package or in the
     /// current folder. A template of that name in one of the user's folders comes before it.
-    pub(crate) fn own_file(&self, own: Sourced<String>) -> Sourced<String> {
+    pub fn own_file(&self, own: Sourced<String>) -> Sourced<String> {
         let job = &self.job;
         let search = &self.launch.search;
         let is_argument = job.args.is_given(job.config_argument());
@@ -345,7 +345,7 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     /// A config of the trainer's package, if the package is not here and zlaunch has no template for it.
-    pub(crate) fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
+    pub fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
         let job = &self.job;
         let has_stand_ins = job
             .trainer
@@ -378,19 +378,19 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     /// The config can be given to the launcher of the command, or to the script.
-    pub(crate) fn takes_config(&self) -> bool {
+    pub fn takes_config(&self) -> bool {
         self.job.no_config.is_none() && (self.launcher_takes_config() || self.job.takes_config())
     }
 
     /// The config is given to the launcher of the command, not to the script.
-    pub(crate) fn launcher_takes_config(&self) -> bool {
+    pub fn launcher_takes_config(&self) -> bool {
         self.existing_launcher
             .as_ref()
             .is_some_and(ExistingLauncher::is_accelerate)
     }
 
     /// The program of the ranks in short: `swift sft`, `train.py`.
-    pub(crate) fn what_runs(&self) -> String {
+    pub fn what_runs(&self) -> String {
         match &self.job.target {
             _ if self.job.rewritten => {}
             Target::Script { path, .. } => return path.to_string_lossy().into_owned(),
@@ -411,7 +411,7 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     /// Advice instead of running a command that is not understood.
-    pub(crate) fn right_order(&self) -> Fix {
+    pub fn right_order(&self) -> Fix {
         let command = &self.launch.command;
         let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
         // The words that Python runs are one program.
@@ -459,7 +459,7 @@ fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
 
 /// Through a shim, zlaunch also sees commands that do not concern it. Without a config they run unchanged. A shim adds no
 /// options, and its variable only counts for its own command.
-pub(crate) fn of_shim(launch: Launch, host: &Host) -> Launch {
+pub fn of_shim(launch: Launch, host: &Host) -> Launch {
     let of = host.var_os(vars::ZLAUNCH_SHIM_OF);
     let is_asked_by_shim = of.is_some()
         && of == launch.command.first().map(OsString::as_os_str)

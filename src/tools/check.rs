@@ -41,7 +41,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(crate) struct CheckArgs {
+pub struct CheckArgs {
     #[arg(help_heading = "Output")]
     fix: bool,
     #[arg(help_heading = "Output")]
@@ -118,7 +118,7 @@ fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
         || path.is_file() && !NO_CONFIGS.contains(&ending) && host.find_program(word).is_none()
 }
 
-pub(super) fn check_launch(
+pub fn check_launch(
     launch: &Launch,
     host: &Host,
     tools: &'static Tools,
@@ -309,7 +309,7 @@ fn correct(
     out_bytes(lines.as_bytes()).map(drop)
 }
 
-pub(super) fn show_checked(
+pub fn show_checked(
     mut problems: Vec<Problem>,
     rests_on: &str,
     launch: &Launch,
@@ -338,7 +338,7 @@ pub(super) fn show_checked(
     Ok(status)
 }
 
-pub(super) fn verdict(problems: &[Problem]) -> u8 {
+pub fn verdict(problems: &[Problem]) -> u8 {
     let mut problems = problems.iter();
     problems.any(|it| it.severity == Severity::Error).into()
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(crate) struct CompletionsArgs {
+pub struct CompletionsArgs {
     #[arg(value_parser = AnyValue(SHELLS))]
     shell: Given,
 }

@@ -12,17 +12,14 @@ use crate::{
 const MOST_CORRECTIONS: usize = 200;
 
 /// A text of the config, and the last edits that led to it.
-pub(super) struct Corrected {
-    pub(super) text: String,
-    pub(super) edits: Vec<Edit>,
+pub struct Corrected {
+    pub text: String,
+    pub edits: Vec<Edit>,
     problems: Vec<Problem>,
 }
 
 /// The text after each correction.
-pub(super) fn corrections(
-    text: &str,
-    judge: impl Fn(&str) -> Option<Vec<Problem>>,
-) -> Vec<Corrected> {
+pub fn corrections(text: &str, judge: impl Fn(&str) -> Option<Vec<Problem>>) -> Vec<Corrected> {
     let mut steps: Vec<Corrected> = Vec::new();
     let mut next = Some((text.to_string(), Vec::new()));
     while let Some((text, edits)) = next.filter(|_| steps.len() <= MOST_CORRECTIONS) {
@@ -56,9 +53,9 @@ pub(super) fn corrections(
 }
 
 /// A config and its judge.
-pub(super) struct Config<'a> {
-    pub(super) text: String,
-    pub(super) judge: &'a dyn Fn(&str) -> Option<Vec<Problem>>,
+pub struct Config<'a> {
+    pub text: String,
+    pub judge: &'a dyn Fn(&str) -> Option<Vec<Problem>>,
 }
 
 impl Trial for Config<'_> {
@@ -85,7 +82,7 @@ impl Trial for Config<'_> {
 }
 
 /// The lines that differ, as `diff` marks them.
-pub(super) fn difference(old: &str, new: &str) -> String {
+pub fn difference(old: &str, new: &str) -> String {
     let mut old: Vec<&str> = old.lines().collect();
     let mut new: Vec<&str> = new.lines().collect();
     let mut text = String::new();

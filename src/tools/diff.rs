@@ -32,7 +32,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(crate) struct DiffArgs {
+pub struct DiffArgs {
     #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
     configs: Vec<Given>,
     #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]

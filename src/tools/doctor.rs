@@ -27,7 +27,7 @@ pub use report::{DoctorReport, Examination};
 use together::Meeting;
 
 #[derive(Args)]
-pub(crate) struct DoctorArgs {
+pub struct DoctorArgs {
     #[arg(help_heading = "Machines")]
     timeout: Option<Given>,
     // zlaunch gives it to those that it starts on the other machines.

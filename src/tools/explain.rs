@@ -43,7 +43,7 @@ use crate::{
     request::{Format, Launch},
 };
 
-pub(crate) use explanation::fate;
+pub use explanation::fate;
 use explanation::{Explainer, Explanation, topic};
 pub use explanation::{entries, rules};
 pub use log::Log;
@@ -53,7 +53,7 @@ use tables::{
 };
 
 #[derive(Args)]
-pub(crate) struct ExplainArgs {
+pub struct ExplainArgs {
     #[arg(value_parser = AnyValue(WORDS))]
     word: Vec<Given>,
     #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
@@ -61,7 +61,7 @@ pub(crate) struct ExplainArgs {
 }
 
 /// What it takes as one word.
-pub(super) const WORDS: Words<()> = || {
+pub const WORDS: Words<()> = || {
     let names = entries()
         .flat_map(|entry| entry.names())
         .chain(
@@ -307,7 +307,7 @@ impl Explainer<'_> {
     }
 }
 
-pub(crate) fn about(key: &str, language: Language) -> Option<String> {
+pub fn about(key: &str, language: Language) -> Option<String> {
     let entry = entries().find(|entry| entry.is_called(key) && topic(entry) == Topic::Key)?;
     let text = |field: &str| entry.text(field, language).map(str::to_string);
     let auto =

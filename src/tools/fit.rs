@@ -27,7 +27,7 @@ use crate::{
 
 #[derive(Args)]
 #[command(next_help_heading = "Model")]
-pub(crate) struct FitArgs {
+pub struct FitArgs {
     model: Option<Given>,
     params: Option<Given>,
     gpu: Option<Given>,

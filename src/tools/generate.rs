@@ -35,7 +35,7 @@ use crate::{
 )]
 #[derive(Args)]
 #[command(next_help_heading = "Training")]
-pub(crate) struct GenerateArgs {
+pub struct GenerateArgs {
     micro_batch: Option<Given>,
     grad_accum: Option<Given>,
     world_size: Option<Given>,

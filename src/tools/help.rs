@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(crate) struct HelpArgs {
+pub struct HelpArgs {
     command: Option<Given>,
 }
 

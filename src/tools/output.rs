@@ -10,9 +10,7 @@ use crate::{
 };
 
 /// Text with colours, unless standard output is not a terminal.
-pub(crate) fn styled(
-    write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>,
-) -> Vec<u8> {
+pub fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -> Vec<u8> {
     let mut stream = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stdout()));
     // Writing to a Vec cannot fail.
     let _ = write(&mut stream);
@@ -20,18 +18,18 @@ pub(crate) fn styled(
 }
 
 /// Writes a text that is harmless but for its colours, which only a terminal gets.
-pub(crate) fn show(text: &str) -> Result<u8, Vec<Problem>> {
+pub fn show(text: &str) -> Result<u8, Vec<Problem>> {
     out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))
 }
 
 /// Writes a text from files, variables and arguments: nothing in it may deceive a terminal.
-pub(crate) fn out(text: &str) -> Result<u8, Vec<Problem>> {
+pub fn out(text: &str) -> Result<u8, Vec<Problem>> {
     out_bytes(escape_controls(text).as_bytes())
 }
 
 /// Writes what has been made harmless, and gives the exit status of success. That the reader is gone (`| head`) is not an
 /// error.
-pub(crate) fn out_bytes(bytes: &[u8]) -> Result<u8, Vec<Problem>> {
+pub fn out_bytes(bytes: &[u8]) -> Result<u8, Vec<Problem>> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -45,7 +43,7 @@ pub(crate) fn out_bytes(bytes: &[u8]) -> Result<u8, Vec<Problem>> {
     }
 }
 
-pub(crate) fn err(text: &str) {
+pub fn err(text: &str) {
     // If standard error is closed, the message cannot be shown anywhere.
     let _ = std::io::stderr().write_all(escape_controls(text).as_bytes());
 }

@@ -24,7 +24,7 @@ const MOST_TRIALS: usize = 20;
 const MOST_PROBLEMS: usize = 1000;
 
 /// The plan and what is to be said about it, or everything that is wrong.
-pub(crate) fn accepted<'a>(
+pub fn accepted<'a>(
     mut judged: Judged<'a>,
     host: &Host,
     tools: &'static Tools,
@@ -60,12 +60,12 @@ pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
     problems
 }
 
-pub(super) fn is_same(one: &Problem, other: &Problem) -> bool {
+pub fn is_same(one: &Problem, other: &Problem) -> bool {
     one.rule == other.rule && one.what == other.what
 }
 
 /// Something that a fix changes, and that can be judged again.
-pub(super) trait Trial: Sized {
+pub trait Trial: Sized {
     /// `with_value`: an option that is dropped goes with its value.
     fn with(&self, fix: &Fix, with_value: bool) -> Tried<Self>;
 
@@ -76,7 +76,7 @@ pub(super) trait Trial: Sized {
     fn pasted(&self, fix: Fix) -> Fix;
 }
 
-pub(super) enum Tried<T> {
+pub enum Tried<T> {
     /// It has something to fill in, or is about something else.
     NotHere,
     Impossible,
@@ -84,7 +84,7 @@ pub(super) enum Tried<T> {
 }
 
 /// Leaves the fixes that hold, and those that cannot be tried here.
-pub(super) fn prove(subject: &impl Trial, problems: &mut [Problem]) {
+pub fn prove(subject: &impl Trial, problems: &mut [Problem]) {
     let mut proof = Proof {
         subject,
         before: problems.to_vec(),
@@ -231,7 +231,7 @@ impl<T: Trial> Proof<'_, T> {
 
 /// A line that can be judged again.
 #[derive(Clone)]
-pub(crate) struct Line {
+pub struct Line {
     /// The name of the program, of the sub-command, and our options.
     ours: Vec<OsString>,
     /// The command behind `--`, and that; nothing where it is not known where the command begins.
@@ -243,7 +243,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn of_launch(judged: &Judged, host: &Host, tools: &'static Tools) -> Self {
+    pub fn of_launch(judged: &Judged, host: &Host, tools: &'static Tools) -> Self {
         let launch = judged.understood().launch;
         let words = launch.words_with(&[], &launch.command);
         Line {
@@ -253,7 +253,7 @@ impl Line {
     }
 
     /// Words that were refused.
-    pub(crate) fn of_words(mut words: Vec<OsString>, host: &Host, tools: &'static Tools) -> Self {
+    pub fn of_words(mut words: Vec<OsString>, host: &Host, tools: &'static Tools) -> Self {
         let dashes = words.iter().position(|word| word == "--");
         Line {
             command: words.split_off(dashes.unwrap_or(words.len())),
@@ -268,7 +268,7 @@ impl Line {
         [&*self.ours, &*self.command].concat()
     }
 
-    pub(crate) fn prove(&self, problems: &mut [Problem]) {
+    pub fn prove(&self, problems: &mut [Problem]) {
         prove(self, problems);
     }
 

@@ -55,7 +55,7 @@ const TIMEOUT: u32 = 300;
 const MOST_LINES: usize = 12;
 
 #[derive(Args)]
-pub(crate) struct RehearseArgs {
+pub struct RehearseArgs {
     #[arg(help_heading = "Rehearsal")]
     online: bool,
     #[arg(help_heading = "Rehearsal")]

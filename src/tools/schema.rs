@@ -23,7 +23,7 @@ use crate::{
 
 #[derive(Args)]
 #[command(next_help_heading = "Schema")]
-pub(crate) struct SchemaArgs {
+pub struct SchemaArgs {
     deepspeed_version: Option<Given>,
     template: bool,
 }

@@ -43,7 +43,7 @@ fn names() -> Vec<&'static str> {
 const SHIM: &str = include_str!("../../shims/shim.sh");
 
 #[derive(Args)]
-pub(crate) struct ShimsArgs {
+pub struct ShimsArgs {
     #[arg(value_parser = AnyValue(ACTIONS))]
     action: Given,
     #[arg(value_hint = ValueHint::DirPath)]
@@ -151,7 +151,7 @@ fn put_first(folder: &Path) -> String {
 }
 
 /// Warns if an environment that was activated later is before the shims on PATH.
-pub(super) fn hidden(host: &Host) -> Option<Problem> {
+pub fn hidden(host: &Host) -> Option<Problem> {
     let behind = |name: &&str| {
         let mut programs = host.programs(name.as_ref());
         Some((

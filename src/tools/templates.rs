@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(crate) struct TemplatesArgs {
+pub struct TemplatesArgs {
     #[arg(value_parser = AnyValue(values::TEMPLATES))]
     name: Option<Given>,
     #[arg(help_heading = "Output", requires = "name")]

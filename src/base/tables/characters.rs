@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 /// Controls, marks that turn the direction of a text (https://trojansource.codes), characters without width, tags.
-pub(crate) const DECEPTIVE: &[RangeInclusive<char>] = &[
+pub const DECEPTIVE: &[RangeInclusive<char>] = &[
     '\0'..='\x1f',
     '\x7f'..='\u{9f}',
     '\u{ad}'..='\u{ad}',
@@ -23,6 +23,6 @@ pub(crate) const DECEPTIVE: &[RangeInclusive<char>] = &[
 ];
 
 /// No line of wrapped text begins with one of these.
-pub(crate) const NEVER_FIRST: &str = "，。；：、！？）》」』”’,.;:!?)]}\"";
+pub const NEVER_FIRST: &str = "，。；：、！？）》」』”’,.;:!?)]}\"";
 /// No line of wrapped text ends with one of these.
-pub(crate) const NEVER_LAST: &str = "（《「『“‘([{";
+pub const NEVER_LAST: &str = "（《「『“‘([{";

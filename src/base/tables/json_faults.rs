@@ -1,28 +1,28 @@
 //! What is wrong with a text that is not JSON, and what to do about it. The first row that fits counts.
 
-pub(crate) struct Fault {
+pub struct Fault {
     /// serde_json's words begin with one of these.
-    pub(crate) says: &'static [&'static str],
+    pub says: &'static [&'static str],
     /// The text at the place begins with one of these.
-    pub(crate) at: &'static [&'static str],
+    pub at: &'static [&'static str],
     /// A line begins so; every text has a line that begins with nothing.
-    pub(crate) line: &'static str,
-    pub(crate) what: &'static str,
-    pub(crate) help: &'static str,
+    pub line: &'static str,
+    pub what: &'static str,
+    pub help: &'static str,
 }
 
 /// Every text begins so.
 const ANY: &[&str] = &[""];
 
 /// Stands for serde_json's words if the first line is a key and a value of YAML.
-pub(crate) const YAML: &str = "YAML";
+pub const YAML: &str = "YAML";
 const VALUE: &str = "expected value";
 const KEY: &str = "key must be a string";
 
 /// For a fault that has no help of its own.
-pub(crate) const HELP: &str = "JSON is expected; comments and trailing commas are allowed";
+pub const HELP: &str = "JSON is expected; comments and trailing commas are allowed";
 
-pub(crate) const FAULTS: &[Fault] = &[
+pub const FAULTS: &[Fault] = &[
     // accelerate sets an infinite `steps_per_print` in every config, so a config that was saved from a run has it.
     Fault {
         says: ANY,

@@ -1,16 +1,16 @@
 //! The options of a launch, in the order of the help. The options that only a sub-command has are in its file in `tools`.
 
-pub(crate) struct LaunchOption {
+pub struct LaunchOption {
     /// Its name with `_`. It is typed with `-` or `_`, and its variable is `ZLAUNCH_<ID>`.
-    pub(crate) id: &'static str,
-    pub(crate) heading: &'static str,
-    pub(crate) kind: OptionKind,
-    pub(crate) short: Option<char>,
-    pub(crate) aliases: &'static [&'static str],
+    pub id: &'static str,
+    pub heading: &'static str,
+    pub kind: OptionKind,
+    pub short: Option<char>,
+    pub aliases: &'static [&'static str],
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum OptionKind {
+pub enum OptionKind {
     Switch,
     Value,
     /// It may be repeated.
@@ -30,7 +30,7 @@ const OPTION: LaunchOption = LaunchOption {
     aliases: &[],
 };
 
-pub(crate) const LAUNCH_OPTIONS: &[LaunchOption] = &[
+pub const LAUNCH_OPTIONS: &[LaunchOption] = &[
     LaunchOption {
         id: "deepspeed",
         heading: "Config",

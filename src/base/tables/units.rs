@@ -2,7 +2,7 @@
 
 const K: f64 = 1024.0;
 
-pub(crate) const OF_BYTES: &[(&str, f64)] = &[
+pub const OF_BYTES: &[(&str, f64)] = &[
     ("KIB", K),
     ("MIB", K * K),
     ("GIB", K * K * K),
@@ -19,4 +19,4 @@ pub(crate) const OF_BYTES: &[(&str, f64)] = &[
     ("", 1.0),
 ];
 
-pub(crate) const OF_PARAMETERS: &[(&str, f64)] = &[("T", 1e12), ("B", 1e9), ("M", 1e6), ("", 1.0)];
+pub const OF_PARAMETERS: &[(&str, f64)] = &[("T", 1e12), ("B", 1e9), ("M", 1e6), ("", 1.0)];

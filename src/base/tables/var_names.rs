@@ -2,7 +2,7 @@
 
 macro_rules! names {
     ($($name:ident)*) => {
-        $(pub(crate) const $name: &str = stringify!($name);)*
+        $(pub const $name: &str = stringify!($name);)*
         /// Those that the code names.
         #[cfg(feature = "testing")]
         pub const NAMES: &[&str] = &[$($name),*];

@@ -1,11 +1,11 @@
 //! Every environment variable that zlaunch reads or sets, each with one sentence. Not here: `ZLAUNCH_<OPTION>`, which exists
 //! for every launch option, and those that only the table of engines names.
 
-pub(crate) struct DocumentedVars {
+pub struct DocumentedVars {
     /// A name that ends with `*` stands for all that begin so; that is how the documents write it.
-    pub(crate) names: &'static [&'static str],
-    pub(crate) does: Does,
-    pub(crate) about: &'static str,
+    pub names: &'static [&'static str],
+    pub does: Does,
+    pub about: &'static str,
 }
 
 /// What zlaunch does with a variable.
@@ -18,7 +18,7 @@ pub enum Does {
 
 use Does::{Reads, ReadsAndSets, Sets};
 
-pub(crate) const VARS: &[DocumentedVars] = &[
+pub const VARS: &[DocumentedVars] = &[
     DocumentedVars {
         names: &["PATH"],
         does: Reads,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-pub(crate) const WORDS: &[(&[&str], Value)] = &[
+pub const WORDS: &[(&[&str], Value)] = &[
     (&["", "~", "null", "Null", "NULL"], Value::Null),
     (
         &[

@@ -29,7 +29,7 @@ use crate::{
 
 const HOST: &[Device] = &[Cpu, Nvme];
 
-pub(crate) const CONFIG: &[&[Check]] = &[
+pub const CONFIG: &[&[Check]] = &[
     KEYS,
     VALUES,
     BATCH,
@@ -181,7 +181,7 @@ const TENSOR_RANKS: &str = "tensor_parallel.autotp_size";
 const INNER_TENSOR_RANKS: &str = "tensor_parallel.tp.tp_size";
 const SEQUENCE_RANKS: &str = "sequence_parallel_size";
 
-pub(crate) const BATCH: &[Check] = &[
+pub const BATCH: &[Check] = &[
     Check {
         rule: Rule::BatchSize,
         about: "a batch size that is missing, or not a number above 0",

@@ -29,7 +29,7 @@ const START_ANEW: Remedy = With {
     },
 };
 
-pub(crate) const VARIABLES: &[Check] = &[
+pub const VARIABLES: &[Check] = &[
     Check {
         rule: Rule::DeadVariable,
         about: "a variable that nothing reads: a misspelt one, or one that only looks like DeepSpeed's or torch's",
@@ -278,7 +278,7 @@ pub(crate) const VARIABLES: &[Check] = &[
 ];
 
 /// Only asked if the ranks run on this machine.
-pub(crate) const HERE: &[Check] = &[
+pub const HERE: &[Check] = &[
     Check {
         rule: Rule::VisibleDevices,
         about: "CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or none at all",
@@ -354,7 +354,7 @@ pub(crate) const HERE: &[Check] = &[
 ];
 
 /// What the trainer refuses of its arguments: its parser, and the table of refusals.
-pub(crate) const ARGUMENTS: &[Check] = &[
+pub const ARGUMENTS: &[Check] = &[
     Check {
         rule: Rule::Argument,
         about: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::report::Rule;
 
-pub(crate) const STAGE: &str = "zero_optimization.stage";
-pub(crate) const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
+pub const STAGE: &str = "zero_optimization.stage";
+pub const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
 /// From this version on, `fp16` and `bf16` are pydantic models.
-pub(crate) const PRECISION_MODELS: [u32; 3] = [0, 17, 1];
+pub const PRECISION_MODELS: [u32; 3] = [0, 17, 1];
 
 /// Their problems are only warnings where the installed DeepSpeed was not recorded.
-pub(crate) const OF_RECORDED_VERSIONS: &[Rule] = &[
+pub const OF_RECORDED_VERSIONS: &[Rule] = &[
     Rule::UnknownKey,
     Rule::RemovedKey,
     Rule::WrongType,
@@ -23,17 +23,17 @@ pub(crate) const OF_RECORDED_VERSIONS: &[Rule] = &[
 ];
 
 /// An optimizer of DeepSpeed.
-pub(crate) struct Optimizer {
+pub struct Optimizer {
     /// In lower case.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Its first release.
-    pub(crate) since: [u32; 3],
+    pub since: [u32; 3],
     /// The first release without it.
-    pub(crate) until: [u32; 3],
+    pub until: [u32; 3],
     /// What DeepSpeed compiles for it in host memory.
-    pub(crate) host_operator: Option<&'static str>,
+    pub host_operator: Option<&'static str>,
     /// What DeepSpeed compiles for it on the GPU.
-    pub(crate) gpu_operator: Option<&'static str>,
+    pub gpu_operator: Option<&'static str>,
 }
 
 const EVER: [u32; 3] = [u32::MAX; 3];
@@ -45,7 +45,7 @@ const PLAIN: Optimizer = Optimizer {
     gpu_operator: None,
 };
 
-pub(crate) const OPTIMIZERS: &[Optimizer] = &[
+pub const OPTIMIZERS: &[Optimizer] = &[
     Optimizer {
         name: "adagrad",
         host_operator: Some("cpu_adagrad"),
@@ -110,14 +110,14 @@ pub(crate) const OPTIMIZERS: &[Optimizer] = &[
 ];
 
 /// A class of `torch.optim`.
-pub(crate) struct TorchOptimizer {
-    pub(crate) name: &'static str,
+pub struct TorchOptimizer {
+    pub name: &'static str,
     /// Its first release.
-    pub(crate) since: [u32; 3],
+    pub since: [u32; 3],
 }
 
 /// Newer releases may have more.
-pub(crate) const TORCH_OPTIMIZERS: &[TorchOptimizer] = &[
+pub const TORCH_OPTIMIZERS: &[TorchOptimizer] = &[
     TorchOptimizer {
         name: "ASGD",
         since: [0; 3],
@@ -181,7 +181,7 @@ pub(crate) const TORCH_OPTIMIZERS: &[TorchOptimizer] = &[
 ];
 
 /// DeepSpeed's schedulers, in every release.
-pub(crate) const SCHEDULERS: &[&str] = &[
+pub const SCHEDULERS: &[&str] = &[
     "LRRangeTest",
     "OneCycle",
     "WarmupLR",
@@ -190,13 +190,13 @@ pub(crate) const SCHEDULERS: &[&str] = &[
 ];
 
 /// A scheduler of transformers.
-pub(crate) struct HfScheduler {
-    pub(crate) name: &'static str,
+pub struct HfScheduler {
+    pub name: &'static str,
     /// DeepSpeed's of the same form.
-    pub(crate) of_deepspeed: Option<&'static str>,
+    pub of_deepspeed: Option<&'static str>,
 }
 
-pub(crate) const HF_SCHEDULERS: &[HfScheduler] = &[
+pub const HF_SCHEDULERS: &[HfScheduler] = &[
     HfScheduler {
         name: "linear",
         of_deepspeed: Some("WarmupDecayLR"),
@@ -236,7 +236,7 @@ pub(crate) const HF_SCHEDULERS: &[HfScheduler] = &[
 ];
 
 /// Classes of `torch.optim.lr_scheduler`, up to torch 2.15.
-pub(crate) const TORCH_SCHEDULERS: &[&str] = &[
+pub const TORCH_SCHEDULERS: &[&str] = &[
     "LRScheduler",
     "LambdaLR",
     "MultiplicativeLR",
@@ -359,7 +359,7 @@ pub const TYPED_VARIABLES: &[VariableFamily] = &[
 ];
 
 /// File systems whose locks and renames are slow or wrong for many ranks at once.
-pub(crate) const WITHOUT_GOOD_LOCKS: &[&str] = &[
+pub const WITHOUT_GOOD_LOCKS: &[&str] = &[
     "nfs",
     "nfs4",
     "cifs",
@@ -369,7 +369,7 @@ pub(crate) const WITHOUT_GOOD_LOCKS: &[&str] = &[
     "9p",
 ];
 /// Other file systems that several machines see.
-pub(crate) const SHARED_FILE_SYSTEMS: &[&str] = &[
+pub const SHARED_FILE_SYSTEMS: &[&str] = &[
     "lustre",
     "gpfs",
     "beegfs",
@@ -381,7 +381,7 @@ pub(crate) const SHARED_FILE_SYSTEMS: &[&str] = &[
 ];
 
 /// How the files with a model's weights end.
-pub(crate) const WEIGHTS: &[&str] = &[
+pub const WEIGHTS: &[&str] = &[
     "safetensors",
     "bin",
     "pt",
@@ -392,9 +392,9 @@ pub(crate) const WEIGHTS: &[&str] = &[
     "index",
 ];
 /// How files with data end.
-pub(crate) const DATA: &[&str] = &["jsonl", "json", "csv", "parquet", "txt", "arrow"];
+pub const DATA: &[&str] = &["jsonl", "json", "csv", "parquet", "txt", "arrow"];
 /// Datasets of LLaMA-Factory with one of these keys are downloaded.
-pub(crate) const DOWNLOADED: &[&str] = &[
+pub const DOWNLOADED: &[&str] = &[
     "hf_hub_url",
     "ms_hub_url",
     "om_hub_url",
@@ -403,14 +403,14 @@ pub(crate) const DOWNLOADED: &[&str] = &[
 ];
 
 /// Arguments of ms-swift whose files may register any dataset.
-pub(crate) const REGISTERED_BY: &[&str] = &[
+pub const REGISTERED_BY: &[&str] = &[
     "external_plugins",
     "custom_register_path",
     "custom_dataset_info",
 ];
 
 /// A text in one of these arguments was seen to end every run.
-pub(crate) const ALWAYS_NUMBERS: &[&str] = &[
+pub const ALWAYS_NUMBERS: &[&str] = &[
     "learning_rate",
     "weight_decay",
     "max_grad_norm",
@@ -422,43 +422,43 @@ pub(crate) const ALWAYS_NUMBERS: &[&str] = &[
     "seed",
 ];
 
-pub(crate) const BATCH_SIZE: &str = "train_batch_size";
-pub(crate) const MICRO_BATCH: &str = "train_micro_batch_size_per_gpu";
-pub(crate) const ACCUMULATION: &str = "gradient_accumulation_steps";
-pub(crate) const BATCH_SIZES: [&str; 3] = [BATCH_SIZE, MICRO_BATCH, ACCUMULATION];
+pub const BATCH_SIZE: &str = "train_batch_size";
+pub const MICRO_BATCH: &str = "train_micro_batch_size_per_gpu";
+pub const ACCUMULATION: &str = "gradient_accumulation_steps";
+pub const BATCH_SIZES: [&str; 3] = [BATCH_SIZE, MICRO_BATCH, ACCUMULATION];
 
 /// What a script has that splits the model over ranks.
-pub(crate) const MODEL_SPLITS: [&str; 3] = ["mpu", "PipelineModule", "mesh_device"];
+pub const MODEL_SPLITS: [&str; 3] = ["mpu", "PipelineModule", "mesh_device"];
 
 /// The first release whose classes are not in the tables.
-pub(crate) const NEXT_TORCH: [u32; 3] = [2, 16, 0];
+pub const NEXT_TORCH: [u32; 3] = [2, 16, 0];
 
-pub(crate) const WARMUP_STEPS: &str = "scheduler.params.warmup_num_steps";
-pub(crate) const OPTIMIZER_CLIPPING: &str = "optimizer.params.max_grad_norm";
+pub const WARMUP_STEPS: &str = "scheduler.params.warmup_num_steps";
+pub const OPTIMIZER_CLIPPING: &str = "optimizer.params.max_grad_norm";
 
 /// Since then torch reads PYTORCH_ALLOC_CONF, if PYTORCH_CUDA_ALLOC_CONF is not set.
-pub(crate) const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
+pub const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
 
 /// A folder with this file is an adapter; the model is elsewhere.
-pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
+pub const ADAPTER_CONFIG: &str = "adapter_config.json";
 /// LLaMA-Factory's list of datasets.
-pub(crate) const DATASET_INFO: &str = "dataset_info.json";
+pub const DATASET_INFO: &str = "dataset_info.json";
 
-pub(crate) const NAME_MODEL_FOLDER: &str = "name the folder that has the model's config.json";
+pub const NAME_MODEL_FOLDER: &str = "name the folder that has the model's config.json";
 
 /// No compilation takes this long: the compiler was killed and left its lock.
-pub(crate) const OLDEST_LOCK: Duration = Duration::from_secs(15 * 60);
+pub const OLDEST_LOCK: Duration = Duration::from_secs(15 * 60);
 
 /// Less than this and NCCL or a data loader fails.
-pub(crate) const LEAST_SHARED_MEMORY: u64 = 1 << 30;
-pub(crate) const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
-pub(crate) const LEAST_FILES: u64 = 1024;
+pub const LEAST_SHARED_MEMORY: u64 = 1 << 30;
+pub const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
+pub const LEAST_FILES: u64 = 1024;
 
 /// Only transformers' Trainer needs the last one.
-pub(crate) const NEEDED_PACKAGES: [&str; 3] = ["torch", "deepspeed", "transformers"];
+pub const NEEDED_PACKAGES: [&str; 3] = ["torch", "deepspeed", "transformers"];
 
 /// With one of them, DeepSpeed compiles its quantizer.
-pub(crate) const QUANTIZED_KEYS: &[&str] = &[
+pub const QUANTIZED_KEYS: &[&str] = &[
     "zero_optimization.zero_quantized_weights",
     "zero_optimization.zero_quantized_gradients",
     "zero_optimization.zero_quantized_nontrainable_weights",

@@ -12,20 +12,20 @@ pub struct Row {
     /// `{gpu}` a GPU of this machine; `{deepspeed}` is a version.
     pub says: &'static str,
     /// In order of preference.
-    pub(crate) fixes: &'static [Remedy],
+    pub fixes: &'static [Remedy],
 }
 
 /// What a trainer refuses once its arguments are read, though its parser took them.
 pub struct Refusal {
     /// The trainers that refuse it. None: transformers does, and every trainer that uses it.
-    pub(crate) by: &'static [&'static Trainer],
+    pub by: &'static [&'static Trainer],
     /// The argument that is refused, or missing.
-    pub(crate) argument: &'static str,
+    pub argument: &'static str,
     /// All of them must hold. The first is about the argument.
     pub when: &'static [Condition],
     pub why: &'static str,
     /// In order of preference.
-    pub(crate) fixes: &'static [Remedy],
+    pub fixes: &'static [Remedy],
     #[cfg_attr(
         not(feature = "testing"),
         expect(dead_code, reason = "the tests run the examples")
@@ -213,7 +213,7 @@ pub struct WithDefault {
 }
 
 /// A fix of a row.
-pub(crate) enum Remedy {
+pub enum Remedy {
     Set(&'static str, &'static str),
     /// The number that the text of a key means.
     Unquote(&'static str),

@@ -29,7 +29,7 @@ enum Reader {
     Elsewhere,
 }
 
-pub(crate) struct ArgumentFlow<'a> {
+pub struct ArgumentFlow<'a> {
     /// Of the script's own modules, then of the script.
     tokens: Vec<Token<'a>>,
     /// The script is the last.
@@ -56,7 +56,7 @@ struct NamedClass<'a> {
 }
 
 impl<'a> ArgumentFlow<'a> {
-    pub(crate) fn read(source: &'a ScriptSource) -> Self {
+    pub fn read(source: &'a ScriptSource) -> Self {
         let modules = source.modules().iter().rev();
         let modules = modules.map(|module| (module.name.as_str(), module.text.as_str()));
         let mut flow = ArgumentFlow {
@@ -118,7 +118,7 @@ impl<'a> ArgumentFlow<'a> {
         self.is(at, ",") || self.is(at, ")")
     }
 
-    pub(crate) fn has(&self, words: &[&str]) -> bool {
+    pub fn has(&self, words: &[&str]) -> bool {
         self.tokens.iter().any(|token| token.is_one_of(words))
     }
 
@@ -207,7 +207,7 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// The reason why the trainer may get something else than the command gives for an argument.
-    pub(crate) fn doubt(&self, argument: &str) -> Option<String> {
+    pub fn doubt(&self, argument: &str) -> Option<String> {
         let script = self.name();
         match self.reader {
             Reader::Other(package) => Some(format!("{script} reads its arguments with {package}")),
@@ -231,19 +231,19 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// The reason why the model's hidden size may be another one than that of `--model_name_or_path`.
-    pub(crate) fn doubt_about_model(&self, argument: &str) -> Option<String> {
+    pub fn doubt_about_model(&self, argument: &str) -> Option<String> {
         let size = "hidden_size";
         self.doubt(argument)
             .or_else(|| self.may_set(self.touched_at(size), size))
     }
 
     /// The place that sets the argument.
-    pub(crate) fn overrides(&self, argument: &str) -> Option<String> {
+    pub fn overrides(&self, argument: &str) -> Option<String> {
         self.may_set(self.set_at(argument), argument)
     }
 
     /// The class whose default counts for an argument: the only one in a script that leaves the argument alone.
-    pub(crate) fn default_class(&self, argument: &str) -> Option<ArgumentClass> {
+    pub fn default_class(&self, argument: &str) -> Option<ArgumentClass> {
         let trains = self
             .tokens
             .iter()
@@ -278,7 +278,7 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// `HfArgumentParser → TrainingArguments`
-    pub(crate) fn in_words(&self) -> String {
+    pub fn in_words(&self) -> String {
         let Some(read) = self.reader_name() else {
             return format!("{}: no argument parsing found", self.name());
         };
@@ -290,7 +290,7 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// `None`: the script does not show all of its options.
-    pub(crate) fn has_option(&self, option: &str) -> Option<bool> {
+    pub fn has_option(&self, option: &str) -> Option<bool> {
         let mut named = self
             .tokens
             .iter()
@@ -321,7 +321,7 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// The reader of the arguments, where it is sure to refuse an option of this name.
-    pub(crate) fn refuses(&self, option: &str) -> Option<&'static str> {
+    pub fn refuses(&self, option: &str) -> Option<&'static str> {
         let is_open = self.reader == Reader::Other("argparse") && !self.shows_all_options();
         let tolerates = self.has(&["parse_known_args", "return_remaining_strings"]);
         if is_open || tolerates || self.has_option(option) != Some(false) {
@@ -356,7 +356,7 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     /// The options of transformers' parser, where the script shows them.
-    pub(crate) fn parser(&self) -> Option<Parser> {
+    pub fn parser(&self) -> Option<Parser> {
         let mut parsers = calls(&self.tokens, is_hf_parser);
         let call = parsers.next()?;
         let parses = self.has(&["parse_args_into_dataclasses", "parse_args_and_config"]);

@@ -9,34 +9,34 @@ pub struct Token<'a> {
     /// A name, a number, a sign, or a string with its quotes.
     pub text: &'a str,
     /// The byte of the source where it starts.
-    pub(super) at: usize,
+    pub at: usize,
     pub line: usize,
     /// Its column, if it is the first of a statement.
     pub indent: Option<usize>,
     /// The number of open brackets around it; a bracket itself counts as outside.
-    pub(super) depth: usize,
+    pub depth: usize,
 }
 
 impl<'a> Token<'a> {
-    pub(super) fn is(&self, text: &str) -> bool {
+    pub fn is(&self, text: &str) -> bool {
         self.text == text
     }
 
-    pub(super) fn is_one_of(&self, texts: &[&str]) -> bool {
+    pub fn is_one_of(&self, texts: &[&str]) -> bool {
         texts.contains(&self.text)
     }
 
-    pub(super) fn is_name(&self) -> bool {
+    pub fn is_name(&self) -> bool {
         self.text.starts_with(starts_name)
     }
 
     /// A name, also as an option in a string: `--NAME`.
-    pub(super) fn name(&self) -> &'a str {
+    pub fn name(&self) -> &'a str {
         self.text.trim_matches(['"', '\'', '-'])
     }
 
     /// The content of a string.
-    pub(super) fn string(&self) -> Option<&'a str> {
+    pub fn string(&self) -> Option<&'a str> {
         let quotes = ['"', '\''];
         self.text
             .starts_with(quotes)
@@ -123,7 +123,7 @@ fn string_length(rest: &str) -> usize {
 }
 
 /// The tokens between the parentheses of every call of what `is` accepts. A definition is no call.
-pub(super) fn calls<'t>(
+pub fn calls<'t>(
     tokens: &'t [Token],
     is: impl Fn(&Token) -> bool + 't,
 ) -> impl Iterator<Item = Range<usize>> {
@@ -134,7 +134,7 @@ pub(super) fn calls<'t>(
     heads.map(|(_, at)| in_parentheses(tokens, at + 1))
 }
 
-pub(super) fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
+pub fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
     let rest = &tokens[open + 1..];
     let length = rest
         .iter()
@@ -144,7 +144,7 @@ pub(super) fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
 }
 
 /// The imports as dotted names: `a.b` for `import a.b as c`, `a.b.c` and `a.b` for `from a.b import c`.
-pub(super) fn imports(tokens: &[Token]) -> Vec<String> {
+pub fn imports(tokens: &[Token]) -> Vec<String> {
     let mut found = Vec::new();
     for statement in tokens.chunk_by(|_, next| next.indent.is_none()) {
         let [keyword, rest @ ..] = statement else {

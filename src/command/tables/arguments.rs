@@ -3,7 +3,7 @@
 use crate::base::vars;
 
 /// Names that scripts have for the option that takes the config, the usual one first.
-pub(crate) const CONFIG_OPTIONS: &[&str] = &[
+pub const CONFIG_OPTIONS: &[&str] = &[
     "deepspeed",
     "deepspeed_config",
     "ds_config",
@@ -16,7 +16,7 @@ pub(crate) const CONFIG_OPTIONS: &[&str] = &[
 ];
 
 /// Options of `accelerate launch`, to which TRL's own parser passes them on.
-pub(crate) const ACCELERATE_OPTIONS: &[&str] = &[
+pub const ACCELERATE_OPTIONS: &[&str] = &[
     "accelerate_config",
     "config_file",
     "num_processes",
@@ -37,7 +37,7 @@ pub(crate) const ACCELERATE_OPTIONS: &[&str] = &[
 ];
 
 /// Arguments that are numbers. HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of false.
-pub(crate) const NUMBERS: &[&str] = &[
+pub const NUMBERS: &[&str] = &[
     "per_device_train_batch_size",
     "gradient_accumulation_steps",
     "learning_rate",
@@ -51,7 +51,7 @@ pub(crate) const NUMBERS: &[&str] = &[
 ];
 
 /// Arguments that are true or false.
-pub(crate) const SWITCHES: &[&str] = &[
+pub const SWITCHES: &[&str] = &[
     "fp16",
     "bf16",
     "fp16_full_eval",
@@ -60,7 +60,7 @@ pub(crate) const SWITCHES: &[&str] = &[
 ];
 
 /// Variables that ms-swift reads before the `ENV` block of a run file.
-pub(crate) const SWIFT_READS_FIRST: &[&str] = &[
+pub const SWIFT_READS_FIRST: &[&str] = &[
     vars::NPROC_PER_NODE,
     vars::NNODES,
     vars::NODE_RANK,

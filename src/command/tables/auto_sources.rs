@@ -2,19 +2,19 @@
 
 use Keys::{Section, These};
 
-pub(crate) struct AutoSource {
-    pub(crate) keys: Keys,
-    pub(crate) source: &'static str,
+pub struct AutoSource {
+    pub keys: Keys,
+    pub source: &'static str,
 }
 
-pub(crate) enum Keys {
+pub enum Keys {
     These(&'static [&'static str]),
     /// All keys of this section. Rows above may name some of them.
     Section(&'static str),
 }
 
 /// `Accelerator._prepare_deepspeed`. It refuses any other key.
-pub(crate) const ACCELERATE: &[AutoSource] = &[
+pub const ACCELERATE: &[AutoSource] = &[
     AutoSource {
         keys: These(&["train_micro_batch_size_per_gpu"]),
         source: "accelerate reads it from the dataloader",
@@ -67,7 +67,7 @@ pub(crate) const ACCELERATE: &[AutoSource] = &[
 ];
 
 /// Set where the config does not have them (`strategies/deepspeed.py`).
-pub(crate) const LIGHTNING: &[AutoSource] = &[
+pub const LIGHTNING: &[AutoSource] = &[
     AutoSource {
         keys: These(&["train_micro_batch_size_per_gpu"]),
         source: "Lightning reads it from the dataloader, Fabric uses 1",
@@ -95,7 +95,7 @@ pub(crate) const LIGHTNING: &[AutoSource] = &[
 ];
 
 /// `tools/train.py`, and mmengine's `DeepSpeedStrategy`. DeepSpeed's models of the sections drop an "auto".
-pub(crate) const XTUNER: &[AutoSource] = &[
+pub const XTUNER: &[AutoSource] = &[
     AutoSource {
         keys: These(&["train_micro_batch_size_per_gpu"]),
         source: "xtuner sets it: train_dataloader.batch_size of its config",

@@ -5,13 +5,13 @@ use std::ops::Range;
 use crate::base::vars;
 
 /// A variable that `axolotl train` sets where the user has none.
-pub(crate) struct AxolotlVariable {
-    pub(crate) name: &'static str,
-    pub(crate) value: &'static str,
+pub struct AxolotlVariable {
+    pub name: &'static str,
+    pub value: &'static str,
     /// The versions of axolotl that set it.
-    pub(crate) axolotl: Range<[u32; 3]>,
+    pub axolotl: Range<[u32; 3]>,
     /// The versions of torch with which it is set; `None` for any, also where torch was not found.
-    pub(crate) torch: Option<Range<[u32; 3]>>,
+    pub torch: Option<Range<[u32; 3]>>,
 }
 
 const FIRST: [u32; 3] = [0; 3];
@@ -19,7 +19,7 @@ const LATER: [u32; 3] = [u32::MAX; 3];
 const SEGMENTS: &str = "expandable_segments:True";
 const ROUNDED: &str = "expandable_segments:True,roundup_power2_divisions:16";
 
-pub(crate) const AXOLOTL_VARIABLES: &[AxolotlVariable] = &[
+pub const AXOLOTL_VARIABLES: &[AxolotlVariable] = &[
     AxolotlVariable {
         name: vars::PYTORCH_ALLOC_CONF,
         value: SEGMENTS,
@@ -59,12 +59,12 @@ pub(crate) const AXOLOTL_VARIABLES: &[AxolotlVariable] = &[
 ];
 
 /// A key of axolotl that transformers calls otherwise.
-pub(crate) struct AxolotlName {
-    pub(crate) own: &'static str,
-    pub(crate) hf: &'static str,
+pub struct AxolotlName {
+    pub own: &'static str,
+    pub hf: &'static str,
 }
 
-pub(crate) const AXOLOTL_NAMES: &[AxolotlName] = &[
+pub const AXOLOTL_NAMES: &[AxolotlName] = &[
     AxolotlName {
         own: "micro_batch_size",
         hf: "per_device_train_batch_size",

@@ -11,10 +11,10 @@ pub const TRAINING_ARGUMENTS: ArgumentClass = ArgumentClass {
     name: "TrainingArguments",
 };
 
-pub(crate) const SEQ2SEQ_ARGUMENTS: ArgumentClass = ArgumentClass {
+pub const SEQ2SEQ_ARGUMENTS: ArgumentClass = ArgumentClass {
     name: "Seq2SeqTrainingArguments",
     ..TRAINING_ARGUMENTS
 };
 
 /// From this transformers on, its parser takes every name with dashes too.
-pub(crate) const DASHES_SINCE: [u32; 3] = [4, 46, 0];
+pub const DASHES_SINCE: [u32; 3] = [4, 46, 0];

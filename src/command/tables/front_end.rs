@@ -16,15 +16,15 @@ pub struct LaunchTraits {
     /// Their sub-commands that train, the usual one first.
     pub commands: &'static [TrainingCommand],
     /// Values of an argument that people take for sub-commands: `swift dpo`.
-    pub(crate) kinds: &'static [TrainingKind],
+    pub kinds: &'static [TrainingKind],
     /// The modules behind them, for `python -m`.
-    pub(crate) console_modules: &'static [&'static str],
+    pub console_modules: &'static [&'static str],
     /// The option by which each rank is told what has started it.
-    pub(crate) starter: Option<StarterOption>,
+    pub starter: Option<StarterOption>,
     /// It refuses DeepSpeed when a process sees several GPUs, so each rank must have exactly one.
-    pub(crate) one_gpu_per_rank: bool,
+    pub one_gpu_per_rank: bool,
     /// Its console script starts the ranks itself, from NPROC_PER_NODE and related variables.
-    pub(crate) has_own_launcher: bool,
+    pub has_own_launcher: bool,
 }
 
 /// A sub-command that trains.
@@ -33,7 +33,7 @@ pub struct TrainingCommand {
     /// The module that it runs, by the names in newer and older versions.
     pub modules: &'static [&'static str],
     /// Its options. Nothing where they are not all known.
-    pub(crate) options: &'static [Table],
+    pub options: &'static [Table],
     /// The recorded class that its parser fills.
     pub parsed: Option<ArgumentClass>,
     /// The recorded class that has its defaults.
@@ -41,37 +41,37 @@ pub struct TrainingCommand {
 }
 
 /// A sub-command whose argument names kinds of training.
-pub(crate) struct TrainingKind {
+pub struct TrainingKind {
     /// The sub-command and its argument.
-    pub(crate) before: &'static str,
-    pub(crate) values: &'static [&'static str],
+    pub before: &'static str,
+    pub values: &'static [&'static str],
 }
 
-pub(crate) struct StarterOption {
-    pub(crate) name: &'static str,
+pub struct StarterOption {
+    pub name: &'static str,
     /// The value for ranks of torchrun.
-    pub(crate) torchrun: &'static str,
+    pub torchrun: &'static str,
     /// The values for tasks of srun or mpirun, which the user gives, or nobody.
-    pub(crate) engines: &'static [&'static str],
+    pub engines: &'static [&'static str],
 }
 
 pub struct ConfigTraits {
     /// `None`: it takes no config.
-    pub(crate) filler: Option<AutoFiller>,
+    pub filler: Option<AutoFiller>,
     /// The names of the option that takes it, the usual one first.
-    pub(crate) options: &'static [&'static str],
-    pub(crate) hand_over: HandOver,
+    pub options: &'static [&'static str],
+    pub hand_over: HandOver,
     /// DeepSpeed configs in its package, which its own argument may name.
-    pub(crate) shipped: Option<ShippedConfigs>,
+    pub shipped: Option<ShippedConfigs>,
     /// What it fills in itself, if it fills in an "auto".
-    pub(crate) auto_sources: &'static [AutoSource],
+    pub auto_sources: &'static [AutoSource],
     /// The commands that it recognises and that take no config.
     pub refusals: &'static [WithoutConfig],
 }
 
 /// The program that replaces an "auto" which is still in the config when the trainer starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AutoFiller {
+pub enum AutoFiller {
     /// transformers and accelerate, by the rules of `config::auto`.
     HfTrainer,
     /// The program itself, from values that zlaunch does not see. It overwrites other values too.
@@ -85,7 +85,7 @@ pub(crate) enum AutoFiller {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HandOver {
+pub enum HandOver {
     /// `--name PATH`, in place of one that is given.
     Argument,
     /// `--name=PATH`, for parsers that take one word.
@@ -102,24 +102,24 @@ pub(crate) enum HandOver {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct ShippedConfigs {
+pub struct ShippedConfigs {
     /// A file of that name in the current folder comes first.
-    pub(crate) yields_to_file: bool,
+    pub yields_to_file: bool,
     /// zlaunch has templates of the same names, for where the package is not found.
-    pub(crate) has_stand_ins: bool,
+    pub has_stand_ins: bool,
 }
 
-pub(crate) struct ArgumentTraits {
+pub struct ArgumentTraits {
     /// Those that name a model, a dataset or a checkpoint.
-    pub(crate) inputs: &'static [Input],
-    pub(crate) datasets: Datasets,
-    pub(crate) parser: ArgumentParser,
+    pub inputs: &'static [Input],
+    pub datasets: Datasets,
+    pub parser: ArgumentParser,
     /// With one of these variables, another parser reads the command.
-    pub(crate) other_parsers: &'static [&'static str],
+    pub other_parsers: &'static [&'static str],
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Datasets {
+pub enum Datasets {
     Unknown,
     /// By their names in a `dataset_info.json`.
     Listed,
@@ -130,7 +130,7 @@ pub(crate) enum Datasets {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ArgumentParser {
+pub enum ArgumentParser {
     /// `HfArgumentParser` with the recorded class of the command.
     Recorded,
     /// The parser in the script, which zlaunch reads.
@@ -139,46 +139,46 @@ pub(crate) enum ArgumentParser {
     Unrecorded,
 }
 
-pub(crate) struct ModelTraits {
-    pub(crate) argument: &'static str,
+pub struct ModelTraits {
+    pub argument: &'static str,
     /// The hub of a model that is not a folder.
-    pub(crate) hub: Hub,
-    pub(crate) other_hub: Option<OtherHub>,
-    pub(crate) hidden_size: HiddenSizeLookup,
+    pub hub: Hub,
+    pub other_hub: Option<OtherHub>,
+    pub hidden_size: HiddenSizeLookup,
     /// The sub-commands, or values of `--stage`, with a reference model, which gets the config before transformers fills it.
-    pub(crate) with_reference: &'static [&'static str],
+    pub with_reference: &'static [&'static str],
     /// It fails where the model's folder has no weights.
-    pub(crate) needs_weights: bool,
-    pub(crate) precision_unknown: Option<&'static str>,
-    pub(crate) training: TrainingDefaults,
+    pub needs_weights: bool,
+    pub precision_unknown: Option<&'static str>,
+    pub training: TrainingDefaults,
 }
 
 /// The hub that an argument or else a variable selects by being true.
-pub(crate) struct OtherHub {
-    pub(crate) hub: Hub,
-    pub(crate) argument: Option<&'static str>,
-    pub(crate) variable: &'static str,
+pub struct OtherHub {
+    pub hub: Hub,
+    pub argument: Option<&'static str>,
+    pub variable: &'static str,
 }
 
 /// A half precision, by its arguments.
 #[derive(Clone, Copy)]
-pub(crate) struct HalfPrecision {
-    pub(crate) name: &'static str,
-    pub(crate) full_eval: &'static str,
+pub struct HalfPrecision {
+    pub name: &'static str,
+    pub full_eval: &'static str,
     /// The argument of the precision that cannot be on beside it.
-    pub(crate) other: &'static str,
+    pub other: &'static str,
     /// The values of `--torch_dtype` with which ms-swift trains in it.
-    pub(crate) swift_dtypes: &'static [&'static str],
+    pub swift_dtypes: &'static [&'static str],
 }
 
-pub(crate) const FP16: HalfPrecision = HalfPrecision {
+pub const FP16: HalfPrecision = HalfPrecision {
     name: "fp16",
     full_eval: "fp16_full_eval",
     other: "bf16",
     swift_dtypes: &["float16", "float32"],
 };
 
-pub(crate) const BF16: HalfPrecision = HalfPrecision {
+pub const BF16: HalfPrecision = HalfPrecision {
     name: "bf16",
     full_eval: "bf16_full_eval",
     other: "fp16",

@@ -25,7 +25,7 @@ pub enum Reads {
 }
 
 /// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
-pub(crate) const HF_INPUTS: &[Input] = &[
+pub const HF_INPUTS: &[Input] = &[
     Input {
         names: &[
             "model_name_or_path",
@@ -45,7 +45,7 @@ pub(crate) const HF_INPUTS: &[Input] = &[
     },
 ];
 
-pub(crate) const SWIFT_INPUTS: &[Input] = &[
+pub const SWIFT_INPUTS: &[Input] = &[
     Input {
         names: &[
             "model",
@@ -80,7 +80,7 @@ pub(crate) const SWIFT_INPUTS: &[Input] = &[
     },
 ];
 
-pub(crate) const LLAMAFACTORY_INPUTS: &[Input] = &[
+pub const LLAMAFACTORY_INPUTS: &[Input] = &[
     Input {
         names: &[
             "model_name_or_path",
@@ -100,7 +100,7 @@ pub(crate) const LLAMAFACTORY_INPUTS: &[Input] = &[
 ];
 
 /// Not all of axolotl's ways to read a dataset are known.
-pub(crate) const AXOLOTL_INPUTS: &[Input] = &[
+pub const AXOLOTL_INPUTS: &[Input] = &[
     Input {
         names: &["model_name_or_path"],
         reads: Reads::Plain,
@@ -113,7 +113,7 @@ pub(crate) const AXOLOTL_INPUTS: &[Input] = &[
     },
 ];
 
-pub(crate) const TRL_INPUTS: &[Input] = &[
+pub const TRL_INPUTS: &[Input] = &[
     Input {
         names: &[
             "model_name_or_path",

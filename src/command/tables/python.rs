@@ -1,10 +1,10 @@
 //! What tells where Python looks for modules.
 
 /// Files in site-packages that run code at the start but add no module.
-pub(crate) const HARMLESS: &[&str] = &["distutils-precedence.pth", "_virtualenv.pth"];
+pub const HARMLESS: &[&str] = &["distutils-precedence.pth", "_virtualenv.pth"];
 
 /// Words in a package that looks for its modules in other folders.
-pub(crate) const PATH_WORDS: &[&str] = &[
+pub const PATH_WORDS: &[&str] = &[
     "__path__",
     "pkgutil",
     "pkg_resources",

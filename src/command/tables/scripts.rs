@@ -3,7 +3,7 @@
 use crate::base::vars;
 
 /// Packages that cannot train with DeepSpeed, or only by what `CONFIG_USES` names.
-pub(crate) const WITHOUT_DEEPSPEED: &[&str] = &[
+pub const WITHOUT_DEEPSPEED: &[&str] = &[
     "torch",
     "torchvision",
     "torchaudio",
@@ -46,7 +46,7 @@ pub(crate) const WITHOUT_DEEPSPEED: &[&str] = &[
 ];
 
 /// Words in code that uses a config, or that runs code which is not seen.
-pub(crate) const CONFIG_USES: &[&str] = &[
+pub const CONFIG_USES: &[&str] = &[
     "deepspeed",
     "DeepSpeed",
     "Trainer",
@@ -62,7 +62,7 @@ pub(crate) const CONFIG_USES: &[&str] = &[
 ];
 
 /// Packages that read a command line by rules of their own.
-pub(crate) const ARGUMENT_PACKAGES: &[&str] = &[
+pub const ARGUMENT_PACKAGES: &[&str] = &[
     "fire",
     "hydra",
     "tyro",
@@ -84,7 +84,7 @@ pub(crate) const ARGUMENT_PACKAGES: &[&str] = &[
 ];
 
 /// Packages that a training imports and that do not read its command line.
-pub(crate) const LIBRARIES: &[&str] = &[
+pub const LIBRARIES: &[&str] = &[
     "accelerate",
     "bitsandbytes",
     "datasets",
@@ -111,7 +111,7 @@ pub(crate) const LIBRARIES: &[&str] = &[
 ];
 
 /// Functions and attributes that may set any argument.
-pub(crate) const OPAQUE: &[&str] = &[
+pub const OPAQUE: &[&str] = &[
     "parse_dict",
     "setattr",
     "hyperparameter_search",
@@ -123,7 +123,7 @@ pub(crate) const OPAQUE: &[&str] = &[
 ];
 
 /// Classes of the arguments of transformers' trainer and of those that derive from it.
-pub(crate) const ARGUMENT_CLASSES: &[&str] = &[
+pub const ARGUMENT_CLASSES: &[&str] = &[
     "TrainingArguments",
     "Seq2SeqTrainingArguments",
     "SFTConfig",
@@ -140,11 +140,10 @@ pub(crate) const ARGUMENT_CLASSES: &[&str] = &[
 ];
 
 /// Packages whose trainer is transformers' own or derives from it.
-pub(crate) const HF_PACKAGES: &[&str] =
-    &["transformers", "trl", "unsloth", "sentence_transformers"];
+pub const HF_PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
 
 /// Functions of transformers' parsers.
-pub(crate) const PARSING_FUNCTIONS: &[&str] = &[
+pub const PARSING_FUNCTIONS: &[&str] = &[
     "parse_args_into_dataclasses",
     "parse_args_and_config",
     "parse_json_file",
@@ -152,14 +151,14 @@ pub(crate) const PARSING_FUNCTIONS: &[&str] = &[
 ];
 
 /// Parsers that fill classes of arguments from the command line.
-pub(crate) const CLASS_PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK];
-pub(crate) const HANDBOOK: &str = "H4ArgumentParser";
+pub const CLASS_PARSERS: &[&str] = &["HfArgumentParser", "TrlParser", HANDBOOK];
+pub const HANDBOOK: &str = "H4ArgumentParser";
 
 /// A script with one of these hands a file to transformers' parser.
-pub(crate) const FILE_PARSERS: &[&str] = &["parse_json_file", "parse_yaml_file", "parse_dict"];
+pub const FILE_PARSERS: &[&str] = &["parse_json_file", "parse_yaml_file", "parse_dict"];
 
 /// A script with one of these reads a file itself.
-pub(crate) const OTHER_PARSERS: &[&str] = &[
+pub const OTHER_PARSERS: &[&str] = &[
     "ArgumentParser",
     "add_argument",
     "TrlParser",
@@ -171,7 +170,7 @@ pub(crate) const OTHER_PARSERS: &[&str] = &[
 ];
 
 /// With one of these, transformers' parser takes more options than its classes have.
-pub(crate) const ADDS_OPTIONS: &[&str] = &[
+pub const ADDS_OPTIONS: &[&str] = &[
     "return_remaining_strings",
     "parse_known_args",
     "add_argument",
@@ -179,11 +178,10 @@ pub(crate) const ADDS_OPTIONS: &[&str] = &[
 ];
 
 /// Signs that set the name on their left.
-pub(crate) const ASSIGNMENTS: &[&str] =
-    &["=", "+=", "-=", "*=", "/=", "//=", "**=", "%=", "|=", ":="];
+pub const ASSIGNMENTS: &[&str] = &["=", "+=", "-=", "*=", "/=", "//=", "**=", "%=", "|=", ":="];
 
 /// The packages that Lightning and Fabric come in.
-pub(crate) const LIGHTNING_PACKAGES: &[&str] = &[
+pub const LIGHTNING_PACKAGES: &[&str] = &[
     "lightning",
     "pytorch_lightning",
     "lightning_fabric",
@@ -191,14 +189,14 @@ pub(crate) const LIGHTNING_PACKAGES: &[&str] = &[
 ];
 
 /// Classes and functions that make a trainer of Lightning or Fabric.
-pub(crate) const LIGHTNING_TRAINERS: &[&str] =
+pub const LIGHTNING_TRAINERS: &[&str] =
     &["Trainer", "Fabric", "LightningCLI", "from_argparse_args"];
 
 /// Those of them that take the trainer's options from the command line; the last one before Lightning 2.
-pub(crate) const READ_OPTIONS: &[&str] = &["LightningCLI", "from_argparse_args"];
+pub const READ_OPTIONS: &[&str] = &["LightningCLI", "from_argparse_args"];
 
 /// Variables that say how many ranks there are, or that there are some.
-pub(crate) const COUNTS_OF_RANKS: &[&str] = &[
+pub const COUNTS_OF_RANKS: &[&str] = &[
     vars::NPROC_PER_NODE,
     vars::PET_NPROC_PER_NODE,
     vars::RANK,
@@ -207,10 +205,10 @@ pub(crate) const COUNTS_OF_RANKS: &[&str] = &[
 ];
 
 /// The functions that make the config in DeepSpeed-Chat and Safe-RLHF.
-pub(crate) const CONFIG_MAKERS: &[&str] = &["get_train_ds_config", "get_deepspeed_train_config"];
+pub const CONFIG_MAKERS: &[&str] = &["get_train_ds_config", "get_deepspeed_train_config"];
 
 /// Signs of Python with two characters or more.
-pub(crate) const SIGNS: &[&str] = &[
+pub const SIGNS: &[&str] = &[
     "//=", "**=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "|=", ":=",
     "->",
 ];

@@ -5,34 +5,34 @@
     clippy::struct_excessive_bools,
     reason = "each is a default of its own"
 )]
-pub(crate) struct TrainingDefaults {
-    pub(crate) micro_batch: u64,
+pub struct TrainingDefaults {
+    pub micro_batch: u64,
     /// Sequences of a step on all ranks together, up to which gradients are accumulated.
-    pub(crate) batch: u64,
-    pub(crate) seq_len: Option<u64>,
-    pub(crate) lora: bool,
-    pub(crate) lora_rank: u64,
-    pub(crate) checkpointing: bool,
+    pub batch: u64,
+    pub seq_len: Option<u64>,
+    pub lora: bool,
+    pub lora_rank: u64,
+    pub checkpointing: bool,
     /// LoRA has dropout on its inputs.
-    pub(crate) dropout: bool,
+    pub dropout: bool,
     /// It loads a model in 16 bits, whatever the model's config says.
-    pub(crate) half: bool,
+    pub half: bool,
     /// Sequences at once in an evaluation, unless they are as many as in a step.
-    pub(crate) eval_batch: Option<u64>,
+    pub eval_batch: Option<u64>,
     /// The arguments that name an evaluation set, if the training is evaluated as soon as it has one.
-    pub(crate) eval_sets: &'static [&'static str],
+    pub eval_sets: &'static [&'static str],
     /// What GRPO does by default; `None` if its arguments are not TRL's.
-    pub(crate) online: Option<OnlineDefaults>,
+    pub online: Option<OnlineDefaults>,
     /// Its PPO and GKD are its own, not TRL's.
-    pub(crate) own_ppo_and_gkd: bool,
+    pub own_ppo_and_gkd: bool,
     /// The memory of its losses was measured, not only that of the usual one.
-    pub(crate) measured_losses: bool,
-    pub(crate) towers: Towers,
+    pub measured_losses: bool,
+    pub towers: Towers,
 }
 
 /// What happens to the vision tower of a model, and to the projector behind it, unless an argument says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Towers {
+pub enum Towers {
     Trained,
     /// It may still keep activations.
     Frozen,
@@ -41,22 +41,22 @@ pub(crate) enum Towers {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct OnlineDefaults {
+pub struct OnlineDefaults {
     /// Tokens of a generated answer.
-    pub(crate) answer: u64,
-    pub(crate) reference: Reference,
+    pub answer: u64,
+    pub reference: Reference,
 }
 
 /// The trainings with GRPO that have a reference model.
 #[derive(Clone, Copy)]
-pub(crate) enum Reference {
+pub enum Reference {
     Always,
     /// Those with an older TRL than this.
     BeforeTrl([u32; 3]),
 }
 
 /// As transformers documents them.
-pub(crate) const HF: TrainingDefaults = TrainingDefaults {
+pub const HF: TrainingDefaults = TrainingDefaults {
     micro_batch: 8,
     batch: 0,
     seq_len: None,
@@ -78,7 +78,7 @@ pub(crate) const HF: TrainingDefaults = TrainingDefaults {
 };
 
 /// Read from the sources of ms-swift 4.6.
-pub(crate) const SWIFT: TrainingDefaults = TrainingDefaults {
+pub const SWIFT: TrainingDefaults = TrainingDefaults {
     micro_batch: 1,
     batch: 16,
     lora: true,
@@ -97,7 +97,7 @@ pub(crate) const SWIFT: TrainingDefaults = TrainingDefaults {
 };
 
 /// Read from the sources of LLaMA-Factory 0.9.5.
-pub(crate) const LLAMAFACTORY: TrainingDefaults = TrainingDefaults {
+pub const LLAMAFACTORY: TrainingDefaults = TrainingDefaults {
     seq_len: Some(2048),
     lora: true,
     checkpointing: true,
@@ -107,7 +107,7 @@ pub(crate) const LLAMAFACTORY: TrainingDefaults = TrainingDefaults {
 };
 
 /// As axolotl documents them.
-pub(crate) const AXOLOTL: TrainingDefaults = TrainingDefaults {
+pub const AXOLOTL: TrainingDefaults = TrainingDefaults {
     micro_batch: 1,
     eval_batch: None,
     eval_sets: &["val_set_size", "test_datasets"],
@@ -116,7 +116,7 @@ pub(crate) const AXOLOTL: TrainingDefaults = TrainingDefaults {
 };
 
 /// Read from the sources of TRL 0.29.
-pub(crate) const TRL: TrainingDefaults = TrainingDefaults {
+pub const TRL: TrainingDefaults = TrainingDefaults {
     seq_len: Some(1024),
     lora_rank: 16,
     checkpointing: true,

@@ -21,17 +21,13 @@ use crate::{
     report,
 };
 
-pub(super) const MODULE: &str = "axolotl.cli.train";
+pub const MODULE: &str = "axolotl.cli.train";
 
-pub(super) const COMMAND: ArgumentClass = ArgumentClass {
+pub const COMMAND: ArgumentClass = ArgumentClass {
     distribution: "axolotl",
     name: "train",
 };
-pub(super) fn recognise(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let mut job = Job::of(trainer, command, host);
     if trainer.is_console(&command.target) {
         let (mode, rest) = command.args.split_first()?;

@@ -25,11 +25,7 @@ use crate::{
 };
 
 /// Any Python program that no other front end has recognised.
-pub(super) fn recognise(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
@@ -86,7 +82,7 @@ fn config_option(source: &ScriptSource) -> Option<String> {
 }
 
 impl Reference {
-    pub(crate) fn is_made(self, job: &Job) -> bool {
+    pub fn is_made(self, job: &Job) -> bool {
         match self {
             Reference::Always => true,
             Reference::BeforeTrl(version) => job.has_older("trl", version),
@@ -95,7 +91,7 @@ impl Reference {
 }
 
 /// The flag or its `_full_eval`. Where the *other* precision is on, this one is off: transformers refuses both.
-pub(super) fn precision(args: &Args, half: HalfPrecision) -> Precision {
+pub fn precision(args: &Args, half: HalfPrecision) -> Precision {
     let own = args.bool(half.name, true)?;
     let eval = args.bool(half.full_eval, true)?;
     let other = args.bool(half.other, true)?;

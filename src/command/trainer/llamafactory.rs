@@ -23,20 +23,16 @@ use crate::{
     },
 };
 
-pub(super) fn ignores_unknown(_: &Job, host: &Host) -> bool {
+pub fn ignores_unknown(_: &Job, host: &Host) -> bool {
     is_switched_on(vars::ALLOW_EXTRA_ARGS, host)
 }
 
 /// The trainer of its PPO does not compare the config with the arguments.
-pub(super) fn has_recorded_defaults(args: &Args) -> bool {
+pub fn has_recorded_defaults(args: &Args) -> bool {
     args.text("stage").is_none_or(|stage| stage.value != "ppo")
 }
 
-pub(super) fn recognise(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let is_console = trainer.is_console(&command.target);
     // Ray starts the ranks then.
     if is_console && is_switched_on(vars::USE_RAY, host) {

@@ -33,7 +33,7 @@ fn names_config_option(text: &str) -> bool {
 }
 
 /// Front ends that take no DeepSpeed config. `tables/without_config.rs` has them, how they are recognised, and what to do.
-pub(super) fn without_config(
+pub fn without_config(
     trainer: &'static Trainer,
     command: &ParsedCommand,
     host: &Host,
@@ -67,11 +67,7 @@ pub(super) fn without_config(
 
 /// Scripts whose options have sections. The config replaces a value such as that of `training.deepspeed=zero3`. The other
 /// options are not read: only the script knows what they mean.
-pub(super) fn nested(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn nested(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let option = section_option::find(&command.args, "deepspeed")?;
     if ["null", "None", ""].contains(&option.value) || matches!(command.target, Target::Program(_))
     {
@@ -85,11 +81,7 @@ pub(super) fn nested(
 
 /// Scripts with a loop of their own and accelerate's `Accelerator`, which finds the config in the variables that
 /// `accelerate launch` sets, and fills "auto" when the script calls `prepare`.
-pub(super) fn accelerate(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn accelerate(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host)?;
     let text = source.text.as_str();
     if !source.imports(&["accelerate"])
@@ -117,11 +109,7 @@ pub(super) fn accelerate(
 
 /// Scripts that make their `TrainingArguments` (or TRL's `SFTConfig`, …) in code, as Unsloth's do, and name no config there.
 /// An argument would reach nothing: transformers finds the config in the variables that `accelerate launch` sets.
-pub(super) fn in_code(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn in_code(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command
         .source(host)
         .filter(|source| source.imports(HF_PACKAGES))?;
@@ -194,11 +182,7 @@ fn may_name_config(
 /// Scripts that call `deepspeed.initialize` themselves, with `--deepspeed_config FILE` as `DeepSpeed`'s
 /// `add_config_arguments` defines it, or a `--deepspeed FILE` of their own. Nothing fills an "auto" after zlaunch.
 /// Recognised by what the script calls, or by its arguments where that is not seen.
-pub(super) fn deepspeed(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn deepspeed(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
@@ -264,11 +248,7 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
 
 /// Lightning and Fabric. The script chooses the strategy, and `DeepSpeedStrategy` takes the config that
 /// PL_DEEPSPEED_CONFIG_PATH names, unless the script gives it one. Ranks of torchrun are accepted as they are.
-pub(super) fn lightning(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn lightning(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command
         .source(host)
         .filter(|it| it.imports(LIGHTNING_PACKAGES))?;

@@ -23,11 +23,7 @@ use crate::{
     report::{Problem, Rule},
 };
 
-pub(super) fn recognise(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let mut job = Job::of_command(trainer, command, host)?;
     // Before 4.1 a JSON file may hold all arguments, and no other file any.
     if let [file] = &job.words[..]
@@ -111,18 +107,18 @@ fn variables(block: Option<&Value>, file: &OsStr, job: &Job, host: &Host) -> Vec
     variables
 }
 
-pub(super) fn ignores_unknown(job: &Job, _: &Host) -> bool {
+pub fn ignores_unknown(job: &Job, _: &Host) -> bool {
     is_on(&job.args, "ignore_args_error")
 }
 
 /// With `--load_args`, a file beside a checkpoint has defaults too.
-pub(super) fn has_recorded_defaults(args: &Args) -> bool {
+pub fn has_recorded_defaults(args: &Args) -> bool {
     !args.is_given("load_args")
         || matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value)
 }
 
 /// The tuner decides `learning_rate`, and there are as many accumulation steps as make 16 samples.
-pub(super) fn computed(
+pub fn computed(
     argument: &str,
     args: &Args,
     version: Version,
@@ -158,7 +154,7 @@ pub(super) fn computed(
 
 /// `--fp16`/`--bf16` if given, else the dtype decides; float32 trains in fp16 (`_init_mixed_precision`). Without
 /// either, swift looks at its model registry and at the GPU.
-pub(super) fn precision(args: &Args, half: HalfPrecision) -> Precision {
+pub fn precision(args: &Args, half: HalfPrecision) -> Precision {
     if let Some(eval) = args.bool(half.full_eval, true)?
         && eval.value
     {

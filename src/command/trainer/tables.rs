@@ -1,8 +1,8 @@
 //! The front ends as rows.
 
-pub(crate) mod front_ends;
+pub mod front_ends;
 mod order;
 mod without_config;
 
 pub use order::ALL;
-pub(super) use without_config::PASSTHROUGH;
+pub use without_config::PASSTHROUGH;

@@ -16,7 +16,7 @@ use crate::{
 const ALL_REFUSE_SINCE: [u32; 3] = [0, 29, 0];
 
 /// The scripts themselves ignore them.
-pub(super) fn ignores_unknown(job: &Job, _: &Host) -> bool {
+pub fn ignores_unknown(job: &Job, _: &Host) -> bool {
     let is_sft = job
         .sub_command()
         .is_some_and(|command| command.name == "sft");
@@ -26,11 +26,7 @@ pub(super) fn ignores_unknown(job: &Job, _: &Host) -> bool {
     !job.rewritten || !(is_sft || is_new)
 }
 
-pub(super) fn recognise(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let is_for_accelerate =
         |name: &str| ACCELERATE_OPTIONS.contains(&name.replace('-', "_").as_str());
     let mut job = Job::of_command(trainer, command, host)?;

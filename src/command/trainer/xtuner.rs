@@ -12,11 +12,7 @@ use crate::{
     host::Host,
 };
 
-pub(super) fn recognise(
-    trainer: &'static Trainer,
-    command: &ParsedCommand,
-    host: &Host,
-) -> Option<Job> {
+pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let mut job = Job::of_command(trainer, command, host)?;
     if !trainer.is_console(&command.target) {
         return Some(job);

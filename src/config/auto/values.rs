@@ -27,15 +27,15 @@ use crate::{
     report::Problem,
 };
 
-pub(crate) struct FillContext<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) topology: &'a Topology,
-    pub(crate) config: &'a Value,
-    pub(crate) host: &'a Host,
+pub struct FillContext<'a> {
+    pub job: &'a Job,
+    pub topology: &'a Topology,
+    pub config: &'a Value,
+    pub host: &'a Host,
     /// The reason why the launcher of the command leaves nothing to fill. Values of the config are compared all the same.
-    pub(crate) by_launcher: Option<&'static str>,
+    pub by_launcher: Option<&'static str>,
     /// Nothing is filled, but what the trainer would refuse is refused.
-    pub(crate) no_fill: bool,
+    pub no_fill: bool,
     /// A value of the config is compared, so the trainer's defaults count too.
     compares: bool,
     flow: OnceCell<Option<ArgumentFlow<'a>>>,
@@ -44,12 +44,7 @@ pub(crate) struct FillContext<'a> {
 }
 
 impl<'a> FillContext<'a> {
-    pub(crate) fn new(
-        job: &'a Job,
-        topology: &'a Topology,
-        config: &'a Value,
-        host: &'a Host,
-    ) -> Self {
+    pub fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
         FillContext {
             job,
             topology,
@@ -63,7 +58,7 @@ impl<'a> FillContext<'a> {
         }
     }
 
-    pub(super) fn comparing(&self) -> Self {
+    pub fn comparing(&self) -> Self {
         FillContext {
             compares: true,
             ..Self::new(self.job, self.topology, self.config, self.host)
@@ -71,7 +66,7 @@ impl<'a> FillContext<'a> {
     }
 
     /// True if the script is the user's own and cannot be followed.
-    pub(super) fn is_unseen(&self) -> bool {
+    pub fn is_unseen(&self) -> bool {
         self.job.trainer.launch.consoles.is_empty() && self.flow().is_none()
     }
 
@@ -124,7 +119,7 @@ impl<'a> FillContext<'a> {
     }
 
     /// The command can have this argument, and the trainer would get it as it is.
-    pub(super) fn can_be_given(
+    pub fn can_be_given(
         &self,
         TrainerDefault {
             argument, unless, ..
@@ -363,7 +358,7 @@ impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Unfilled {
+pub enum Unfilled {
     /// The trainer fills it, for this reason.
     Deferred(String),
     /// The trainer does not fill it either.
@@ -372,7 +367,7 @@ pub(crate) enum Unfilled {
     Invalid(Problem),
 }
 
-pub(super) fn defer<T>(why: impl Into<String>) -> Result<T, Unfilled> {
+pub fn defer<T>(why: impl Into<String>) -> Result<T, Unfilled> {
     Err(Unfilled::Deferred(why.into()))
 }
 
@@ -390,7 +385,7 @@ impl From<ArgumentError> for Unfilled {
 const NEEDS_DATASET: &str = "needs the length of the dataset";
 
 impl AutoRule {
-    pub(super) fn value(&self, context: &FillContext) -> Answer {
+    pub fn value(&self, context: &FillContext) -> Answer {
         match self.how {
             Formula::Batch(argument) => Ok(context.batch(argument)?.into()),
             Formula::Float(argument) => Ok(context.float(argument)?.into()),
@@ -424,7 +419,7 @@ impl AutoRule {
 
 impl FillContext<'_> {
     /// Half precision by the arguments and the trainer's defaults, as far as they are known.
-    pub(crate) fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
+    pub fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
         let rule = RULES
             .iter()
             .find(|rule| rule.key == key && self.job.trainer.source_of_auto(key).is_none())?;

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// DeepSpeed's models before this version are those of pydantic 1.
-pub(super) const PYDANTIC_2: Version = Version([0, 15, 0]);
+pub const PYDANTIC_2: Version = Version([0, 15, 0]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueFault {
@@ -33,7 +33,7 @@ impl ValueType {
 }
 
 /// The fault of a value that has none of these forms.
-pub(super) fn fault(forms: &[Form], value: &Value, range: ValueRange) -> Option<ValueFault> {
+pub fn fault(forms: &[Form], value: &Value, range: ValueRange) -> Option<ValueFault> {
     let mut found = Some(ValueFault::Type);
     for form in forms {
         match form.fault(value, range) {
@@ -113,7 +113,7 @@ pub enum ValueRange {
 }
 
 impl ValueRange {
-    pub(super) const ALL: ValueRange = ValueRange::Numbers(&RANGES[0]);
+    pub const ALL: ValueRange = ValueRange::Numbers(&RANGES[0]);
 
     /// `written`: as the file writes it.
     pub fn find(written: &'static str) -> Option<Self> {
@@ -143,7 +143,7 @@ impl ValueRange {
         (!self.holds(number)).then_some(ValueFault::Value)
     }
 
-    pub(super) fn choices(self) -> Option<Vec<&'static str>> {
+    pub fn choices(self) -> Option<Vec<&'static str>> {
         if let ValueRange::OneOf(list) = self {
             Some(list.split('|').collect())
         } else {
@@ -153,7 +153,7 @@ impl ValueRange {
 }
 
 /// Python's `bool(value)`.
-pub(crate) fn is_true(value: &Value) -> bool {
+pub fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(flag) => *flag,
@@ -165,7 +165,7 @@ pub(crate) fn is_true(value: &Value) -> bool {
 }
 
 /// The bool that pydantic makes of a value.
-pub(crate) fn truth(value: &Value) -> Option<bool> {
+pub fn truth(value: &Value) -> Option<bool> {
     let text = match value {
         Value::Bool(flag) => return Some(*flag),
         Value::String(text) => text.to_ascii_lowercase(),
@@ -180,7 +180,7 @@ pub(crate) fn truth(value: &Value) -> Option<bool> {
 }
 
 /// The int that pydantic makes of a value. Whole floats are integers by the time they come here.
-pub(crate) fn whole(value: &Value) -> Option<f64> {
+pub fn whole(value: &Value) -> Option<f64> {
     let Value::String(text) = value else {
         return if value.is_f64() { None } else { number(value) };
     };
@@ -193,7 +193,7 @@ pub(crate) fn whole(value: &Value) -> Option<f64> {
 }
 
 /// The float that pydantic makes of a value.
-pub(crate) fn real(value: &Value) -> Option<f64> {
+pub fn real(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => python_value::float(text),
         other => number(other),
@@ -238,7 +238,7 @@ pub fn definitions(version: Version) -> Map<String, Value> {
 
 impl Form {
     /// Schemas of which one must hold.
-    pub(super) fn schemas(self, range: ValueRange) -> Vec<Value> {
+    pub fn schemas(self, range: ValueRange) -> Vec<Value> {
         let mut rows = FORM_SCHEMAS.iter();
         let of_form = rows.find(|row| row.form == self).map(|row| row.schemas);
         let mut choices = NUMBER_CHOICES.iter();

@@ -14,11 +14,11 @@ pub struct AutoRule {
     /// transformers compares a concrete value with its own and refuses a difference.
     pub compared: bool,
     /// A value to paste for a plain DeepSpeed script; `None` where zlaunch fills none for such a script.
-    pub(crate) plain: Option<&'static str>,
-    pub(crate) how: Formula,
+    pub plain: Option<&'static str>,
+    pub how: Formula,
 }
 
-pub(crate) enum Formula {
+pub enum Formula {
     /// The integer argument of this name, which something may change later.
     Batch(&'static str),
     /// The float argument of this name.

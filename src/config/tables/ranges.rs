@@ -5,20 +5,20 @@ use std::ops::Bound::{self, Excluded, Included, Unbounded};
 #[derive(Clone, Copy)]
 pub struct NumberRange {
     /// In the recorded file.
-    pub(crate) written: &'static str,
+    pub written: &'static str,
     /// Continues a sentence such as "a number".
-    pub(crate) name: &'static str,
-    pub(crate) bounds: (Bound<f64>, Bound<f64>),
+    pub name: &'static str,
+    pub bounds: (Bound<f64>, Bound<f64>),
     /// The limits, and which of true and false are outside.
-    pub(crate) limits: &'static str,
+    pub limits: &'static str,
     /// The same where a text may be a number.
-    pub(crate) limits_with_text: &'static str,
+    pub limits_with_text: &'static str,
     /// The same where fractions are cut off, so that -0.5 is 0.
-    pub(crate) limits_of_cut: &'static str,
+    pub limits_of_cut: &'static str,
 }
 
 /// The first is that of a key without limits.
-pub(crate) const RANGES: &[NumberRange] = &[
+pub const RANGES: &[NumberRange] = &[
     NumberRange {
         written: "-",
         name: "",

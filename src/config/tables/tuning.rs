@@ -2,7 +2,7 @@
 //! loaded, where data comes from or goes, which ranks take part and on which devices is never a template's: that needs `--env`.
 
 /// Variables that only tune.
-pub(crate) const TUNING: &[&str] = &[
+pub const TUNING: &[&str] = &[
     // CUDA and its libraries, ROCm, Ascend, Intel, Gaudi.
     "CUDA_DEVICE_MAX_CONNECTIONS",
     "CUDA_AUTO_BOOST",
@@ -111,7 +111,7 @@ pub(crate) const TUNING: &[&str] = &[
 ];
 
 /// All variables that begin so tune, except for those with one of `DECISIVE_WORDS` in their names.
-pub(crate) const TUNING_STARTS: &[&str] = &[
+pub const TUNING_STARTS: &[&str] = &[
     // Threads and memory of the processors.
     "OMP_",
     "KMP_",
@@ -181,7 +181,7 @@ pub(crate) const TUNING_STARTS: &[&str] = &[
 ];
 
 /// Parts of names, between underscores, of variables that load, execute, lead elsewhere or place ranks.
-pub(crate) const DECISIVE_WORDS: &[&str] = &[
+pub const DECISIVE_WORDS: &[&str] = &[
     "PLUGIN",
     "PLUGINS",
     "PATH",
@@ -293,7 +293,7 @@ pub(crate) const DECISIVE_WORDS: &[&str] = &[
 ];
 
 /// Variables with such a word that are no more than a switch, a number or an interface.
-pub(crate) const HARMLESS: &[&str] = &[
+pub const HARMLESS: &[&str] = &[
     "UCX_NET_DEVICES",
     "IMAGE_MAX_TOKEN_NUM",
     "VIDEO_MAX_TOKEN_NUM",

@@ -8,7 +8,7 @@ use Form::{
 
 /// What a value may be. A type takes one form or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     Anything,
     /// Anything, because nothing reads it.
     Unread,
@@ -72,19 +72,19 @@ pub enum UnknownKeys {
 #[derive(Debug, PartialEq)]
 pub struct ValueType {
     /// Its name in the recorded file.
-    pub(crate) written: &'static str,
+    pub written: &'static str,
     /// Its name in messages.
-    pub(crate) name: &'static str,
-    pub(crate) forms: &'static [Form],
+    pub name: &'static str,
+    pub forms: &'static [Form],
     /// Those that a field of a model of pydantic 1 takes.
-    pub(crate) of_pydantic1: &'static [Form],
+    pub of_pydantic1: &'static [Form],
     /// Those that are right for a key which DeepSpeed does not look at when it reads the config.
-    pub(crate) unchecked: &'static [Form],
+    pub unchecked: &'static [Form],
     /// Of a section whose keys are recorded.
-    pub(crate) unknown_keys: Option<UnknownKeys>,
+    pub unknown_keys: Option<UnknownKeys>,
 }
 
-pub(crate) const TYPES: &[ValueType] = &[
+pub const TYPES: &[ValueType] = &[
     ValueType {
         written: "any",
         name: "an object",
@@ -328,13 +328,13 @@ pub(crate) const TYPES: &[ValueType] = &[
     },
 ];
 
-pub(crate) struct FormSchema {
-    pub(crate) form: Form,
+pub struct FormSchema {
+    pub form: Form,
     /// A JSON list of schemas of which one must hold. Ranges and choices are added.
-    pub(crate) schemas: &'static str,
+    pub schemas: &'static str,
 }
 
-pub(crate) const FORM_SCHEMAS: &[FormSchema] = &[
+pub const FORM_SCHEMAS: &[FormSchema] = &[
     FormSchema {
         form: Unread,
         schemas: "[{}]",
@@ -459,27 +459,27 @@ pub(crate) const FORM_SCHEMAS: &[FormSchema] = &[
 ];
 
 /// The schemas of numbers of which one must hold, where the recorded file lists them.
-pub(crate) struct NumberChoices {
+pub struct NumberChoices {
     /// In the recorded file.
-    pub(crate) written: &'static str,
-    pub(crate) schemas: &'static str,
+    pub written: &'static str,
+    pub schemas: &'static str,
     /// Before pydantic 2, which coerces texts.
-    pub(crate) schemas_of_cut: &'static str,
+    pub schemas_of_cut: &'static str,
 }
 
-pub(crate) const NUMBER_CHOICES: &[NumberChoices] = &[NumberChoices {
+pub const NUMBER_CHOICES: &[NumberChoices] = &[NumberChoices {
     written: "0|1|2|3",
     schemas: r#"[{"enum": [0, 1, 2, 3]}, {"type": "boolean"}, {"type": "string", "pattern": "^\\s*(\\+?[0_]*(0|1|2|3)|-[0_]+)(\\.0+)?\\s*$"}]"#,
     schemas_of_cut: r#"[{"enum": [0, 1, 2, 3]}, {"type": "boolean"}]"#,
 }];
 
 /// A schema that many keys refer to.
-pub(crate) struct Definition {
-    pub(crate) name: &'static str,
-    pub(crate) schema: &'static str,
+pub struct Definition {
+    pub name: &'static str,
+    pub schema: &'static str,
 }
 
-pub(crate) const DEFINITIONS: &[Definition] = &[
+pub const DEFINITIONS: &[Definition] = &[
     // What pydantic takes for a bool, an int and a float, also as a text.
     Definition {
         name: "bool",

@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// Names the schema of a file for editors. It never reaches DeepSpeed.
-pub(crate) const SCHEMA_LINE: &str = "$schema";
+pub const SCHEMA_LINE: &str = "$schema";
 
-pub(crate) const HEADER_KEY: &str = "$zlaunch";
+pub const HEADER_KEY: &str = "$zlaunch";
 
 const HEADER: &[&str] = &["about", "about.zh", "extends", "patch", "env", "needs"];
 
 /// The header as JSON Schema, for `zlaunch schema --template`.
-pub(crate) fn header_schema() -> Value {
+pub fn header_schema() -> Value {
     json::parse_built_in(include_str!("header.schema.json"))
 }
 
@@ -29,28 +29,28 @@ pub(crate) fn header_schema() -> Value {
 #[derive(Debug, Deserialize)]
 pub struct RequiredKey {
     #[serde(skip)]
-    pub(crate) key: String,
-    pub(crate) why: String,
-    pub(crate) example: String,
+    pub key: String,
+    pub why: String,
+    pub example: String,
     /// Only needed while these keys have these values.
     #[serde(default)]
-    pub(crate) when: Map<String, Value>,
+    pub when: Map<String, Value>,
 }
 
 #[derive(Default)]
-pub(super) struct Document {
-    pub(super) about: Option<String>,
-    pub(super) about_zh: Option<String>,
-    pub(super) extends: Option<String>,
-    pub(super) patch: Option<Value>,
-    pub(super) env: Vec<(String, String)>,
-    pub(super) needs: Vec<RequiredKey>,
-    pub(super) body: Value,
+pub struct Document {
+    pub about: Option<String>,
+    pub about_zh: Option<String>,
+    pub extends: Option<String>,
+    pub patch: Option<Value>,
+    pub env: Vec<(String, String)>,
+    pub needs: Vec<RequiredKey>,
+    pub body: Value,
 }
 
 impl Document {
     /// Splits the header off the config. All errors in it are reported at once.
-    pub(super) fn new(value: Value, origin: &Origin) -> Result<Self, Vec<Problem>> {
+    pub fn new(value: Value, origin: &Origin) -> Result<Self, Vec<Problem>> {
         let Value::Object(mut body) = value else {
             return Err(vec![reading::not_an_object(origin)]);
         };

@@ -31,7 +31,7 @@ embedded! {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub enum Origin {
     #[default]
     BuiltIn,
     File(PathBuf),
@@ -50,17 +50,17 @@ impl fmt::Display for Origin {
 }
 
 /// A template by its name, and its place.
-pub(super) struct Link {
-    pub(super) name: String,
-    pub(super) origin: Origin,
+pub struct Link {
+    pub name: String,
+    pub origin: Origin,
     /// Position in the search order, for a template that extends its own name.
-    pub(super) at: Option<usize>,
+    pub at: Option<usize>,
 }
 
 /// The folders in search order; the built-in templates come last.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
-    pub(super) folders: Vec<PathBuf>,
+    pub folders: Vec<PathBuf>,
 }
 
 fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
@@ -72,7 +72,7 @@ fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
 }
 
 impl Search {
-    pub(crate) fn new(flags: Vec<PathBuf>, host: &Host) -> Self {
+    pub fn new(flags: Vec<PathBuf>, host: &Host) -> Self {
         let flags = flags.into_iter().map(|path| host.absolute(&path));
         let home = host.xdg_folder(vars::XDG_CONFIG_HOME, ".config");
         let homes = home.map(|home| home.join("zlaunch/templates"));
@@ -84,7 +84,7 @@ impl Search {
     }
 
     /// A site's list may name folders that are not everywhere, but one of them should be here.
-    pub(crate) fn missing_site(host: &Host) -> Option<Problem> {
+    pub fn missing_site(host: &Host) -> Option<Problem> {
         if of_site(host).any(|folder| folder.is_dir()) {
             return None;
         }
@@ -100,7 +100,7 @@ impl Search {
 
     /// The first template of that name from position `from` on. Position `folders.len()` is the built-in set. Refuses a file
     /// that any user of the machine could have written.
-    pub(super) fn find(&self, name: &str, from: usize) -> Result<Option<Link>, Problem> {
+    pub fn find(&self, name: &str, from: usize) -> Result<Option<Link>, Problem> {
         let link = |at: usize, origin: Origin| {
             Ok(Some(Link {
                 name: name.to_string(),
@@ -136,7 +136,7 @@ impl Search {
     }
 
     /// Every template in search order, hidden ones included.
-    pub(super) fn all(&self) -> Vec<Link> {
+    pub fn all(&self) -> Vec<Link> {
         let link = |name: &str, origin: Origin| Link {
             name: name.to_string(),
             origin,
@@ -158,7 +158,7 @@ impl Search {
     }
 
     /// The folders that are there, in search order.
-    pub(crate) fn in_words(&self) -> String {
+    pub fn in_words(&self) -> String {
         let there = self.folders.iter().filter(|folder| folder.is_dir());
         there
             .map(|folder| format!("{}, ", folder.display()))
@@ -173,7 +173,7 @@ impl Search {
     }
 
     /// True if a word names a config by its form, or is a template's name.
-    pub(crate) fn is_config(&self, word: &str) -> bool {
+    pub fn is_config(&self, word: &str) -> bool {
         word.trim_start().starts_with('{')
             || word == "-"
             || word.starts_with("/dev/fd/")
@@ -185,17 +185,17 @@ impl Search {
     }
 
     /// True if it is a template's name or another spelling of one.
-    pub(crate) fn knows(&self, name: &str) -> bool {
+    pub fn knows(&self, name: &str) -> bool {
         self.origin(alias(name).unwrap_or(name)).is_some()
     }
 
-    pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
+    pub fn origin(&self, name: &str) -> Option<Origin> {
         let found = is_name(name).then(|| self.find(name, 0).ok()?)?;
         Some(found?.origin)
     }
 
     /// A word that is neither a template nor a file.
-    pub(super) fn unknown(&self, spec: &Sourced<String>) -> Problem {
+    pub fn unknown(&self, spec: &Sourced<String>) -> Problem {
         let name = spec.value.as_str();
         let lists = "`zlaunch templates` lists all of them";
         let mut what = format!("no DeepSpeed template is named `{name}`");
@@ -246,7 +246,7 @@ fn writable_by_anyone(path: &Path) -> Option<PathBuf> {
         .or_else(|| open_to_others(path, Trust::Group))
 }
 
-pub(super) fn is_name(word: &str) -> bool {
+pub fn is_name(word: &str) -> bool {
     let mut bytes = word.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphanumeric())
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
@@ -265,7 +265,7 @@ fn stage_and_ending(name: &str) -> Option<(u32, &'static str)> {
     Some((digit.parse().ok().filter(|_| is_stage)?, ending))
 }
 
-pub(super) fn alias(old: &str) -> Option<&'static str> {
+pub fn alias(old: &str) -> Option<&'static str> {
     let alias = ALIASES.iter().find(|alias| alias.old == old)?;
     Some(alias.template)
 }

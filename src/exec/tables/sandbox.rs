@@ -1,7 +1,7 @@
 //! What is open inside of a sandbox.
 
 /// Besides its folder.
-pub(crate) const WRITABLE: &[&str] = &[
+pub const WRITABLE: &[&str] = &[
     "/dev/shm",
     "/dev/null",
     "/dev/zero",
@@ -10,23 +10,23 @@ pub(crate) const WRITABLE: &[&str] = &[
     "/dev/ptmx",
 ];
 /// The sockets of services that know the names of users.
-pub(crate) const OF_NAMES: &[&str] = &["/nscd/", "/nslcd/", "/sss/", "/winbindd/", "/userdb/"];
+pub const OF_NAMES: &[&str] = &["/nscd/", "/nslcd/", "/sss/", "/winbindd/", "/userdb/"];
 
 /// 32 bytes: a request (1) of the kind RTM_NEWLINK (16), that device 1, the loopback device, be IFF_UP (1).
-pub(crate) const RAISE_LOOPBACK: &[u8] =
+pub const RAISE_LOOPBACK: &[u8] =
     b"\x20\0\0\0\x10\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0";
 
 /// What is said of a sandbox that lacks something.
-pub(crate) struct Lack {
+pub struct Lack {
     /// It has a view of the machine of its own.
-    pub(crate) is_apart: bool,
+    pub is_apart: bool,
     /// Landlock holds all that it can hold; `None`: this kernel has none.
-    pub(crate) landlock: Option<bool>,
-    pub(crate) says: &'static str,
+    pub landlock: Option<bool>,
+    pub says: &'static str,
 }
 
 /// Without processes of its own.
-pub(crate) const LACKS: &[Lack] = &[
+pub const LACKS: &[Lack] = &[
     Lack {
         is_apart: true,
         landlock: Some(true),

@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 
 /// They ask the ranks to stop. The first one starts the grace period.
-pub(crate) const STOP: [Signal; 4] = [
+pub const STOP: [Signal; 4] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGHUP,
@@ -11,7 +11,7 @@ pub(crate) const STOP: [Signal; 4] = [
 ];
 
 /// All that zlaunch waits for: those above, those that are only passed on, and that of a rank that ends.
-pub(crate) const HANDLED: [Signal; 9] = [
+pub const HANDLED: [Signal; 9] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGHUP,

@@ -14,7 +14,7 @@ impl Tower {
     }
 
     /// `text`: the hidden size of the language model. `None` if the config has no tower, or one that is not in the tables.
-    pub(super) fn read(config: &Value, text: u64) -> Option<Self> {
+    pub fn read(config: &Value, text: u64) -> Option<Self> {
         let vision = config.get("vision_config")?;
         let whole = model_type(config)?;
         let names = [model_type(vision).unwrap_or_default(), whole];

@@ -13,7 +13,7 @@ use crate::fit::{
 };
 
 impl MemoryModel<'_> {
-    pub(super) fn kept(&self, phase: Phase) -> Kept {
+    pub fn kept(&self, phase: Phase) -> Kept {
         let mut kept = self.kept_by_model(phase);
         // The gradients of a vision tower are computed last, and those of the value model, as its loss was first.
         if matches!(phase, LOSS | BACKWARD) {

@@ -25,32 +25,32 @@ pub struct AlgorithmExample {
 #[expect(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub struct Algorithm {
     /// It compares two answers.
-    pub(crate) pairs: bool,
+    pub pairs: bool,
     /// A second model is kept, but not with LoRA, whose base model serves as one. If it generates, arguments decide that.
     pub has_reference: bool,
     /// A reward model has one output instead of a head.
     pub headless: bool,
     /// Bytes of a logit.
-    pub(crate) logit: u64,
+    pub logit: u64,
     /// Bytes of a logit of one sequence besides, because sequences are computed one after another.
-    pub(crate) logit_of_one: u64,
+    pub logit_of_one: u64,
     /// Percent that are added to these bytes where logits are fp32.
-    pub(crate) more_in_fp32: u64,
+    pub more_in_fp32: u64,
     /// Bytes of a logit in an evaluation, if its loss is not the usual one.
-    pub(crate) evaluated: Option<u64>,
+    pub evaluated: Option<u64>,
     /// An evaluation runs the model more than once, even if it is not its own reference.
-    pub(crate) repeats: bool,
+    pub repeats: bool,
     /// It trains on answers that it generates.
     pub generates: bool,
     /// The answers to a prompt are compared, and only these have logits. If it generates without, a dataset may have longer ones.
-    pub(crate) groups: bool,
+    pub groups: bool,
     /// It trains a value model besides, and keeps the logits of all answers.
-    pub(crate) critic: bool,
+    pub critic: bool,
     /// It keeps models or generates text that is not counted.
-    pub(crate) uncounted: bool,
+    pub uncounted: bool,
 }
 
-pub(crate) const NO_LOSS: Algorithm = Algorithm {
+pub const NO_LOSS: Algorithm = Algorithm {
     pairs: false,
     has_reference: false,
     headless: false,
@@ -66,7 +66,7 @@ pub(crate) const NO_LOSS: Algorithm = Algorithm {
 };
 
 /// Without preferences: a logit's fp32 log-softmax and two gradients of that.
-pub(crate) const SUPERVISED: Algorithm = Algorithm {
+pub const SUPERVISED: Algorithm = Algorithm {
     logit: 12,
     ..NO_LOSS
 };

@@ -27,54 +27,54 @@ pub struct Example {
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub struct Architecture {
-    pub(crate) projections: Projections,
-    pub(crate) qkv_bias: Presence,
-    pub(crate) out_bias: Presence,
+    pub projections: Projections,
+    pub qkv_bias: Presence,
+    pub out_bias: Presence,
     /// Queries and keys are normed once more.
-    pub(crate) qk_norm: Presence,
-    pub(crate) qk_norm_by: QkNorm,
+    pub qk_norm: Presence,
+    pub qk_norm_by: QkNorm,
     /// All heads share one key and one value.
-    pub(crate) one_kv_head: Presence,
+    pub one_kv_head: Presence,
     /// Each head has a score that no token gets.
-    pub(crate) sinks: bool,
+    pub sinks: bool,
     /// Instead of attention in all layers, or in those that the config names.
-    pub(crate) recurrence: Option<Recurrence>,
-    pub(crate) mlp: Mlp,
-    pub(crate) mlp_bias: Presence,
-    pub(crate) norm: Norm,
+    pub recurrence: Option<Recurrence>,
+    pub mlp: Mlp,
+    pub mlp_bias: Presence,
+    pub norm: Norm,
     /// Norms in each layer.
-    pub(crate) norms: u64,
+    pub norms: u64,
     /// Attention and MLP work side by side and share a norm.
-    pub(crate) parallel: Presence,
+    pub parallel: Presence,
     /// There is a norm behind the embedding.
-    pub(crate) embedding_norm: bool,
+    pub embedding_norm: bool,
     /// There is a norm before the head.
-    pub(crate) final_norm: Presence,
-    pub(crate) head_bias: Presence,
+    pub final_norm: Presence,
+    pub head_bias: Presence,
     /// Embedding and head are the same tensor, unless the config says otherwise.
-    pub(crate) tied: bool,
+    pub tied: bool,
     /// The logits and scores are capped, unless the config says that they are not (`final_logit_softcapping`,
     /// `attn_logit_softcapping`).
-    pub(crate) softcapped: bool,
-    pub(crate) positions: Option<Positions>,
+    pub softcapped: bool,
+    pub positions: Option<Positions>,
     /// The shared expert of a mixture has a gate of its own.
-    pub(crate) shared_gate: bool,
+    pub shared_gate: bool,
     /// The experts and their router have biases.
-    pub(crate) expert_bias: bool,
+    pub expert_bias: bool,
     /// Tensors of the hidden size that a layer keeps for the backward pass besides its projections, norms and MLP: copies by rotary
     /// embeddings of a part of each head, dropout masks, activation functions in several steps. As measured without gradient
     /// checkpointing (tests/data/memory-h200-more.jsonl).
-    pub(crate) hidden_kept: u64,
+    pub hidden_kept: u64,
     /// The same in tensors of the MLP's size.
-    pub(crate) inner_kept: i64,
-    pub(crate) scores: Scores,
+    pub inner_kept: i64,
+    pub scores: Scores,
     /// What transformers' config class uses for keys that are missing.
-    pub(crate) defaults: &'static [(Key, u64)],
+    pub defaults: &'static [(Key, u64)],
 }
 
 /// Says if a model has something, such as a bias.
 #[derive(Clone, Copy)]
-pub(crate) enum Presence {
+pub enum Presence {
     Never,
     Always,
     /// If one of these keys of the config is true.
@@ -84,7 +84,7 @@ pub(crate) enum Presence {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Projections {
+pub enum Projections {
     /// Query, key, value and output, where several heads may share keys and values.
     Grouped,
     /// With a gate of the output besides.
@@ -94,7 +94,7 @@ pub(crate) enum Projections {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum QkNorm {
+pub enum QkNorm {
     /// With the same weights for each head.
     Head,
     /// Each head has weights of its own.
@@ -102,19 +102,19 @@ pub(crate) enum QkNorm {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recurrence {
+pub enum Recurrence {
     Mamba2,
     GatedDelta,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Mlp {
+pub struct Mlp {
     /// Projections to the inner size.
-    pub(crate) ups: u64,
+    pub ups: u64,
     /// Tensors of the inner size that are kept for the backward pass.
-    pub(crate) kept: u64,
+    pub kept: u64,
     /// As many more if autocast makes something fp32.
-    pub(crate) in_autocast: u64,
+    pub in_autocast: u64,
 }
 
 /// Gate, up, down.
@@ -140,13 +140,13 @@ const SQUARED: Mlp = Mlp {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Norm {
     /// Tensors of the size of its input.
-    pub(crate) tensors: u64,
+    pub tensors: u64,
     /// Bytes kept for an element in 16 bits, input and output together.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// The bytes among them that only the weight needs.
-    pub(crate) factor: u64,
+    pub factor: u64,
     /// As many more if autocast makes it fp32.
-    pub(crate) in_autocast: u64,
+    pub in_autocast: u64,
 }
 
 /// A weight only, which transformers computes in fp32.
@@ -183,9 +183,9 @@ const LAYER_NORM: Norm = Norm {
 
 /// Learned position embeddings: as many as a key of the config says, and some more.
 #[derive(Clone, Copy)]
-pub(crate) struct Positions {
-    pub(crate) key: Key,
-    pub(crate) more: u64,
+pub struct Positions {
+    pub key: Key,
+    pub more: u64,
 }
 
 /// The cases in which attention stores the score of every pair of tokens, if `sdpa` computes it.
@@ -200,7 +200,7 @@ pub enum Scores {
     Eager,
 }
 
-pub(crate) const LLAMA: Architecture = Architecture {
+pub const LLAMA: Architecture = Architecture {
     projections: Projections::Grouped,
     qkv_bias: If(&["attention_bias"]),
     out_bias: If(&["attention_bias"]),
@@ -254,7 +254,7 @@ const GLM: Architecture = Architecture {
     ..CHATGLM
 };
 
-pub(crate) const GPT: Architecture = Architecture {
+pub const GPT: Architecture = Architecture {
     qkv_bias: Always,
     out_bias: Always,
     mlp: PLAIN,

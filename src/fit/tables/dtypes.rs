@@ -3,9 +3,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dtype {
     /// The one that is shown.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Of one element.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 pub const BF16: Dtype = Dtype {

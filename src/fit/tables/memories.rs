@@ -3,9 +3,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryKind {
     /// In a text for people.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// In JSON.
-    pub(crate) key: &'static str,
+    pub key: &'static str,
 }
 
 pub const GPU: MemoryKind = MemoryKind {

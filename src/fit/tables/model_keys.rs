@@ -8,7 +8,7 @@ pub struct Key {
     /// The largest number that a real model can have there. Below these, no sum can overflow.
     pub most: u64,
     /// What a missing number stands for, unless an architecture has a default of its own.
-    pub(crate) usual: u64,
+    pub usual: u64,
 }
 
 /// How many there are of something.
@@ -19,19 +19,19 @@ const TOKENS: u64 = 1 << 28;
 /// For numbers that are not multiplied.
 const ANY: u64 = u64::MAX;
 
-pub(crate) const LAYERS: Key = Key {
+pub const LAYERS: Key = Key {
     names: &["num_hidden_layers", "n_layer", "num_layers", "depth"],
     most: COUNT,
     usual: 0,
 };
 
-pub(crate) const HEADS: Key = Key {
+pub const HEADS: Key = Key {
     names: &["num_attention_heads", "n_head"],
     most: COUNT,
     usual: 0,
 };
 
-pub(crate) const KV_HEADS: Key = Key {
+pub const KV_HEADS: Key = Key {
     names: &[
         "num_key_value_heads",
         "multi_query_group_num",
@@ -41,98 +41,98 @@ pub(crate) const KV_HEADS: Key = Key {
     usual: 0,
 };
 
-pub(crate) const EXPERTS: Key = Key {
+pub const EXPERTS: Key = Key {
     names: &["num_experts", "num_local_experts", "n_routed_experts"],
     most: COUNT,
     usual: 0,
 };
 
-pub(crate) const SHARED_EXPERTS: Key = Key {
+pub const SHARED_EXPERTS: Key = Key {
     names: &["n_shared_experts"],
     most: COUNT,
     usual: 0,
 };
 
-pub(crate) const EXPERTS_PER_TOKEN: Key = Key {
+pub const EXPERTS_PER_TOKEN: Key = Key {
     names: &["num_experts_per_tok"],
     most: COUNT,
     usual: 2,
 };
 
-pub(crate) const PARALLEL_NORMS: Key = Key {
+pub const PARALLEL_NORMS: Key = Key {
     names: &["num_ln_in_parallel_attn"],
     most: COUNT,
     usual: 0,
 };
 
-pub(crate) const MAMBA_HEADS: Key = Key {
+pub const MAMBA_HEADS: Key = Key {
     names: &["mamba_n_heads", "num_heads"],
     most: COUNT,
     usual: 128,
 };
 
-pub(crate) const MAMBA_GROUPS: Key = Key {
+pub const MAMBA_GROUPS: Key = Key {
     names: &["mamba_n_groups", "n_groups"],
     most: COUNT,
     usual: 8,
 };
 
-pub(crate) const MAMBA_KERNEL: Key = Key {
+pub const MAMBA_KERNEL: Key = Key {
     names: &["mamba_d_conv", "conv_kernel"],
     most: COUNT,
     usual: 4,
 };
 
-pub(crate) const MAMBA_EXPANSION: Key = Key {
+pub const MAMBA_EXPANSION: Key = Key {
     names: &["mamba_expand", "expand"],
     most: COUNT,
     usual: 2,
 };
 
-pub(crate) const LINEAR_KEY_HEADS: Key = Key {
+pub const LINEAR_KEY_HEADS: Key = Key {
     names: &["linear_num_key_heads"],
     most: COUNT,
     usual: 16,
 };
 
-pub(crate) const LINEAR_VALUE_HEADS: Key = Key {
+pub const LINEAR_VALUE_HEADS: Key = Key {
     names: &["linear_num_value_heads"],
     most: COUNT,
     usual: 32,
 };
 
-pub(crate) const LINEAR_KERNEL: Key = Key {
+pub const LINEAR_KERNEL: Key = Key {
     names: &["linear_conv_kernel_dim"],
     most: COUNT,
     usual: 4,
 };
 
 /// `hidden_size` of the tower of Qwen2-VL is that of the language model.
-pub(crate) const HIDDEN_SIZE: Key = Key {
+pub const HIDDEN_SIZE: Key = Key {
     names: &["embed_dim", "hidden_size", "n_embd", "d_model"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const INNER_SIZE: Key = Key {
+pub const INNER_SIZE: Key = Key {
     names: &["intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const HEAD_SIZE: Key = Key {
+pub const HEAD_SIZE: Key = Key {
     names: &["head_dim", "kv_channels"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const EXPERT_SIZE: Key = Key {
+pub const EXPERT_SIZE: Key = Key {
     names: &["moe_intermediate_size"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const SHARED_EXPERT_SIZE: Key = Key {
+pub const SHARED_EXPERT_SIZE: Key = Key {
     names: &[
         "shared_expert_intermediate_size",
         "shared_intermediate_size",
@@ -141,97 +141,97 @@ pub(crate) const SHARED_EXPERT_SIZE: Key = Key {
     usual: 0,
 };
 
-pub(crate) const ROPE_HEAD_SIZE: Key = Key {
+pub const ROPE_HEAD_SIZE: Key = Key {
     names: &["qk_rope_head_dim"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const NOPE_HEAD_SIZE: Key = Key {
+pub const NOPE_HEAD_SIZE: Key = Key {
     names: &["qk_nope_head_dim"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const VALUE_HEAD_SIZE: Key = Key {
+pub const VALUE_HEAD_SIZE: Key = Key {
     names: &["v_head_dim"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const KV_RANK: Key = Key {
+pub const KV_RANK: Key = Key {
     names: &["kv_lora_rank"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const QUERY_RANK: Key = Key {
+pub const QUERY_RANK: Key = Key {
     names: &["q_lora_rank"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const DENSE_INNER_SIZE: Key = Key {
+pub const DENSE_INNER_SIZE: Key = Key {
     names: &["intermediate_size_mlp"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const EMBEDDING_SIZE: Key = Key {
+pub const EMBEDDING_SIZE: Key = Key {
     names: &["word_embed_proj_dim"],
     most: SIZE,
     usual: 0,
 };
 
-pub(crate) const STATE_SIZE: Key = Key {
+pub const STATE_SIZE: Key = Key {
     names: &["mamba_d_state", "state_size"],
     most: SIZE,
     usual: 128,
 };
 
-pub(crate) const LINEAR_KEY_SIZE: Key = Key {
+pub const LINEAR_KEY_SIZE: Key = Key {
     names: &["linear_key_head_dim"],
     most: SIZE,
     usual: 128,
 };
 
-pub(crate) const LINEAR_VALUE_SIZE: Key = Key {
+pub const LINEAR_VALUE_SIZE: Key = Key {
     names: &["linear_value_head_dim"],
     most: SIZE,
     usual: 128,
 };
 
-pub(crate) const VOCABULARY: Key = Key {
+pub const VOCABULARY: Key = Key {
     names: &["vocab_size", "padded_vocab_size"],
     most: TOKENS,
     usual: 0,
 };
 
-pub(crate) const MAX_POSITIONS: Key = Key {
+pub const MAX_POSITIONS: Key = Key {
     names: &["max_position_embeddings"],
     most: TOKENS,
     usual: 0,
 };
 
-pub(crate) const N_POSITIONS: Key = Key {
+pub const N_POSITIONS: Key = Key {
     names: &["n_positions"],
     most: TOKENS,
     usual: 0,
 };
 
-pub(crate) const SPARSE_STEP: Key = Key {
+pub const SPARSE_STEP: Key = Key {
     names: &["decoder_sparse_step", "interleave_moe_layer_step"],
     most: ANY,
     usual: 1,
 };
 
-pub(crate) const FIRST_DENSE: Key = Key {
+pub const FIRST_DENSE: Key = Key {
     names: &["first_k_dense_replace"],
     most: ANY,
     usual: 0,
 };
 
-pub(crate) const ATTENTION_INTERVAL: Key = Key {
+pub const ATTENTION_INTERVAL: Key = Key {
     names: &["full_attention_interval"],
     most: ANY,
     usual: 4,
@@ -276,7 +276,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Sections that describe the language model inside a multimodal one.
-pub(crate) const TEXT_SECTIONS: &[&str] = &[
+pub const TEXT_SECTIONS: &[&str] = &[
     "text_config",
     "llm_config",
     "language_config",

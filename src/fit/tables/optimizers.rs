@@ -7,7 +7,7 @@ pub struct OptimizerRow {
     pub names: &'static [&'static str],
     /// Its names in DeepSpeed's own `optimizer` section.
     pub of_deepspeed: &'static [&'static str],
-    pub(crate) memory: OptimizerMemory,
+    pub memory: OptimizerMemory,
     #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "for tests"))]
     pub example: OptimizerExample,
 }
@@ -21,29 +21,29 @@ pub struct OptimizerExample {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OptimizerMemory {
+pub struct OptimizerMemory {
     /// On the flat fp32 tensors of ZeRO 1 to 3.
-    pub(crate) flat: PerParameter,
+    pub flat: PerParameter,
     /// Where each tensor keeps its shape, at stage 0 and without DeepSpeed.
-    pub(crate) shaped: PerParameter,
+    pub shaped: PerParameter,
     /// There, what a step makes exists for all tensors at once (torch's foreach), not for one after another.
-    pub(crate) all_at_once: bool,
+    pub all_at_once: bool,
     /// Without DeepSpeed the states have the dtype of the parameters.
-    pub(crate) follows_dtype: bool,
+    pub follows_dtype: bool,
     /// States of what lies outside the layers, embedding and head, where they differ.
-    pub(crate) outside: Option<u64>,
+    pub outside: Option<u64>,
     /// States of the embedding without DeepSpeed, where they differ: bitsandbytes keeps them in 32 bits.
-    pub(crate) embedding: Option<u64>,
+    pub embedding: Option<u64>,
     /// Without DeepSpeed a 16-bit tensor and its gradient are cast to fp32 for the step.
-    pub(crate) casts: bool,
+    pub casts: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PerParameter {
+pub struct PerParameter {
     /// Kept from step to step.
-    pub(crate) states: u64,
+    pub states: u64,
     /// Made during the step, beyond gradients and states.
-    pub(crate) step: u64,
+    pub step: u64,
 }
 
 const NONE: PerParameter = PerParameter { states: 0, step: 0 };
@@ -66,13 +66,13 @@ const MOST: PerParameter = PerParameter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Optimizer {
     pub name: &'static str,
-    pub(crate) memory: OptimizerMemory,
+    pub memory: OptimizerMemory,
 }
 
-pub(crate) const NOT_MEASURED: &str = "an optimizer that was not measured";
+pub const NOT_MEASURED: &str = "an optimizer that was not measured";
 
 /// One that is not in the table is taken to need as much as any.
-pub(crate) const MOST_OF_ANY: Optimizer = Optimizer {
+pub const MOST_OF_ANY: Optimizer = Optimizer {
     name: NOT_MEASURED,
     memory: OptimizerMemory {
         flat: MOST,

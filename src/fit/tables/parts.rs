@@ -1,12 +1,12 @@
 //! The columns of the table, and the pieces of a bar: the parts of a GPU's memory, in the order of `GpuUsage::parts`.
 
-pub(crate) struct Column {
-    pub(crate) title: &'static str,
+pub struct Column {
+    pub title: &'static str,
     /// Its colour in a picture.
-    pub(crate) fill: &'static str,
+    pub fill: &'static str,
 }
 
-pub(crate) const COLUMNS: [Column; 7] = [
+pub const COLUMNS: [Column; 7] = [
     Column {
         title: "params",
         fill: "#4c78a8",

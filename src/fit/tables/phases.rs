@@ -7,59 +7,59 @@ pub struct Phase {
 }
 
 /// The backward pass starts with the gradient of the logits, while all activations are still there.
-pub(crate) const LOSS: Phase = Phase {
+pub const LOSS: Phase = Phase {
     name: "loss",
     is_between_steps: false,
 };
 
 /// The backward pass is in the last layer.
-pub(crate) const BACKWARD: Phase = Phase {
+pub const BACKWARD: Phase = Phase {
     name: "backward",
     is_between_steps: false,
 };
 
-pub(crate) const END_OF_BACKWARD: Phase = Phase {
+pub const END_OF_BACKWARD: Phase = Phase {
     name: "end of backward",
     is_between_steps: false,
 };
 
-pub(crate) const OPTIMIZER_STEP: Phase = Phase {
+pub const OPTIMIZER_STEP: Phase = Phase {
     name: "step",
     is_between_steps: false,
 };
 
 /// Before the first step.
-pub(crate) const LOADING: Phase = Phase {
+pub const LOADING: Phase = Phase {
     name: "loading",
     is_between_steps: true,
 };
 
 /// The loss of a batch of the evaluation set, while the optimizer's states are still there.
-pub(crate) const EVALUATION: Phase = Phase {
+pub const EVALUATION: Phase = Phase {
     name: "evaluation",
     is_between_steps: true,
 };
 
 /// Answers are generated for such a batch.
-pub(crate) const GENERATION: Phase = Phase {
+pub const GENERATION: Phase = Phase {
     name: "generation",
     is_between_steps: true,
 };
 
 /// Stage 3 gathers the weights, tensor by tensor.
-pub(crate) const SAVING: Phase = Phase {
+pub const SAVING: Phase = Phase {
     name: "saving",
     is_between_steps: true,
 };
 
 /// The textbook accounting knows no phases.
-pub(crate) const WHOLE: Phase = Phase {
+pub const WHOLE: Phase = Phase {
     name: "always",
     is_between_steps: false,
 };
 
 /// Of two that need the same, the last counts: a phase of a step, and its first.
-pub(crate) const PHASES: [Phase; 8] = [
+pub const PHASES: [Phase; 8] = [
     LOADING,
     SAVING,
     GENERATION,

@@ -3,7 +3,7 @@
 use super::{super::strategy::Strategy, memories::GPU};
 
 /// The first row: the same training without DeepSpeed.
-pub(crate) const NONE: &str = "none";
+pub const NONE: &str = "none";
 
 pub const WITHOUT_DEEPSPEED: Strategy = Strategy {
     stage: None,
@@ -20,7 +20,7 @@ pub const WITHOUT_DEEPSPEED: Strategy = Strategy {
 };
 
 /// The templates that are compared, after that row.
-pub(crate) const TEMPLATES: &[&str] = &[
+pub const TEMPLATES: &[&str] = &[
     "zero0",
     "zero1",
     "zero2",
@@ -32,8 +32,6 @@ pub(crate) const TEMPLATES: &[&str] = &[
 
 /// A common guide says zero1 or zero2 first, zero3 when that does not fit, then offload. Corrected: zero1 communicates no more
 /// than zero2 and needs no reduction in every micro batch.
-pub(crate) const FASTEST_FIRST: &[&str] =
-    &["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"];
+pub const FASTEST_FIRST: &[&str] = &["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"];
 /// On one GPU, zero1 and zero2 only add copies: 22 bytes per parameter were measured, against 20 at stage 0.
-pub(crate) const FASTEST_FIRST_ON_ONE_GPU: &[&str] =
-    &["zero0", "zero3", "zero2_offload", "zero3_offload"];
+pub const FASTEST_FIRST_ON_ONE_GPU: &[&str] = &["zero0", "zero3", "zero2_offload", "zero3_offload"];

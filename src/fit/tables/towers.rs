@@ -6,20 +6,20 @@ use super::{
     model_keys::VOCABULARY,
 };
 
-pub(crate) struct Encoder {
+pub struct Encoder {
     /// Values of `model_type` in `vision_config`, or of the whole model.
-    pub(crate) model_types: &'static [&'static str],
-    pub(crate) architecture: Architecture,
+    pub model_types: &'static [&'static str],
+    pub architecture: Architecture,
     /// Pixels of a patch in a row, unless `patch_size` says it.
-    pub(crate) patch: u64,
+    pub patch: u64,
     /// Pictures of a film that a patch has a part of, unless `temporal_patch_size` says it.
-    pub(crate) frames: u64,
+    pub frames: u64,
     /// Tensors of the hidden size outside of the layers: the bias of the patches, a class token.
-    pub(crate) vectors: u64,
+    pub vectors: u64,
     /// It has a position for each patch of a picture.
-    pub(crate) grid: bool,
+    pub grid: bool,
     /// Positions besides, or as many as `num_position_embeddings` says.
-    pub(crate) positions: u64,
+    pub positions: u64,
 }
 
 /// Attention and MLP with biases between layer norms.
@@ -30,7 +30,7 @@ const VIT: Architecture = Architecture {
     ..GPT
 };
 
-pub(crate) const ENCODERS: &[Encoder] = &[
+pub const ENCODERS: &[Encoder] = &[
     Encoder {
         model_types: &["qwen2_5_vl", "qwen2_5_vl_vision"],
         architecture: Architecture {
@@ -127,18 +127,18 @@ pub(crate) const ENCODERS: &[Encoder] = &[
 
 /// Its parameters are a sum of products of three sizes, each so many times: that of the tower, that of the patches that become
 /// one token together, and that of the language model.
-pub(crate) struct Projector {
+pub struct Projector {
     /// Values of `model_type` of the whole model.
-    pub(crate) model_types: &'static [&'static str],
+    pub model_types: &'static [&'static str],
     /// Patches in a row that become one token, unless `spatial_merge_size` says it.
-    pub(crate) side: u64,
-    pub(crate) tower_to_text: u64,
-    pub(crate) merged_to_merged: u64,
-    pub(crate) merged_to_text: u64,
-    pub(crate) text_to_text: u64,
-    pub(crate) tower: u64,
-    pub(crate) merged: u64,
-    pub(crate) text: u64,
+    pub side: u64,
+    pub tower_to_text: u64,
+    pub merged_to_merged: u64,
+    pub merged_to_text: u64,
+    pub text_to_text: u64,
+    pub tower: u64,
+    pub merged: u64,
+    pub text: u64,
 }
 
 const MERGER: Projector = Projector {
@@ -171,7 +171,7 @@ const TWO_LAYERS: Projector = Projector {
     text: 2,
 };
 
-pub(crate) const PROJECTORS: &[Projector] = &[
+pub const PROJECTORS: &[Projector] = &[
     MERGER,
     Projector {
         model_types: &["qwen2_5_vl"],

@@ -6,10 +6,10 @@ use super::{
     model_keys::{HEADS, HIDDEN_SIZE, INNER_SIZE, KV_HEADS, LAYERS, VOCABULARY},
 };
 
-pub(crate) struct TypicalModel {
-    pub(crate) name: &'static str,
+pub struct TypicalModel {
+    pub name: &'static str,
     /// Its defaults are all its numbers.
-    pub(crate) architecture: Architecture,
+    pub architecture: Architecture,
 }
 
 const QWEN2: Architecture = Architecture {
@@ -18,7 +18,7 @@ const QWEN2: Architecture = Architecture {
     ..LLAMA
 };
 
-pub(crate) const TYPICAL: &[TypicalModel] = &[
+pub const TYPICAL: &[TypicalModel] = &[
     TypicalModel {
         name: "Qwen2.5-0.5B",
         architecture: Architecture {

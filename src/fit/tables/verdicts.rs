@@ -3,32 +3,32 @@
 use anstyle::{AnsiColor, Style};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    pub(crate) word: &'static str,
-    pub(crate) style: Style,
-    pub(crate) fits: Option<bool>,
+pub struct Verdict {
+    pub word: &'static str,
+    pub style: Style,
+    pub fits: Option<bool>,
 }
 
-pub(crate) const FITS: Verdict = Verdict {
+pub const FITS: Verdict = Verdict {
     word: "fits",
     style: AnsiColor::Green.on_default(),
     fits: Some(true),
 };
 
 /// It fits, but without the margin.
-pub(crate) const TIGHT: Verdict = Verdict {
+pub const TIGHT: Verdict = Verdict {
     word: "tight",
     style: AnsiColor::Yellow.on_default(),
     fits: Some(false),
 };
 
-pub(crate) const NOT: Verdict = Verdict {
+pub const NOT: Verdict = Verdict {
     word: "no",
     style: AnsiColor::Red.on_default(),
     fits: Some(false),
 };
 
-pub(crate) const UNKNOWN: Verdict = Verdict {
+pub const UNKNOWN: Verdict = Verdict {
     word: "?",
     style: Style::new().dimmed(),
     fits: None,

@@ -9,7 +9,7 @@ pub enum Tuner {
 }
 
 impl Tuner {
-    pub(crate) const NAMES: &'static [(&'static str, Tuner)] = &[
+    pub const NAMES: &'static [(&'static str, Tuner)] = &[
         ("full", Tuner::Full),
         ("lora", Tuner::Lora),
         ("qlora", Tuner::Quantised(4)),
@@ -24,7 +24,7 @@ pub enum Attention {
 }
 
 impl Attention {
-    pub(crate) const NAMES: &'static [(&'static str, Attention)] = &[
+    pub const NAMES: &'static [(&'static str, Attention)] = &[
         ("flash", Attention::Flash),
         ("sdpa", Attention::Flash),
         ("eager", Attention::Eager),
@@ -34,14 +34,14 @@ impl Attention {
 /// What is counted, and the unit in which it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accounting {
-    pub(crate) name: &'static str,
-    pub(crate) unit: &'static str,
-    pub(crate) unit_bytes: u64,
-    pub(crate) decimals: usize,
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub unit_bytes: u64,
+    pub decimals: usize,
 }
 
 /// All that DeepSpeed and transformers allocate.
-pub(crate) const REAL: Accounting = Accounting {
+pub const REAL: Accounting = Accounting {
     name: "real",
     unit: "GiB",
     unit_bytes: 1 << 30,
@@ -49,7 +49,7 @@ pub(crate) const REAL: Accounting = Accounting {
 };
 
 /// 2 bytes per weight, 2 per gradient, 8 for Adam, and nothing else.
-pub(crate) const TEXTBOOK: Accounting = Accounting {
+pub const TEXTBOOK: Accounting = Accounting {
     name: "textbook",
     unit: "GB",
     unit_bytes: 1_000_000_000,
@@ -57,7 +57,7 @@ pub(crate) const TEXTBOOK: Accounting = Accounting {
 };
 
 impl Accounting {
-    pub(crate) const NAMES: &'static [(&'static str, Accounting)] =
+    pub const NAMES: &'static [(&'static str, Accounting)] =
         &[(REAL.name, REAL), (TEXTBOOK.name, TEXTBOOK)];
 }
 
@@ -69,7 +69,7 @@ pub enum FitFormat {
 }
 
 impl FitFormat {
-    pub(crate) const NAMES: &'static [(&'static str, FitFormat)] = &[
+    pub const NAMES: &'static [(&'static str, FitFormat)] = &[
         ("text", FitFormat::Text),
         ("json", FitFormat::Json),
         ("svg", FitFormat::Svg),

@@ -24,11 +24,11 @@ pub struct CardExample {
 }
 
 /// What a maker writes in front of the name of a card, and people leave out.
-pub(crate) const SERIES: &[&str] = &[
+pub const SERIES: &[&str] = &[
     "NVIDIA", "GEFORCE", "QUADRO", "TESLA", "RTX", "AMD", "INSTINCT",
 ];
 /// Between a card and how many there are of it.
-pub(crate) const TIMES: [char; 5] = ['x', 'X', '×', '*', ':'];
+pub const TIMES: [char; 5] = ['x', 'X', '×', '*', ':'];
 
 /// GPUs before Ampere have no bf16.
 pub const WITHOUT_BF16: &[&str] = &[

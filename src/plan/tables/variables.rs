@@ -2,16 +2,16 @@
 
 use crate::base::vars;
 
-pub(crate) struct FixedVariable {
-    pub(crate) name: &'static str,
-    pub(crate) value: &'static str,
-    pub(crate) why: &'static str,
+pub struct FixedVariable {
+    pub name: &'static str,
+    pub value: &'static str,
+    pub why: &'static str,
 }
 
 const ONE_PROCESS: &str = "one process";
 
 /// `DeepSpeed` wants the variables of a process group also for one process.
-pub(crate) const SINGLE_RANK: &[FixedVariable] = &[
+pub const SINGLE_RANK: &[FixedVariable] = &[
     FixedVariable {
         name: vars::RANK,
         value: "0",
@@ -37,7 +37,7 @@ pub(crate) const SINGLE_RANK: &[FixedVariable] = &[
 const AS_TORCHRUN: &str = "as torchrun sets it";
 
 /// What torchrun and its agent set alike for all ranks of one machine.
-pub(crate) const LOCAL_RANKS: &[FixedVariable] = &[
+pub const LOCAL_RANKS: &[FixedVariable] = &[
     FixedVariable {
         name: vars::GROUP_RANK,
         value: "0",

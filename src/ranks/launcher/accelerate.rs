@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// The setting of accelerate that becomes this key of a DeepSpeed config, or a key in this section.
-pub(crate) fn setting_of(key: &str) -> Option<&'static str> {
+pub fn setting_of(key: &str) -> Option<&'static str> {
     let setting = SETTINGS
         .iter()
         .find(|setting| setting.key.is_some_and(|it| it.starts_with(key)));
@@ -45,7 +45,7 @@ pub(crate) fn setting_of(key: &str) -> Option<&'static str> {
 /// What is special about `accelerate launch`. For another launcher each of these has no answer.
 impl ExistingLauncher {
     /// True if the launcher takes the config, not the script.
-    pub(crate) fn is_given_config(&self, job: &Job) -> bool {
+    pub fn is_given_config(&self, job: &Job) -> bool {
         self.is_accelerate() && !job.args.is_given("deepspeed")
     }
 
@@ -54,7 +54,7 @@ impl ExistingLauncher {
         self.is_accelerate().then_some(&self.args)
     }
 
-    pub(crate) fn config(&self, job: &Job, host: &Host) -> Stated<String> {
+    pub fn config(&self, job: &Job, host: &Host) -> Stated<String> {
         let named = Settings::read(self.accelerate()?, run_file_wins(job), host).get(CONFIG)?;
         let word = named.value.as_str()?;
         // A bare word that is a file here is that file, not a template.
@@ -68,12 +68,7 @@ impl ExistingLauncher {
 
     /// A copy of the launcher's run file that names this config, if the run file decides; after the path of the original.
     /// accelerate reads JSON in a YAML file too.
-    pub(crate) fn run_file(
-        &self,
-        job: &Job,
-        config: &Path,
-        host: &Host,
-    ) -> Option<(PathBuf, String)> {
+    pub fn run_file(&self, job: &Job, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
         if !self.is_given_config(job) || !run_file_wins(job) {
             return None;
         }
@@ -84,11 +79,7 @@ impl ExistingLauncher {
     }
 
     /// Its flags with the config among them, or with a run file that names the config.
-    pub(super) fn flags_with_config(
-        &self,
-        context: &LaunchContext,
-        config: &OsStr,
-    ) -> Vec<OsString> {
+    pub fn flags_with_config(&self, context: &LaunchContext, config: &OsStr) -> Vec<OsString> {
         let in_file = self.run_file(context.job, Path::new(config), context.host);
         let option = if in_file.is_some() { RUN_FILE } else { CONFIG };
         if self.args.is_given(option) {
@@ -100,7 +91,7 @@ impl ExistingLauncher {
     }
 
     /// Without its switch it ignores the flag for the config.
-    pub(crate) fn use_deepspeed(&mut self) {
+    pub fn use_deepspeed(&mut self) {
         if !self.args.is_given(SWITCH) {
             self.flags.push(format!("--{SWITCH}").into());
             self.args = self.spec.parse(&self.flags);
@@ -108,7 +99,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses a switch that accelerate does not take together with DeepSpeed. A config for the script is none of its business.
-    pub(crate) fn refuses_deepspeed(&self, job: &Job) -> Option<Problem> {
+    pub fn refuses_deepspeed(&self, job: &Job) -> Option<Problem> {
         let args = self.accelerate().filter(|_| self.is_given_config(job))?;
         let other = OTHER_SWITCHES.iter().find(|name| args.is_given(name))?;
         let what = format!(
@@ -123,7 +114,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses machines that nothing names: without a hostfile, DeepSpeed's runner starts the ranks of one machine.
-    pub(crate) fn missing_hostfile(&self, ranks: &Topology, host: &Host) -> Option<Problem> {
+    pub fn missing_hostfile(&self, ranks: &Topology, host: &Host) -> Option<Problem> {
         let settings = Settings::read(self.accelerate()?, false, host);
         let text = |name: &str| Some(settings.get(name)?.value.as_str()?.to_string());
         let launcher = text(RUNNER).unwrap_or("pdsh".to_string());
@@ -146,7 +137,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses one process without RANK for a script that calls DeepSpeed itself, which then asks MPI for it.
-    pub(crate) fn sets_no_rank(&self, job: &Job, host: &Host) -> Option<Problem> {
+    pub fn sets_no_rank(&self, job: &Job, host: &Host) -> Option<Problem> {
         let settings = Settings::read(self.accelerate()?, false, host);
         let python = job.python.as_ref()?;
         let is_bare = job.trainer.name == "deepspeed" && settings.starts_one_process(host);
@@ -162,7 +153,7 @@ impl ExistingLauncher {
 
     /// Refuses settings in the run file that accelerate does not take beside a config. It takes a precision as a flag, but not
     /// in the run file.
-    pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
+    pub fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
         let args = self.accelerate()?;
         let file = RunFile::read(args, host)?;
         let mut refused: Vec<&str> = SETTINGS
@@ -194,7 +185,7 @@ impl ExistingLauncher {
     }
 
     /// Warns of flags that a config replaces: accelerate reads only the config then.
-    pub(crate) fn replaced_settings(&self, spec: &Sourced<String>) -> Option<Problem> {
+    pub fn replaced_settings(&self, spec: &Sourced<String>) -> Option<Problem> {
         let args = self.accelerate()?;
         let settings = SETTINGS
             .iter()
@@ -216,7 +207,7 @@ impl ExistingLauncher {
 
     /// The config that accelerate's `DeepSpeedPlugin` makes of its own settings where no config is named, and the place of the
     /// settings. Beside a config that is `named`, only what they add to it.
-    pub(crate) fn settings_as_config(
+    pub fn settings_as_config(
         &self,
         job: &Job,
         named: Option<&Value>,
@@ -267,7 +258,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses a run file that cannot be read, and warns of a setting that is silently ignored.
-    pub(crate) fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
+    pub fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
         let path = RunFile::path(self.accelerate()?, host)?;
         let refused = |what: &str| Problem::error(Rule::RunFile, what).at(&path);
         if !path.is_file() {
@@ -456,14 +447,14 @@ impl RunFile {
 }
 
 /// True if the machines are numbered when they meet, or started from here through a hostfile.
-pub(super) fn numbers_machines(args: &Args, host: &Host) -> bool {
+pub fn numbers_machines(args: &Args, host: &Host) -> bool {
     let settings = Settings::read(args, false, host);
     let backend = settings.get("rdzv_backend");
     backend.is_some_and(|backend| backend.value != "static") || settings.get(HOSTFILE).is_some()
 }
 
 /// The GPUs of `--gpu_ids`, which accelerate gives to the ranks in the place of those that a variable lists.
-pub(super) fn gpus(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
+pub fn gpus(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
     let ids = Settings::read(args, false, host).get("gpu_ids")?;
     let ids = ids.says(yaml::python_str(&ids.value));
     let gpus = ids.value.split(',').map(|gpu| gpu.trim().to_string());
@@ -471,7 +462,7 @@ pub(super) fn gpus(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<Stri
 }
 
 /// Refuses to start fewer ranks than are asked for.
-pub(super) fn starts_fewer(args: &Args, host: &Host) -> Option<Problem> {
+pub fn starts_fewer(args: &Args, host: &Host) -> Option<Problem> {
     let settings = Settings::read(args, false, host);
     let machines = settings.number("num_machines").unwrap_or(default(1));
     let total = settings.number("num_processes").unwrap_or(machines.clone());
@@ -490,7 +481,7 @@ pub(super) fn starts_fewer(args: &Args, host: &Host) -> Option<Problem> {
 }
 
 /// `--num_processes` is the total over all machines. The run file may state what the flags leave open.
-pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
+pub fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let settings = Settings::read(args, false, host);
     let nnodes = settings.number("num_machines").unwrap_or(default(1));
     let total = settings.total(host);

@@ -15,7 +15,7 @@ use crate::{
 
 /// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it
 /// cannot be followed, or zlaunch does not know the command, the default is taken.
-pub(crate) fn choose(
+pub fn choose(
     asked: Option<&Sourced<Launcher>>,
     output: &OutputFlags,
     job: &Job,
@@ -148,7 +148,7 @@ fn starts_ranks_itself(job: &Job) -> Problem {
 }
 
 /// Everything in front of the trainer's arguments.
-pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext) -> Vec<OsString> {
+pub fn prefix(launcher: Launcher, context: &LaunchContext) -> Vec<OsString> {
     match launcher {
         Launcher::Torchrun => torchrun::prefix(context),
         Launcher::Deepspeed => deepspeed::prefix(context),

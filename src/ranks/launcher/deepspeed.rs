@@ -43,7 +43,7 @@ use crate::{
 };
 
 /// Refuses more processes than GPUs, and machines that are not known to have the same number of them.
-pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
+pub fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     if topology.pool.is_some() {
         return Ok(());
     }
@@ -71,7 +71,7 @@ pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<()
     Ok(())
 }
 
-pub(super) fn prefix(context: &LaunchContext) -> Vec<OsString> {
+pub fn prefix(context: &LaunchContext) -> Vec<OsString> {
     let mut words = match &context.topology.pool {
         Some(_) => runner_words(context),
         None => launch_words(context),
@@ -87,7 +87,7 @@ pub(super) fn prefix(context: &LaunchContext) -> Vec<OsString> {
 }
 
 /// True if the runner reaches the machines of a hostfile through pdsh.
-pub(crate) fn uses_pdsh(context: &LaunchContext) -> bool {
+pub fn uses_pdsh(context: &LaunchContext) -> bool {
     let Some(pool) = &context.topology.pool else {
         return false;
     };
@@ -146,7 +146,7 @@ fn launch_words(context: &LaunchContext) -> Vec<OsString> {
 }
 
 /// A hostfile that is not there has no effect (`fetch_hostfile`, alike in 0.14 to 0.19).
-pub(super) fn hostfile(args: &Args, host: &Host) -> Stated<String> {
+pub fn hostfile(args: &Args, host: &Host) -> Stated<String> {
     let file = args.text("hostfile");
     let file = file.unwrap_or_else(|| default(DEFAULT_HOSTFILE.to_string()));
     let is_there = host.absolute(Path::new(&file.value)).is_file();
@@ -154,15 +154,15 @@ pub(super) fn hostfile(args: &Args, host: &Host) -> Stated<String> {
 }
 
 /// The GPUs that the runner takes, as its `main` finds them (0.14 to 0.19).
-pub(crate) struct Resources {
-    pub(crate) machines: Vec<PoolMachine>,
+pub struct Resources {
+    pub machines: Vec<PoolMachine>,
     /// `None`: all that this machine has.
     by: Stated<String>,
 }
 
 impl Resources {
     /// `None`: nobody knows how many GPUs this machine has.
-    pub(super) fn read(args: &Args, host: &Host) -> Result<Option<Self>, Vec<Problem>> {
+    pub fn read(args: &Args, host: &Host) -> Result<Option<Self>, Vec<Problem>> {
         let file = hostfile(args, host);
         let nodes = count::<usize>(args, "num_nodes");
         let gpus = count::<usize>(args, "num_gpus").or_else(|| count(args, "num_accelerators"));
@@ -220,7 +220,7 @@ impl Resources {
     }
 
     /// The GPUs of this machine, if it is the only one.
-    pub(super) fn here(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
+    pub fn here(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
         let Resources { mut machines, by } = Self::read(args, host).ok()??;
         let only = machines.pop().filter(|_| machines.is_empty())?;
         Some((only.slots, by))
@@ -228,7 +228,7 @@ impl Resources {
 }
 
 /// Warns of machines whose names lead nowhere from here, though ssh may know them by an alias.
-pub(crate) fn unresolved<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<Problem> {
+pub fn unresolved<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<Problem> {
     let mut names = names.into_iter();
     let name = names.find(|name| resolve(name).is_empty())?;
     let what = format!("`{name}` is in the hostfile, and no address is known for it here");
@@ -245,7 +245,7 @@ fn named_slots(filter: &Sourced<String>) -> Vec<String> {
 }
 
 /// The ranks of one machine. Several in a hostfile leave it open.
-pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
+pub fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let here = Resources::here(args, host);
     if here.is_none() && hostfile(args, host).is_some() {
         return flags;
@@ -267,7 +267,7 @@ pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
 }
 
 /// What the runner refuses. Without a hostfile, it starts the ranks of this machine alone, however many machines it is told.
-pub(super) fn refusals(args: &Args, host: &Host) -> Vec<Problem> {
+pub fn refusals(args: &Args, host: &Host) -> Vec<Problem> {
     if hostfile(args, host).is_some() {
         return Resources::read(args, host).err().unwrap_or_default();
     }
@@ -288,7 +288,7 @@ pub(super) fn refusals(args: &Args, host: &Host) -> Vec<Problem> {
 
 /// Refuses what the runner cannot hand on of the line that it makes for the shells, with these arguments of the trainer:
 /// `cd FOLDER; PYTHON -m … --master_addr=ADDRESS … SCRIPT ARGUMENTS`.
-pub(crate) fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Problem> {
+pub fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Problem> {
     if !uses_pdsh(context) {
         return Vec::new();
     }
@@ -339,7 +339,7 @@ pub(crate) fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Ve
 
 impl ExistingLauncher {
     /// Warns of words that a runner in the command passes through the shells of a hostfile's machines.
-    pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
+    pub fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
         let args = &self.args;
         let launcher = args.text("launcher");
         let file = host.absolute(Path::new(&args.text("hostfile")?.value));
@@ -384,7 +384,7 @@ fn is_changed(word: &OsStr, is_argument: bool) -> bool {
 }
 
 /// True if neither pdsh nor any shell would change these bytes.
-pub(crate) fn is_shell_safe(bytes: &[u8]) -> bool {
+pub fn is_shell_safe(bytes: &[u8]) -> bool {
     !matches!(bytes, [] | [b'=', ..])
         && bytes
             .iter()

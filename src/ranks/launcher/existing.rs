@@ -36,7 +36,7 @@ use crate::{
 };
 
 impl ExistingLauncher {
-    pub(crate) fn is_accelerate(&self) -> bool {
+    pub fn is_accelerate(&self) -> bool {
         self.spec.launcher == Launcher::Accelerate
     }
 
@@ -58,7 +58,7 @@ impl ExistingLauncher {
     }
 
     /// The GPUs that it gives to its ranks here and what chooses them, if that is not left to the variables.
-    pub(crate) fn gpus(&self, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
+    pub fn gpus(&self, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
         match self.spec.launcher {
             Launcher::Deepspeed => deepspeed::Resources::here(&self.args, host),
             Launcher::Accelerate => accelerate::gpus(&self.args, host),
@@ -67,7 +67,7 @@ impl ExistingLauncher {
     }
 
     /// The machines of the hostfile that it reads.
-    pub(crate) fn hosts(&self, host: &Host) -> Vec<PoolMachine> {
+    pub fn hosts(&self, host: &Host) -> Vec<PoolMachine> {
         let is_deepspeed = self.spec.launcher == Launcher::Deepspeed;
         let file = deepspeed::hostfile(&self.args, host).filter(|_| is_deepspeed);
         let read = || deepspeed::Resources::read(&self.args, host).ok()?;
@@ -76,7 +76,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses a script whose parser does not know the rank that the launcher gives it as an argument.
-    pub(crate) fn refused_local_rank(&self, job: &Job) -> Option<Problem> {
+    pub fn refused_local_rank(&self, job: &Job) -> Option<Problem> {
         let (option, fix) = match self.spec.launcher {
             Launcher::Deepspeed if !self.args.is_given("no_local_rank") => (
                 "local_rank",
@@ -109,7 +109,7 @@ impl ExistingLauncher {
     }
 
     /// Warns of a list of GPUs that the launcher replaces by others.
-    pub(crate) fn ignored_devices(&self, host: &Host) -> Option<Problem> {
+    pub fn ignored_devices(&self, host: &Host) -> Option<Problem> {
         let name = vars::CUDA_VISIBLE_DEVICES;
         let list = host.nonempty_var(name)?;
         let (gpus, by) = self.gpus(host)?;
@@ -149,7 +149,7 @@ impl ExistingLauncher {
     }
 
     /// Its words hold; our flags come before its files and variables.
-    pub(crate) fn rank_flags(&self, ours: &RankFlags, host: &Host) -> RankFlags {
+    pub fn rank_flags(&self, ours: &RankFlags, host: &Host) -> RankFlags {
         let options = self.spec.rank_options;
         let is_open = |option: &str| !self.args.is_given(option);
         let ours = ours.clone();
@@ -170,11 +170,7 @@ impl ExistingLauncher {
 
     /// Weighs what it says about machines. Typed words decide, but what contradicts them is told; its variables and files
     /// must agree with all other evidence. `None`: it says nothing, or one machine that nobody typed.
-    pub(crate) fn weigh(
-        &self,
-        flags: &RankFlags,
-        host: &Host,
-    ) -> Result<Option<Vec<Problem>>, Problem> {
+    pub fn weigh(&self, flags: &RankFlags, host: &Host) -> Result<Option<Vec<Problem>>, Problem> {
         let options = self.spec.rank_options;
         let stated = self.rank_flags(flags, host);
         let Some(nnodes) = &stated.nnodes else {
@@ -207,7 +203,7 @@ impl ExistingLauncher {
         Topology::weigh(&stated, is_typed, host).map(Some)
     }
 
-    pub(crate) fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
+    pub fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
         let at = command
             .windows(self.program.len())
             .position(|words| words == self.program);
@@ -216,7 +212,7 @@ impl ExistingLauncher {
 
     /// Refuses a launcher that does not say how many machines there are, if `job` has several of them, or several tasks here.
     /// `line`: the command without it.
-    pub(crate) fn not_told(&self, job: &Topology, line: &str) -> Option<Problem> {
+    pub fn not_told(&self, job: &Topology, line: &str) -> Option<Problem> {
         let name = &self.name;
         let ranks = job.world_size.as_ref().filter(|_| job.ranks_exist());
         let problem = if let Some(ranks) = ranks.filter(|ranks| ranks.value > 1) {
@@ -241,7 +237,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses our flags that the command contradicts. A variable may be set for a whole site, and gives way.
-    pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
+    pub fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (theirs, asked) in self.spec.rank_options.of(flags) {
             let is_count = theirs == self.spec.rank_options.nproc_per_node;
@@ -270,7 +266,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses flags that the launcher does not have or that have no value, and a hostfile that is not there.
-    pub(crate) fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
+    pub fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
         let mut problems = Vec::new();
         match self.spec.launcher {
             Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, host)),
@@ -395,7 +391,7 @@ impl ExistingLauncher {
 
     /// The launcher with its flags and those of ours that it leaves open, the target and its arguments, with the config in
     /// place.
-    pub(crate) fn argv(&self, context: &LaunchContext, config: Option<&OsStr>) -> Vec<OsString> {
+    pub fn argv(&self, context: &LaunchContext, config: Option<&OsStr>) -> Vec<OsString> {
         let job = context.job;
         // A front end behind a console script needs the interpreter of that script.
         let mut words = if job.rewritten && job.python.is_some() {

@@ -50,7 +50,7 @@ impl<'a> SrunPrefix<'a> {
     }
 
     /// Refuses `srun` inside a step: a second step would wait for ever for the first, unless they share the machines.
-    pub(crate) fn check(&self, host: &Host) -> Result<(), Problem> {
+    pub fn check(&self, host: &Host) -> Result<(), Problem> {
         let shares = self.flags.iter().any(|flag| flag == "--overlap")
             || host.nonempty_var("SLURM_OVERLAP").is_some();
         if !in_step(host) || shares {
@@ -77,7 +77,7 @@ fn takes_next(word: &str) -> bool {
 
 /// The line that runs the command on every machine of the job, behind zlaunch with these options of ours. `prefix`: the
 /// command's own `srun`.
-pub(crate) fn argv(
+pub fn argv(
     prefix: Option<&SrunPrefix>,
     options: &[OsString],
     command: &[OsString],
@@ -158,7 +158,7 @@ fn several_tasks(host: &Host) -> Option<Vec<PerMachine>> {
 }
 
 /// Variables that would give the one task of a machine only the share of one.
-pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
+pub fn per_task_variables(host: &Host) -> Vec<String> {
     if several_tasks(host).is_none() {
         return Vec::new();
     }

@@ -1,5 +1,5 @@
 //! The launchers, and the words of their command lines, as constants.
 
-pub(super) mod accelerate_settings;
-pub(super) mod launchers;
-pub(super) mod srun;
+pub mod accelerate_settings;
+pub mod launchers;
+pub mod srun;

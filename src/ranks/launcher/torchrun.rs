@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-pub(super) fn prefix(context: &LaunchContext) -> Vec<OsString> {
+pub fn prefix(context: &LaunchContext) -> Vec<OsString> {
     let topology = context.topology;
     let machines = topology.machines();
     let node_rank = (machines > 1).then_some(&topology.node_rank);
@@ -71,14 +71,14 @@ fn stated(name: &str, args: &Args, host: &Host) -> Stated<String> {
 }
 
 /// True if the machines are numbered when they meet.
-pub(super) fn is_dynamic(args: &Args, host: &Host) -> bool {
+pub fn is_dynamic(args: &Args, host: &Host) -> bool {
     let backend = stated("rdzv_backend", args, host);
     backend.is_some_and(|backend| backend.value != "static")
 }
 
 /// By default torchrun starts one process on one machine. A range of machines leaves their number open. Alone on this
 /// machine it waits in vain for the others of PET_NNODES (seen, torch 2.15), so that does not say where they are.
-pub(super) fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
+pub fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     let nproc = stated("nproc_per_node", args, host);
     let is_typed = args.is_given("nnodes");
     let is_standalone = standalone(args, host).is_some();
@@ -116,7 +116,7 @@ fn standalone(args: &Args, host: &Host) -> Option<Place> {
 }
 
 /// Refuses several machines that would each wait for the others on themselves.
-pub(super) fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
+pub fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
     let nnodes: Sourced<u32> = parsed(args.text("nnodes")).filter(|it| it.value > 1)?;
     let standalone = standalone(args, host)?;
     let what = format!("{nnodes} machines cannot meet: each would wait for the others on itself");
@@ -129,7 +129,7 @@ pub(super) fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
 }
 
 /// What torchrun raises on that its parser takes as a text.
-pub(super) fn wrong_counts(args: &Args) -> impl Iterator<Item = Problem> {
+pub fn wrong_counts(args: &Args) -> impl Iterator<Item = Problem> {
     let wrong = |name: &str, is_count: &dyn Fn(&str) -> bool, wanted: &str| {
         let given = args.text(name)?;
         let is_empty = given.value.is_empty();

@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-pub(super) fn detect_ranks(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_ranks(engine: &Engine, host: &Host) -> Answer {
     if engine
         .with_role(Role::Mark)
         .any(|mark| mark.text(host).is_none())
@@ -179,7 +179,7 @@ fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
 }
 
 /// The machines as the best variable tells them. `None`: there is no job, or it has one machine.
-pub(super) fn detect_shell(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_shell(engine: &Engine, host: &Host) -> Answer {
     let mut unreadable = None;
     for variable in engine.variables() {
         let Some(set) = variable.text(host) else {
@@ -222,12 +222,7 @@ pub(super) fn detect_shell(engine: &Engine, host: &Host) -> Answer {
 
 /// Refuses to start ranks in one shell of a job. `line` starts them on each machine; the first `…` in it stands for what the
 /// user typed.
-pub(super) fn one_shell_of(
-    engine: &Engine,
-    machines: &Sourced<u32>,
-    line: &str,
-    host: &Host,
-) -> Problem {
+pub fn one_shell_of(engine: &Engine, machines: &Sourced<u32>, line: &str, host: &Host) -> Problem {
     let what = format!(
         "this is one shell of the {} job on {machines} machines: nothing runs on the others",
         engine.name
@@ -246,7 +241,7 @@ fn machines_of_lsf(list: &str) -> impl Iterator<Item = &str> + Clone {
 
 /// LSF: tasks of `blaunch`, which LSF numbers from 1 in LSF_PM_TASKID (as PRRTE's ess/lsf reads it), and the shell of a job.
 /// `blaunch HOST COMMAND` stands in for ssh (ibm.com/docs, "blaunch").
-pub(super) fn detect_lsf(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_lsf(engine: &Engine, host: &Host) -> Answer {
     let Some(mut allocation) = detect_shell(engine, host)? else {
         return Ok(None);
     };
@@ -282,7 +277,7 @@ pub(super) fn detect_lsf(engine: &Engine, host: &Host) -> Answer {
 /// PE_HOSTFILE is a machine; NHOSTS counts them (`man sge_pe`, `man qsub`). `qrsh -inherit` runs a command on one of them;
 /// what such a task finds was seen with 8.1.9: where it was started from another machine, NHOSTS is 1, however many the job
 /// has, and PE_HOSTFILE names a file of the other machine, if anything.
-pub(super) fn detect_grid_engine(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_grid_engine(engine: &Engine, host: &Host) -> Answer {
     let detected = detect_shell(engine, host)?;
     let file = text("PE_HOSTFILE", host);
     if detected.is_none()
@@ -306,7 +301,7 @@ pub(super) fn detect_grid_engine(engine: &Engine, host: &Host) -> Answer {
 /// (learn.microsoft.com/azure/machine-learning, "Distributed GPU training guide"); with one process an instance, that one is
 /// a machine. A task of Azure Batch on several instances runs its command on the first only
 /// (learn.microsoft.com/azure/batch, "Multi-instance tasks"), so that is the shell of a job.
-pub(super) fn detect_azure(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_azure(engine: &Engine, host: &Host) -> Answer {
     let number = |name: &str| number::<u32>(name, 0, host);
     let address = text(vars::MASTER_ADDR, host);
     if host.nonempty_var(vars::LOCAL_RANK) == Some("0")

@@ -103,7 +103,7 @@ impl Topology {
     }
 
     /// True if an engine places this process, or anything counts several machines.
-    pub(crate) fn is_in_a_job(host: &Host) -> bool {
+    pub fn is_in_a_job(host: &Host) -> bool {
         let evidence = Evidence::collect(host);
         evidence.allocation().is_some()
             || evidence.place_of_several().is_some()
@@ -111,22 +111,18 @@ impl Topology {
     }
 
     /// True if a scheduler may send signals: an engine placed this process, or a batch job has this one machine.
-    pub(crate) fn has_scheduler(&self, host: &Host) -> bool {
+    pub fn has_scheduler(&self, host: &Host) -> bool {
         self.engine.is_some() || any_is_set(SCHEDULED_JOBS, host)
     }
 
     /// What says that this process belongs to a job of several machines.
-    pub(crate) fn job_of_several_nodes(host: &Host) -> Option<Place> {
+    pub fn job_of_several_nodes(host: &Host) -> Option<Place> {
         Evidence::collect(host).place_of_several()
     }
 
     /// Weighs what the launcher in the command says about machines: in words that were typed, or in a file or a variable. It
     /// leaves the number of those open that torchrun counts as they come, and of those of a hostfile.
-    pub(crate) fn weigh(
-        stated: &RankFlags,
-        typed: bool,
-        host: &Host,
-    ) -> Result<Vec<Problem>, Problem> {
+    pub fn weigh(stated: &RankFlags, typed: bool, host: &Host) -> Result<Vec<Problem>, Problem> {
         let evidence = Evidence::collect(host);
         match (&stated.nnodes, typed) {
             (Some(_), true) => evidence.weigh(stated, true),
@@ -142,11 +138,7 @@ impl Topology {
 
     /// The topology that the launcher in the command states.
     /// `gpus`: those that it gives to its ranks, if it does not leave that to the variables.
-    pub(crate) fn of_existing_launcher(
-        stated: RankFlags,
-        gpus: Option<Vec<String>>,
-        host: &Host,
-    ) -> Self {
+    pub fn of_existing_launcher(stated: RankFlags, gpus: Option<Vec<String>>, host: &Host) -> Self {
         let mut devices = Devices::detect(host);
         devices.names = gpus.or(devices.names);
         let nproc = stated.nproc_per_node;
@@ -160,7 +152,7 @@ impl Topology {
     }
 
     /// The ranks that a command without a launcher would be, however many processes the launcher starts.
-    pub(crate) fn without_launcher(flags: &RankFlags, host: &Host) -> Result<Self, Vec<Problem>> {
+    pub fn without_launcher(flags: &RankFlags, host: &Host) -> Result<Self, Vec<Problem>> {
         let flags = RankFlags {
             nproc_per_node: Some(default(Processes::Count(1))),
             ..flags.clone()
@@ -168,7 +160,7 @@ impl Topology {
         Self::decide(&flags, &HostFlags::default(), true, host)
     }
 
-    pub(crate) fn of_srun_tasks(host: &Host) -> Self {
+    pub fn of_srun_tasks(host: &Host) -> Self {
         Topology {
             role: Role::Shell { groups: 1 },
             ..Self::new(None, None, Devices::detect(host))

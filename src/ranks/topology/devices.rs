@@ -30,7 +30,7 @@ pub type Stated<T> = Option<Sourced<T>>;
 
 /// A number of processes as torchrun takes it: `4`, `gpu` (or `auto`), `cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Processes {
+pub enum Processes {
     Count(u32),
     Gpus,
     Cpus,
@@ -60,18 +60,18 @@ impl Display for Processes {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Devices {
+pub struct Devices {
     /// As the variable names them, or their numbers.
-    pub(crate) names: Option<Vec<String>>,
+    pub names: Option<Vec<String>>,
     from: Source,
-    pub(crate) variable: &'static str,
-    pub(crate) chosen_by: Option<Source>,
-    pub(crate) fault: Option<DeviceFault>,
+    pub variable: &'static str,
+    pub chosen_by: Option<Source>,
+    pub fault: Option<DeviceFault>,
 }
 
 impl Devices {
     /// From the variable that lists them, else from the driver's list in /proc.
-    pub(crate) fn detect(host: &Host) -> Self {
+    pub fn detect(host: &Host) -> Self {
         if let Some(variable) = VISIBLE_DEVICES
             .into_iter()
             .find(|name| host.var(name).is_some())
@@ -96,7 +96,7 @@ impl Devices {
     }
 
     /// Keeps only those that `--include` or `--exclude` leave.
-    pub(super) fn select(mut self, hosts: &HostFlags) -> Result<Self, Vec<Problem>> {
+    pub fn select(mut self, hosts: &HostFlags) -> Result<Self, Vec<Problem>> {
         let filter = hosts.include.as_ref().or(hosts.exclude.as_ref());
         if let Some(filter) = filter.filter(|_| hosts.hostfile.is_none()) {
             let here = PoolMachine {
@@ -117,18 +117,18 @@ impl Devices {
         Some(Sourced::new(count, self.from.clone()))
     }
 
-    pub(super) fn listed(&self) -> Stated<u32> {
+    pub fn listed(&self) -> Stated<u32> {
         self.seen()
             .filter(|seen| matches!(seen.from, Source::Variable(_)))
     }
 
     /// True if this number of processes is the number of these devices.
-    pub(crate) fn counted(&self, nproc: &Sourced<u32>) -> bool {
+    pub fn counted(&self, nproc: &Sourced<u32>) -> bool {
         nproc.from == self.from
     }
 
     /// As many processes as asked for, else one for each GPU that a variable lists, an engine counts or the driver shows.
-    pub(crate) fn processes(
+    pub fn processes(
         &self,
         asked: Stated<Processes>,
         by_engine: Stated<u32>,
@@ -142,7 +142,7 @@ impl Devices {
         Some(count).filter(|count| count.value > 0)
     }
 
-    pub(super) fn count_problem(&self) -> Problem {
+    pub fn count_problem(&self) -> Problem {
         match (&self.from, &self.fault) {
             (Source::Variable(name), Some(fault)) => refused(fault.what(0))
                 .at(&self.from)
@@ -241,7 +241,7 @@ impl DeviceList {
 
 impl DeviceFault {
     /// `seen`: how many GPUs are left.
-    pub(crate) fn what(&self, seen: usize) -> String {
+    pub fn what(&self, seen: usize) -> String {
         let what = match self {
             DeviceFault::Repeated(name) => format!("`{name}` is in the list twice"),
             DeviceFault::NotADevice(name) => {
@@ -265,7 +265,7 @@ impl DeviceFault {
         }
     }
 
-    pub(crate) fn fix(&self, variable: &str, list: &str) -> Fix {
+    pub fn fix(&self, variable: &str, list: &str) -> Fix {
         let export = |list: &str| run(format!("export {variable}={list}"));
         match self {
             DeviceFault::Repeated(_) => export("0,1").remark("each GPU once"),
@@ -279,7 +279,7 @@ impl DeviceFault {
     }
 }
 
-pub(crate) fn numbers_below(count: usize) -> Vec<String> {
+pub fn numbers_below(count: usize) -> Vec<String> {
     (0..count).map(|number| number.to_string()).collect()
 }
 
@@ -296,9 +296,9 @@ fn numbers(list: &str) -> Option<String> {
 
 #[derive(Clone, Default)]
 pub struct HostFlags {
-    pub(crate) hostfile: Stated<PathBuf>,
-    pub(crate) include: Stated<String>,
-    pub(crate) exclude: Stated<String>,
+    pub hostfile: Stated<PathBuf>,
+    pub include: Stated<String>,
+    pub exclude: Stated<String>,
 }
 
 /// A machine of a hostfile.
@@ -311,7 +311,7 @@ pub struct PoolMachine {
 
 impl HostFlags {
     /// As the user typed them, without those given by variables.
-    pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
+    pub fn flags(&self) -> impl Iterator<Item = String> {
         let file = self.hostfile.as_ref().map(shown);
         [file, self.include.clone(), self.exclude.clone()]
             .into_iter()
@@ -320,10 +320,7 @@ impl HostFlags {
             .map(|flag| flag.spelling())
     }
 
-    pub(crate) fn filtered(
-        &self,
-        pool: Vec<PoolMachine>,
-    ) -> Result<Vec<PoolMachine>, Vec<Problem>> {
+    pub fn filtered(&self, pool: Vec<PoolMachine>) -> Result<Vec<PoolMachine>, Vec<Problem>> {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
                 Err(hosts_refused("`--include` cannot be used with `--exclude`")
@@ -339,7 +336,7 @@ impl HostFlags {
     }
 }
 
-pub(super) fn shown(file: &Sourced<PathBuf>) -> Sourced<String> {
+pub fn shown(file: &Sourced<PathBuf>) -> Sourced<String> {
     file.says(file.value.display().to_string())
 }
 
@@ -411,7 +408,7 @@ fn no_such_machine(pool: &[PoolMachine], filter: &Sourced<String>, name: &str) -
 }
 
 /// Machines or GPUs that cannot be chosen so.
-pub(super) fn hosts_refused(what: impl Into<String>) -> Problem {
+pub fn hosts_refused(what: impl Into<String>) -> Problem {
     Problem::error(Rule::Hosts, what)
 }
 
@@ -471,11 +468,11 @@ fn parse_line(line: &str) -> Option<PoolMachine> {
 }
 
 /// Ranks that cannot be started as they are asked for.
-pub(crate) fn refused(what: impl Into<String>) -> Problem {
+pub fn refused(what: impl Into<String>) -> Problem {
     Problem::error(Rule::Ranks, what)
 }
 
-pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
+pub fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
     if problems.is_empty() {
         Ok(())
     } else {

@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// The value of the first variable with this role that is set.
-    pub(super) fn told(&self, role: Role, host: &Host) -> Result<Stated<String>, Problem> {
+    pub fn told(&self, role: Role, host: &Host) -> Result<Stated<String>, Problem> {
         for variable in self.with_role(role) {
             let mut told = variable.text(host);
             if let Variable::Only(_, start, end) = variable {
@@ -54,14 +54,14 @@ impl Engine {
     }
 
     /// The variables that show a job, as far as they are set.
-    pub(super) fn shown(&self, host: &Host) -> impl Iterator<Item = Sourced<String>> {
+    pub fn shown(&self, host: &Host) -> impl Iterator<Item = Sourced<String>> {
         self.variables()
             .filter(|variable| variable.shows_a_job())
             .filter_map(|variable| variable.text(host))
     }
 
     /// The number in the first variable with this role that is set. It must be `least` or more.
-    pub(crate) fn number<T: Number>(
+    pub fn number<T: Number>(
         &self,
         role: Role,
         least: T,
@@ -88,7 +88,7 @@ impl Variable {
         }
     }
 
-    pub(super) fn text(&self, host: &Host) -> Stated<String> {
+    pub fn text(&self, host: &Host) -> Stated<String> {
         text(&self.name(), host)
     }
 
@@ -98,7 +98,7 @@ impl Variable {
 }
 
 /// The first host of the job, as the scheduler around an MPI lists them.
-pub(super) fn first_host(host: &Host) -> Stated<String> {
+pub fn first_host(host: &Host) -> Stated<String> {
     let in_file = |name: &str, index: usize| {
         let file = text(name, host)?;
         Some(file.says(hosts_in_file(&file)?.into_iter().nth(index)?))
@@ -125,7 +125,7 @@ fn shell_of_grid_engine(host: &Host) -> Stated<String> {
 }
 
 /// The most machines that the job can have. PBS lists a host once for each of its slots.
-pub(super) fn machine_count(host: &Host) -> Option<u32> {
+pub fn machine_count(host: &Host) -> Option<u32> {
     let counted = ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES]
         .iter()
         .find_map(|name| host.nonempty_var(name)?.parse().ok());
@@ -134,7 +134,7 @@ pub(super) fn machine_count(host: &Host) -> Option<u32> {
 
 /// All ranks of one start have it in common, and no others on the machine. A job may start several MPIs, so what they
 /// themselves say comes first. Tasks of an array share the number of the job; others than Grid Engine may have a JOB_ID.
-pub(super) fn job_id(host: &Host) -> Stated<String> {
+pub fn job_id(host: &Host) -> Stated<String> {
     JOB_IDS.iter().find_map(|(job, task)| {
         let job = text(job, host)?;
         match task {
@@ -166,24 +166,24 @@ pub fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
 }
 
 /// True if this machine is called so, with or without its domain.
-pub(super) fn is_this_host(name: &str, host: &Host) -> bool {
+pub fn is_this_host(name: &str, host: &Host) -> bool {
     host.hostname.is_empty() || label(name) == label(&host.hostname)
 }
 
 /// The name of a machine without its domain, in lower case.
-pub(super) fn label(name: &str) -> String {
+pub fn label(name: &str) -> String {
     let (label, _) = name.split_once('.').unwrap_or((name, ""));
     label.to_lowercase()
 }
 
-pub(super) fn hosts(list: &str) -> Vec<String> {
+pub fn hosts(list: &str) -> Vec<String> {
     list.split(|c: char| c.is_whitespace() || c == ',' || c == ';')
         .filter(|word| !word.is_empty())
         .map(without_port)
         .collect()
 }
 
-pub(super) fn distinct(names: impl IntoIterator<Item: Into<String>>) -> Vec<String> {
+pub fn distinct(names: impl IntoIterator<Item: Into<String>>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names
         .into_iter()
@@ -193,7 +193,7 @@ pub(super) fn distinct(names: impl IntoIterator<Item: Into<String>>) -> Vec<Stri
 }
 
 /// The different hosts in the file that a variable names, in its order.
-pub(super) fn hosts_in_file(file: &Sourced<String>) -> Option<Vec<String>> {
+pub fn hosts_in_file(file: &Sourced<String>) -> Option<Vec<String>> {
     let text = reading::text_if_any(Path::new(&file.value))?;
     let hosts = text
         .lines()
@@ -202,7 +202,7 @@ pub(super) fn hosts_in_file(file: &Sourced<String>) -> Option<Vec<String>> {
 }
 
 /// `host` of `host:2222`. An IPv6 address has more colons.
-pub(super) fn without_port(address: &str) -> String {
+pub fn without_port(address: &str) -> String {
     let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
     let is_port =
         !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && !host.contains(':');

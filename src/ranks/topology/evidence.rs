@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-pub(super) struct Evidence(Vec<Piece>);
+pub struct Evidence(Vec<Piece>);
 
 #[derive(Default)]
 struct Piece {
@@ -49,7 +49,7 @@ struct Piece {
 }
 
 impl Evidence {
-    pub(super) fn collect(host: &Host) -> Self {
+    pub fn collect(host: &Host) -> Self {
         let is_there = |prefix: &&str| host.vars_from(prefix).next().is_some();
         let mut pieces: Vec<Piece> = ENGINES
             .iter()
@@ -76,7 +76,7 @@ impl Evidence {
     }
 
     /// Adds what the launcher in the command read in a file or a variable.
-    pub(super) fn and(mut self, stated: &RankFlags) -> Self {
+    pub fn and(mut self, stated: &RankFlags) -> Self {
         self.0.extend(Piece::of_words(stated));
         self
     }
@@ -84,7 +84,7 @@ impl Evidence {
     /// The rule. What is `stated` by flags of zlaunch, or typed as words of a launcher, decides: what says something else is
     /// told. All other evidence must agree, and in a larger job something must place this process. `starts`: a launcher in the
     /// command starts the ranks.
-    pub(super) fn weigh(&self, stated: &RankFlags, starts: bool) -> Result<Vec<Problem>, Problem> {
+    pub fn weigh(&self, stated: &RankFlags, starts: bool) -> Result<Vec<Problem>, Problem> {
         let pieces: Vec<&Piece> = self.judged().collect();
         let twice = self.started_twice().filter(|_| starts);
         if let Some(words) = Piece::of_words(stated) {
@@ -129,7 +129,7 @@ impl Evidence {
     }
 
     /// Warns if this is one of several tasks, each of which starts the launcher in the command.
-    pub(super) fn started_twice(&self) -> Option<Problem> {
+    pub fn started_twice(&self) -> Option<Problem> {
         let piece = self.judged().find(|piece| piece.is_one_of_several())?;
         let problem = piece.locate(Problem::warning(
             Rule::ContradictsScheduler,
@@ -139,7 +139,7 @@ impl Evidence {
     }
 
     /// Warns if this is not the first machine, where one machine starts the ranks of all: the first would do the same.
-    pub(super) fn against_hostfile(&self) -> Option<Problem> {
+    pub fn against_hostfile(&self) -> Option<Problem> {
         let piece = self.judged().find(|piece| piece.index.value() > Some(0))?;
         let what = format!("{piece}: the ranks of a hostfile are started from one machine");
         Some(
@@ -150,7 +150,7 @@ impl Evidence {
     }
 
     /// Refuses to start the ranks of one machine if anything counts several, however the plan came about.
-    pub(super) fn against_one_machine(&self, topology: &Topology) -> Option<Problem> {
+    pub fn against_one_machine(&self, topology: &Topology) -> Option<Problem> {
         let starts = matches!(topology.role, RankRole::Starter) && topology.pool.is_none();
         let piece = self.0.iter().find(|piece| piece.count.value() > Some(1))?;
         if !starts || !topology.is_one_machine() {
@@ -161,20 +161,20 @@ impl Evidence {
     }
 
     /// What the engine says that places this process. Of several engines it is the first that knows which machine this is.
-    pub(super) fn allocation(&self) -> Option<&Allocation> {
+    pub fn allocation(&self) -> Option<&Allocation> {
         // Of several that are equal, `min` takes the first.
         self.judged()
             .filter_map(|piece| piece.allocation.as_ref())
             .min_by_key(|allocation| allocation.node_rank.is_none())
     }
 
-    pub(super) fn place_of_several(&self) -> Option<Place> {
+    pub fn place_of_several(&self) -> Option<Place> {
         let piece = self.0.iter().find(|piece| piece.says_several())?;
         piece.places().into_iter().next()
     }
 
     /// Each piece in words, if there are several.
-    pub(super) fn in_words(&self) -> Vec<String> {
+    pub fn in_words(&self) -> Vec<String> {
         if self.0.len() < 2 {
             return Vec::new();
         }

@@ -25,7 +25,7 @@ use crate::{
     report::{Place, fix::run, reading},
 };
 
-pub(super) fn detect(engine: &Engine, host: &Host) -> Answer {
+pub fn detect(engine: &Engine, host: &Host) -> Answer {
     if let Kind::Pods { begins, contains } = engine.kind
         && let Some(pods) = detect_pods(begins, contains, host)?
     {
@@ -205,7 +205,7 @@ impl Machines {
 /// SageMaker training jobs: the hosts as a JSON list, whose order may differ between the machines
 /// (github.com/aws/sagemaker-training-toolkit, ENVIRONMENT_VARIABLES.md). A container without that toolkit has them in a file
 /// instead (docs.aws.amazon.com/sagemaker, "How Amazon SageMaker Provides Training Information").
-pub(super) fn detect_sagemaker(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_sagemaker(engine: &Engine, host: &Host) -> Answer {
     const FILE: &str = "/opt/ml/input/config/resourceconfig.json";
     let mut hosts = text(vars::SM_HOSTS, host);
     let mut here = text(vars::SM_CURRENT_HOST, host);
@@ -247,7 +247,7 @@ pub(super) fn detect_sagemaker(engine: &Engine, host: &Host) -> Answer {
 /// Vertex AI's CLUSTER_SPEC, and TF_CONFIG of Vertex AI and Kubeflow's TFJob: docs.cloud.google.com/vertex-ai/docs/training,
 /// "Distributed training". Pools 0 and 1 train, the later ones are parameter servers or reducers and evaluators; in
 /// TF_CONFIG the chief comes before the workers.
-pub(super) fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
     let Some(spec) = first_text(&["CLUSTER_SPEC", "TF_CONFIG"], host) else {
         return Ok(None);
     };
@@ -292,7 +292,7 @@ pub(super) fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
 /// (github.com/determined-ai/determined, harness/determined/_info.py); without it, the trial's configuration still says how
 /// many slots it has, and DET_SLOT_IDS how many of them are here. Somebody may have the client's variables, such as
 /// DET_MASTER, on any machine.
-pub(super) fn detect_determined(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_determined(engine: &Engine, host: &Host) -> Answer {
     let slots = text("DET_SLOT_IDS", host);
     let config = text("DET_EXPERIMENT_CONFIG", host);
     if slots.is_none() && config.is_none() {
@@ -337,7 +337,7 @@ fn determined_container(engine: &Engine, file: &str) -> Answer {
 }
 
 /// ClearML's pods are counted by their GPUs.
-pub(super) fn detect_clearml(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_clearml(engine: &Engine, host: &Host) -> Answer {
     let all = number::<u32>(vars::WORLD_SIZE, 1, host)?;
     let index = first_number::<u32>(&[vars::NODE_RANK, vars::RANK], 0, host)?;
     let (Some(all), Some(index), None) = (all, index, host.nonempty_var(vars::LOCAL_RANK)) else {
@@ -357,7 +357,7 @@ pub(super) fn detect_clearml(engine: &Engine, host: &Host) -> Answer {
 
 /// Kubeflow's MPIJob: github.com/kubeflow/mpi-operator, pkg/controller/mpi_job_controller.go. In its pods nothing is a rank
 /// until `mpirun` starts it, and then the variables of that MPI are there. Older ones have only those for `mpirun` itself.
-pub(super) fn detect_mpi_job(engine: &Engine, host: &Host) -> Answer {
+pub fn detect_mpi_job(engine: &Engine, host: &Host) -> Answer {
     let Some(role) = text("K_MPI_JOB_ROLE", host) else {
         return detect_shell(engine, host);
     };

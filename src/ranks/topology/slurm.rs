@@ -34,7 +34,7 @@ use crate::{
     report::{Place, Problem, Rule},
 };
 
-pub(super) fn detect(engine: &Engine, host: &Host) -> Answer {
+pub fn detect(engine: &Engine, host: &Host) -> Answer {
     let allocation = match text(vars::SLURM_JOB_ID, host) {
         None => return half_a_job(engine, host),
         Some(job) if in_step(host) => step(engine, &job, host)?,
@@ -46,7 +46,7 @@ pub(super) fn detect(engine: &Engine, host: &Host) -> Answer {
 /// From here on, Slurm's step ids are special: interactive shells, the batch script, and two of its own.
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
-pub(crate) fn in_step(host: &Host) -> bool {
+pub fn in_step(host: &Host) -> bool {
     value::<u32>(vars::SLURM_STEP_ID, host).is_some_and(|step| step < FIRST_SPECIAL_STEP)
 }
 
@@ -257,14 +257,14 @@ fn task(
 }
 
 /// So many tasks, or CPUs, on each of so many machines.
-pub(crate) struct PerMachine {
-    pub(crate) count: u32,
-    pub(crate) machines: u32,
+pub struct PerMachine {
+    pub count: u32,
+    pub machines: u32,
 }
 
 impl PerMachine {
     /// `4(x2),1`: four on each of two machines, then one on another.
-    pub(crate) fn parse(text: &str) -> Option<Vec<Self>> {
+    pub fn parse(text: &str) -> Option<Vec<Self>> {
         let number = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
         let counts = text.split(',').map(|item| {
             let (count, machines) = match item.split_once("(x") {
@@ -289,7 +289,7 @@ fn equal_count(counts: &[PerMachine]) -> Option<u32> {
 }
 
 /// The number in `8`, `a100:8` or `:a100=8`.
-pub(crate) fn requested_gpus(text: &str) -> Option<u32> {
+pub fn requested_gpus(text: &str) -> Option<u32> {
     text.rsplit([':', '=']).next()?.parse().ok()
 }
 

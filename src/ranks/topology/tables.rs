@@ -1,7 +1,7 @@
 //! What is known of the engines and of other tools, as constants.
 
-pub(crate) mod engines;
-pub(super) mod other_tools;
-pub(crate) mod rank_variables;
-pub(super) mod slurm;
-pub(super) mod uncounted;
+pub mod engines;
+pub mod other_tools;
+pub mod rank_variables;
+pub mod slurm;
+pub mod uncounted;

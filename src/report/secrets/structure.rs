@@ -20,10 +20,10 @@ use crate::{
 pub const HIDDEN: &str = "***";
 
 /// Secrets with the names that they go under.
-pub(super) type Named = BTreeMap<String, String>;
+pub type Named = BTreeMap<String, String>;
 
 /// The secrets of each word. An option can make the word behind it one.
-pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
+pub fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
     let mut asks = None;
     let mut all = Vec::new();
     for word in words.iter().map(AsRef::as_ref) {
@@ -35,7 +35,7 @@ pub(super) fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
 }
 
 /// The secrets of a config, a run file, or lines `NAME=VALUE`.
-pub(super) fn in_document(text: &str) -> Named {
+pub fn in_document(text: &str) -> Named {
     let mut found = Found::default();
     if may_show_secret(text) {
         found.document(text);
@@ -43,7 +43,7 @@ pub(super) fn in_document(text: &str) -> Named {
     found.secrets
 }
 
-pub(super) fn scalar(value: &Value) -> String {
+pub fn scalar(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_string)
@@ -244,7 +244,7 @@ impl Found {
 }
 
 /// The shells of other machines read a secret from a file by a value that begins so.
-pub(crate) const READ_FROM_FILE: &str = "$(sed";
+pub const READ_FROM_FILE: &str = "$(sed";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sensitivity {
@@ -289,7 +289,7 @@ impl Sensitivity {
         })
     }
 
-    pub(super) fn hides(self, value: &str) -> bool {
+    pub fn hides(self, value: &str) -> bool {
         if value.is_empty()
             || is_one_of(value, HARMLESS_VALUES)
             || value.starts_with(READ_FROM_FILE)

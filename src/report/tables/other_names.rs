@@ -1,7 +1,7 @@
 //! What other tools, older versions and people call options, values and sub-commands. tests/cli/pasted.rs tries them with each front end.
 
 /// Words that mean the same, the usual one first. Of a word that is not known, the first of its row that is known is suggested.
-pub(crate) const OTHER_NAMES: &[&[&str]] = &[
+pub const OTHER_NAMES: &[&[&str]] = &[
     &[
         "deepspeed",
         "deepspeed_config",

@@ -2,41 +2,41 @@
 
 /// A kind of file, and how to have it written elsewhere.
 #[derive(Clone, Copy)]
-pub(crate) struct OutputFile {
-    pub(crate) what: &'static str,
-    pub(crate) help: &'static str,
+pub struct OutputFile {
+    pub what: &'static str,
+    pub help: &'static str,
 }
 
 impl OutputFile {
-    pub(crate) const CONFIG: Self = OutputFile {
+    pub const CONFIG: Self = OutputFile {
         what: "the resolved config",
         help: "choose another place: --config-out PATH",
     };
-    pub(crate) const RUN_FILE: Self = OutputFile {
+    pub const RUN_FILE: Self = OutputFile {
         what: "the run file that names the config",
         help: "set XDG_CACHE_HOME to another folder",
     };
-    pub(crate) const VARIABLES: Self = OutputFile {
+    pub const VARIABLES: Self = OutputFile {
         what: "the file of variables for the other machines",
         help: "set XDG_CACHE_HOME to another folder",
     };
-    pub(crate) const GENERATED: Self = OutputFile {
+    pub const GENERATED: Self = OutputFile {
         what: "the generated config",
         help: "choose another place: -o FILE",
     };
-    pub(crate) const FIXED: Self = OutputFile {
+    pub const FIXED: Self = OutputFile {
         what: "the config",
         help: "check its permissions, or drop --fix",
     };
-    pub(crate) const RECORD: Self = OutputFile {
+    pub const RECORD: Self = OutputFile {
         what: "the launch record",
         help: "choose another folder: --record DIR",
     };
-    pub(crate) const REHEARSAL: Self = OutputFile {
+    pub const REHEARSAL: Self = OutputFile {
         what: "the files of the rehearsal",
         help: "set TMPDIR to another folder",
     };
-    pub(crate) const PROGRAM: Self = OutputFile {
+    pub const PROGRAM: Self = OutputFile {
         what: "the shim",
         help: "choose another folder, or change its permissions",
     };

@@ -171,7 +171,7 @@ pub enum RuleSubject {
     Check,
 }
 
-pub(crate) struct NamedRule {
+pub struct NamedRule {
     pub rule: Rule,
     pub name: &'static str,
     pub subject: RuleSubject,
@@ -180,7 +180,7 @@ pub(crate) struct NamedRule {
 }
 
 /// In the order of the enum.
-pub(crate) const RULES: &[NamedRule] = &[
+pub const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::Usage,
         name: "usage",

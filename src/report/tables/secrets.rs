@@ -1,7 +1,7 @@
 //! What the names of secrets are made of, and how tokens begin.
 
 /// These make any name secret. The last ones sign addresses of AWS, Aliyun and CloudFront.
-pub(crate) const ANYWHERE: &[&str] = &[
+pub const ANYWHERE: &[&str] = &[
     "SECRET",
     "PASSWORD",
     "PASSWD",
@@ -11,7 +11,7 @@ pub(crate) const ANYWHERE: &[&str] = &[
     "KEY-PAIR-ID",
 ];
 /// The end of a secret's name, or of any part of a variable's name.
-pub(crate) const ENDINGS: &[&str] = &[
+pub const ENDINGS: &[&str] = &[
     "TOKEN",
     "KEY",
     "PASS",
@@ -24,22 +24,22 @@ pub(crate) const ENDINGS: &[&str] = &[
     "COOKIE",
 ];
 /// Words that end like those and are none.
-pub(crate) const OTHER_ENDINGS: &[&str] = &[
+pub const OTHER_ENDINGS: &[&str] = &[
     "MONKEY", "DONKEY", "TURKEY", "HOCKEY", "WHISKEY", "ASKPASS", "BYPASS", "COMPASS", "OLDPWD",
 ];
 /// The last part of a secret's name.
-pub(crate) const LAST: &[&str] = &["AUTH", "JWT", "PAT", "PW", "PWD", "SAS", "SIG"];
+pub const LAST: &[&str] = &["AUTH", "JWT", "PAT", "PW", "PWD", "SAS", "SIG"];
 /// The last part of a secret variable's name: HF_SESSION. An option of that name is none.
-pub(crate) const LAST_OF_VARIABLES: &[&str] = &["CREDS", "LICENSE", "SESSION"];
+pub const LAST_OF_VARIABLES: &[&str] = &["CREDS", "LICENSE", "SESSION"];
 /// `--eos_token`: parts before a token that make it one of a tokenizer.
-pub(crate) const TOKENIZER_WORDS: &[&str] = &[
+pub const TOKENIZER_WORDS: &[&str] = &[
     "AUDIO", "BOS", "CLS", "EOS", "IMAGE", "MASK", "MAX", "MIN", "NUM", "PAD", "SEP", "SPECIAL",
     "STOP", "UNK", "VIDEO",
 ];
 /// `--max_new_tokens`: parts that do so before several of them.
-pub(crate) const BEFORE_TOKENS: &[&str] = &["ADD", "ADDED", "EXTRA", "NEW", "TOTAL"];
+pub const BEFORE_TOKENS: &[&str] = &["ADD", "ADDED", "EXTRA", "NEW", "TOTAL"];
 /// `--primary_key`: parts before a key that make it one of a table or a mapping.
-pub(crate) const TABLE_WORDS: &[&str] = &[
+pub const TABLE_WORDS: &[&str] = &[
     "ANSWER",
     "CHOSEN",
     "COLUMN",
@@ -67,7 +67,7 @@ pub(crate) const TABLE_WORDS: &[&str] = &[
     "TEXT",
 ];
 /// Values that are no secret under any name.
-pub(crate) const HARMLESS_VALUES: &[&str] = &[
+pub const HARMLESS_VALUES: &[&str] = &[
     "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "default",
 ];
 /// Tokens are known by their beginnings, whatever they are called.

@@ -1,13 +1,13 @@
 //! Values of the size that an option usually has, by a part of its name. The first row that fits counts.
 
-pub(crate) struct UsualValue {
-    pub(crate) part: &'static str,
+pub struct UsualValue {
+    pub part: &'static str,
     /// The option takes a whole number.
-    pub(crate) is_whole: bool,
-    pub(crate) value: &'static str,
+    pub is_whole: bool,
+    pub value: &'static str,
 }
 
-pub(crate) const USUAL_VALUES: &[UsualValue] = &[
+pub const USUAL_VALUES: &[UsualValue] = &[
     UsualValue {
         part: "port",
         is_whole: true,

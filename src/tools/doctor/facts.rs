@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// `report`: the machine's own.
-pub(super) fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Value> {
+pub fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Value> {
     let mut facts = Facts::default();
     facts.add_report(report);
     facts.add_python(seen);
@@ -239,7 +239,7 @@ fn files_in(folder: &Path) -> Option<String> {
 }
 
 /// Where this machine looks for the first one.
-pub(super) fn addresses(first: &str, facts: &mut Value) -> Vec<IpAddr> {
+pub fn addresses(first: &str, facts: &mut Value) -> Vec<IpAddr> {
     let mut found: Vec<IpAddr> = match first.trim_matches(['[', ']']).parse() {
         Ok(address) => vec![address],
         Err(_) => resolve(first),
@@ -375,12 +375,12 @@ impl Comparison {
     }
 }
 
-pub(super) fn name(answer: &Value) -> String {
+pub fn name(answer: &Value) -> String {
     answer["name"].as_str().unwrap_or_default().to_string()
 }
 
 /// `gpu07, gpu08, gpu09 and 6 more`.
-pub(super) fn listed(names: &[String]) -> String {
+pub fn listed(names: &[String]) -> String {
     match names {
         [] | [_] => names.concat(),
         [some @ .., last] if names.len() < 5 => format!("{} and {last}", some.join(", ")),

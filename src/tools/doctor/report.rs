@@ -42,18 +42,18 @@ const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLIN
 
 const WIDTH: usize = 110;
 
-pub(super) struct Section {
-    pub(super) title: &'static str,
+pub struct Section {
+    pub title: &'static str,
     rows: Vec<DoctorRow>,
 }
 
-pub(super) struct DoctorRow {
+pub struct DoctorRow {
     name: String,
     /// `None`: unknown.
-    pub(super) value: Option<String>,
+    pub value: Option<String>,
     /// A rule looked at it.
     is_checked: bool,
-    pub(super) problems: Vec<Problem>,
+    pub problems: Vec<Problem>,
 }
 
 fn fact(name: impl Into<String>, value: impl Into<String>) -> DoctorRow {
@@ -78,7 +78,7 @@ impl DoctorRow {
     }
 
     /// Its name in JSON.
-    pub(super) fn key(&self) -> String {
+    pub fn key(&self) -> String {
         self.name.replace(' ', "_")
     }
 
@@ -95,11 +95,11 @@ impl DoctorRow {
 
 /// What is looked at, and what a launch would make of it.
 pub struct Examination<'a> {
-    pub(super) launch: &'a Launch,
-    pub(super) host: &'a Host,
-    pub(super) machine: &'a Machine,
-    pub(super) judged: Option<Judged<'a>>,
-    pub(super) python: Option<Python>,
+    pub launch: &'a Launch,
+    pub host: &'a Host,
+    pub machine: &'a Machine,
+    pub judged: Option<Judged<'a>>,
+    pub python: Option<Python>,
     /// The ranks, if there is no plan that has them.
     topology: Option<Result<Topology, Vec<Problem>>>,
 }
@@ -135,12 +135,12 @@ impl<'a> Examination<'a> {
         self.judged.as_ref().and_then(Judged::plan)
     }
 
-    pub(super) fn config(&self) -> Option<&PlannedConfig> {
+    pub fn config(&self) -> Option<&PlannedConfig> {
         self.plan()?.config.as_ref()
     }
 
     /// The arguments of the trainer, with those of a run file.
-    pub(super) fn args(&self) -> Option<&Args> {
+    pub fn args(&self) -> Option<&Args> {
         Some(&self.judged.as_ref()?.understood().job.args)
     }
 
@@ -149,7 +149,7 @@ impl<'a> Examination<'a> {
         config.map(rules::nvme_folders).unwrap_or_default()
     }
 
-    pub(super) fn ranks(&self) -> Option<&Topology> {
+    pub fn ranks(&self) -> Option<&Topology> {
         match self.plan() {
             Some(plan) => Some(&plan.topology),
             None => self.topology.as_ref()?.as_ref().ok(),
@@ -447,7 +447,7 @@ fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
 }
 
 /// `4 × NVIDIA H200, 1 × Tesla T4`.
-pub(super) fn count_models(mut gpus: Vec<String>) -> Option<String> {
+pub fn count_models(mut gpus: Vec<String>) -> Option<String> {
     gpus.sort();
     let same = gpus.chunk_by(|one, two| one == two);
     joined(same.map(|models| Some(format!("{} × {}", models.len(), models[0]))))
@@ -470,18 +470,18 @@ impl<'h> DoctorReport<'h> {
         }
     }
 
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&Section, &DoctorRow)> {
+    pub fn rows(&self) -> impl Iterator<Item = (&Section, &DoctorRow)> {
         self.sections
             .iter()
             .flat_map(|section| section.rows.iter().map(move |row| (section, row)))
     }
 
-    pub(super) fn count(&self, mark: &str) -> u64 {
+    pub fn count(&self, mark: &str) -> u64 {
         let rows = self.rows();
         rows.map(|(_, row)| u64::from(row.mark() == mark)).sum()
     }
 
-    pub(super) fn clean(&self, text: &str) -> String {
+    pub fn clean(&self, text: &str) -> String {
         let text = self.secrets.hide_in_text(text);
         match &self.home {
             Some(home) => text.replace(home, "~"),
@@ -541,7 +541,7 @@ impl<'h> DoctorReport<'h> {
         self.clean_json(all)
     }
 
-    pub(super) fn clean_json(&self, value: Value) -> Value {
+    pub fn clean_json(&self, value: Value) -> Value {
         match value {
             Value::String(text) => self.clean(&text).into(),
             Value::Array(items) => items
@@ -558,7 +558,7 @@ impl<'h> DoctorReport<'h> {
 }
 
 /// What is wrong in colour, the titles in bold.
-pub(super) fn coloured(report: &str) -> String {
+pub fn coloured(report: &str) -> String {
     let lines = report.lines().map(|line| {
         let style = match line.get(2..6) {
             _ if !line.starts_with(' ') => Style::new().bold(),

@@ -1,4 +1,4 @@
 //! What `doctor` compares between machines, and the options that its help shows.
 
 pub mod facts;
-pub(super) mod shown_options;
+pub mod shown_options;

@@ -45,18 +45,18 @@ const GRACE: Duration = Duration::from_secs(3);
 const MARK: &str = "zlaunch-answer ";
 
 /// How the machines are asked.
-pub(super) struct Meeting<'a> {
-    pub(super) seen: &'a Examination<'a>,
+pub struct Meeting<'a> {
+    pub seen: &'a Examination<'a>,
     /// The report about this machine.
-    pub(super) report: &'a DoctorReport<'a>,
-    pub(super) timeout: Duration,
+    pub report: &'a DoctorReport<'a>,
+    pub timeout: Duration,
     /// Our own `srun` started this process and reads what it prints.
-    pub(super) answers_srun: bool,
+    pub answers_srun: bool,
 }
 
 impl Meeting<'_> {
     /// The exit status; `None` if there is one machine, or nothing says where the others are.
-    pub(super) fn ask_all(&self) -> Result<Option<u8>, Vec<Problem>> {
+    pub fn ask_all(&self) -> Result<Option<u8>, Vec<Problem>> {
         let Some(ranks) = self.seen.ranks() else {
             return Ok(None);
         };

@@ -34,7 +34,7 @@ enum Asked<'a> {
 }
 
 /// The values of this launch, and what to change.
-pub(super) fn read(
+pub fn read(
     said: &Said,
     version: Version,
     plan: &Value,

@@ -51,7 +51,7 @@ pub fn rules() -> impl Iterator<Item = (Rule, &'static str)> {
     of_launches.chain(check::rules().map(|check| (check.rule, check.about)))
 }
 
-pub(super) fn topic(entry: &Entry) -> Topic {
+pub fn topic(entry: &Entry) -> Topic {
     let name = entry.name();
     let is_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     match name {
@@ -69,10 +69,10 @@ fn keys_below(section: &str) -> Option<String> {
     (!keys.is_empty()).then(|| keys.join(", "))
 }
 
-pub(super) struct Explanation {
-    pub(super) name: String,
-    pub(super) topic: Topic,
-    pub(super) about: String,
+pub struct Explanation {
+    pub name: String,
+    pub topic: Topic,
+    pub about: String,
     rows: Vec<Row>,
 }
 
@@ -105,7 +105,7 @@ impl Explanation {
         kind.map_or("", |row| row.one.text(language))
     }
 
-    pub(super) fn json(&self, language: Language) -> Value {
+    pub fn json(&self, language: Language) -> Value {
         let rows = self
             .rows
             .iter()
@@ -116,7 +116,7 @@ impl Explanation {
         })
     }
 
-    pub(super) fn text(&self, language: Language, width: usize) -> String {
+    pub fn text(&self, language: Language, width: usize) -> String {
         let kind = self.kind(language);
         let mut table = TextTable::new(2);
         for row in &self.rows {
@@ -132,7 +132,7 @@ impl Explanation {
     }
 
     /// A variable that is not in the glossary but in zlaunch's own tables.
-    pub(super) fn of_our_variable(name: &str) -> Option<Self> {
+    pub fn of_our_variable(name: &str) -> Option<Self> {
         let page = |text: &str| Explanation::new(name, Topic::Variable, text);
         if let Some(option) = launch_options().find(|option| variable(option) == name) {
             let help = help_of("", option)?;
@@ -147,16 +147,16 @@ impl Explanation {
 }
 
 /// What an explanation depends on.
-pub(super) struct Explainer<'a> {
-    pub(super) search: &'a Search,
+pub struct Explainer<'a> {
+    pub search: &'a Search,
     host: &'a Host,
-    pub(super) language: Language,
+    pub language: Language,
     /// The recorded one that speaks for the DeepSpeed that is found here.
     version: Version,
 }
 
 impl<'a> Explainer<'a> {
-    pub(super) fn new(search: &'a Search, host: &'a Host) -> Result<Self, Problem> {
+    pub fn new(search: &'a Search, host: &'a Host) -> Result<Self, Problem> {
         Ok(Explainer {
             search,
             host,
@@ -165,7 +165,7 @@ impl<'a> Explainer<'a> {
         })
     }
 
-    pub(super) fn of_entry(&self, entry: &Entry) -> Explanation {
+    pub fn of_entry(&self, entry: &Entry) -> Explanation {
         let name = entry.name();
         let key = schema::find(name, self.version);
         let since = key.and_then(|key| key.since).map(|since| since.to_string());
@@ -204,13 +204,13 @@ impl<'a> Explainer<'a> {
     }
 
     /// A key that is not in the glossary, because it is gone.
-    pub(super) fn of_recorded(&self, name: &str) -> Option<Explanation> {
+    pub fn of_recorded(&self, name: &str) -> Option<Explanation> {
         let key = schema::find(name, self.version)?;
         let about = fate(&key, self.language)?;
         Some(Explanation::new(key.key, Topic::Key, about))
     }
 
-    pub(super) fn of_rule(&self, rule: Rule) -> Explanation {
+    pub fn of_rule(&self, rule: Rule) -> Explanation {
         // The reason for it, a wrong and a right config, and the trainer's own error.
         let entry = texts::find(include_str!("rules.txt"), rule.name());
         let text = |field: &str| entry?.text(field, self.language);
@@ -228,7 +228,7 @@ impl<'a> Explainer<'a> {
             .row(phrases::SILENCE, silence)
     }
 
-    pub(super) fn of_failure(&self, failure: &Failure) -> Explanation {
+    pub fn of_failure(&self, failure: &Failure) -> Explanation {
         match failure.meaning {
             Meaning::Rule(rule) => self.of_rule(rule),
             Meaning::Explained {
@@ -328,7 +328,7 @@ impl<'a> Explainer<'a> {
 
     /// Where a failure is in a log, which ranks did not come so far, and what to change in this launch; and whether anything is
     /// known of it.
-    pub(super) fn of_found(
+    pub fn of_found(
         &self,
         found: &Found,
         log: &Log,
@@ -422,7 +422,7 @@ impl<'a> Explainer<'a> {
         (page, is_known)
     }
 
-    pub(super) fn of_template(&self, word: &str) -> Option<Explanation> {
+    pub fn of_template(&self, word: &str) -> Option<Explanation> {
         if !self.search.knows(word) {
             return None;
         }
@@ -452,7 +452,7 @@ fn listed_ranks(ranks: &BTreeSet<u32>) -> String {
     format!("{noun} {}", numbers.join(", "))
 }
 
-pub(super) fn value_of_auto(entry: &Entry, language: Language) -> Option<String> {
+pub fn value_of_auto(entry: &Entry, language: Language) -> Option<String> {
     let rule = auto::RULES.iter().find(|rule| rule.key == entry.name())?;
     let becomes = entry.text("auto", language).unwrap_or(rule.doc);
     let compared = if rule.compared {
@@ -463,7 +463,7 @@ pub(super) fn value_of_auto(entry: &Entry, language: Language) -> Option<String>
     Some(format!("{becomes}{compared}"))
 }
 
-pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
+pub fn fate(key: &KeySpec, language: Language) -> Option<String> {
     let phrase = match key.removed {
         Some(removed) if removed.refused => phrases::REFUSED,
         Some(_) => phrases::DROPPED,

@@ -37,8 +37,8 @@ pub struct Log {
     /// In the order of the log, but what follows from something else comes last.
     pub found: Vec<Found>,
     /// For a log without an error that is known by its form: the last lines.
-    pub(super) sentences: Option<Found>,
-    pub(super) is_of_windows: bool,
+    pub sentences: Option<Found>,
+    pub is_of_windows: bool,
     /// One more than the highest rank.
     pub ranks: u32,
     /// Is told the bytes of a file that were read so far.
@@ -86,11 +86,11 @@ impl Found {
 
 impl Failure {
     /// The last row.
-    pub(super) fn unknown() -> &'static Self {
+    pub fn unknown() -> &'static Self {
         &FAILURES[FAILURES.len() - 1]
     }
 
-    pub(super) fn of_versions() -> &'static Self {
+    pub fn of_versions() -> &'static Self {
         let row = FAILURES.iter().find(|failure| failure.is_of_versions);
         row.unwrap_or(Failure::unknown())
     }
@@ -103,21 +103,21 @@ impl Failure {
     }
 
     /// The names of one that is no rule.
-    pub(super) fn names(&self) -> &'static [&'static str] {
+    pub fn names(&self) -> &'static [&'static str] {
         match self.meaning {
             Meaning::Rule(_) => &[],
             Meaning::Explained { names, .. } => names,
         }
     }
 
-    pub(crate) fn advice(&self) -> Option<&'static str> {
+    pub fn advice(&self) -> Option<&'static str> {
         match self.meaning {
             Meaning::Rule(_) => None,
             Meaning::Explained { advice, .. } => Some(advice),
         }
     }
 
-    pub(super) fn is_unknown(&self) -> bool {
+    pub fn is_unknown(&self) -> bool {
         self.role == Role::Unknown
     }
 
@@ -134,7 +134,7 @@ impl Failure {
 }
 
 impl Advice {
-    pub(super) fn for_plan(&self, plan: &Value) -> Option<String> {
+    pub fn for_plan(&self, plan: &Value) -> Option<String> {
         let value = json::get(plan, self.key).filter(|value| !value.is_null())?;
         let value = value.to_string();
         let is = |known| value.trim_matches('"') == known;

@@ -7,7 +7,7 @@ use crate::base::size::parse_bytes;
 const FIRST: u64 = 8;
 
 /// A sentence for each thing that the line says by numbers.
-pub(super) fn read(line: &str) -> Vec<String> {
+pub fn read(line: &str) -> Vec<String> {
     let others = [
         product(line),
         mismatch(line),

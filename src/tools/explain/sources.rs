@@ -23,24 +23,24 @@ const PIECES: usize = 10;
 const LONG_FOR_PYTHON: usize = 9;
 
 /// A statement of an installed package.
-pub(super) struct Said {
+pub struct Said {
     /// Which of the lines of the log it says.
-    pub(super) line_of_log: usize,
-    pub(super) origin: Origin,
+    pub line_of_log: usize,
+    pub origin: Origin,
     /// `accelerate/state.py`.
-    pub(super) file: String,
-    pub(super) line: usize,
-    pub(super) function: String,
+    pub file: String,
+    pub line: usize,
+    pub function: String,
     /// Its text, with a NUL where a value is filled in.
-    pub(super) text: String,
+    pub text: String,
     /// The innermost first.
-    pub(super) conditions: Vec<Condition>,
+    pub conditions: Vec<Condition>,
     /// Where the same is said.
-    pub(super) others: Vec<String>,
+    pub others: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub enum Origin {
     /// The statement says it.
     Statement,
     /// It was commented out.
@@ -51,14 +51,14 @@ pub(super) enum Origin {
     Below,
 }
 
-pub(super) struct Condition {
-    pub(super) text: String,
+pub struct Condition {
+    pub text: String,
     /// False for that of an `assert`, and for an `if` whose `else` it is.
-    pub(super) holds: bool,
+    pub holds: bool,
 }
 
 /// In the file that the traceback names, else in all packages, if wanted; without a text of its own, the statement that failed.
-pub(super) fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
+pub fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
     // Below an exception there are only lists.
     let count = if found.is_exception {
         1
@@ -148,7 +148,7 @@ fn best(mut all: Vec<Place>, preferred: Option<usize>) -> Option<Said> {
 
 /// Where the installed packages have a module or a name that a message says is not there. `None` if there is no such place, or more
 /// than one.
-pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
+pub fn defined(message: &str, python: &Python) -> Option<String> {
     let quoted: Vec<&str> = message.split('\'').skip(1).step_by(2).collect();
     let is_module = message.contains("No module named '");
     let (name, package) = if is_module {
@@ -178,7 +178,7 @@ pub(super) fn defined(message: &str, python: &Python) -> Option<String> {
 }
 
 /// The class of a package that an object belongs to, which was asked for something it does not have.
-pub(super) fn class_asked(message: &str, python: &Python) -> Option<String> {
+pub fn class_asked(message: &str, python: &Python) -> Option<String> {
     let mut quoted = message.split('\'').skip(1).step_by(2);
     let (class, member) = if message.contains("' object has no attribute '") {
         (quoted.next()?, quoted.next()?)
@@ -208,7 +208,7 @@ pub(super) fn class_asked(message: &str, python: &Python) -> Option<String> {
 }
 
 /// The versions of the package that asked for something, and of the one that does not have it.
-pub(super) fn versions(found: &Found, python: &Python) -> Option<String> {
+pub fn versions(found: &Found, python: &Python) -> Option<String> {
     let line = found.lines.first()?;
     let asking = found.frames.first().and_then(|it| inside(&it.file));
     let quoted = line.split('\'').skip(1).step_by(2).chain(asking.as_deref());
@@ -554,7 +554,7 @@ impl<'a> Source<'a> {
 
 impl Said {
     /// `deepspeed/runtime/engine.py, line 7`.
-    pub(super) fn place(&self) -> String {
+    pub fn place(&self) -> String {
         format!("{}, line {}", self.file, self.line)
     }
 

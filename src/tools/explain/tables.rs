@@ -1,7 +1,7 @@
 //! What `explain` knows besides its texts.
 
 pub mod failures;
-pub(super) mod numbers;
-pub(super) mod packages;
-pub(super) mod phrases;
-pub(super) mod topics;
+pub mod numbers;
+pub mod packages;
+pub mod phrases;
+pub mod topics;

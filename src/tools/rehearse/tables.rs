@@ -1,3 +1,3 @@
 //! The events of a rehearsal that `rehearsal.py` prints.
 
-pub(super) mod events;
+pub mod events;

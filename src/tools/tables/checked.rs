@@ -3,7 +3,7 @@
 use crate::report::Rule;
 
 /// The options of a launch that `zlaunch check -h` shows.
-pub(crate) const SHOWN_OPTIONS: &[&str] = &[
+pub const SHOWN_OPTIONS: &[&str] = &[
     "deepspeed",
     "template_dir",
     "patch",
@@ -23,10 +23,10 @@ pub(crate) const SHOWN_OPTIONS: &[&str] = &[
 ];
 
 /// Endings of files that something runs or reads, and that are no configs.
-pub(crate) const NO_CONFIGS: &[&str] = &["py", "sh", "yaml", "yml"];
+pub const NO_CONFIGS: &[&str] = &["py", "sh", "yaml", "yml"];
 
 /// Problems of the command that do not depend on zlaunch's own options.
-pub(crate) const OF_THE_COMMAND: &[Rule] = &[
+pub const OF_THE_COMMAND: &[Rule] = &[
     Rule::Template,
     Rule::Json,
     Rule::NotFound,

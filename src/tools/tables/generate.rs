@@ -1,13 +1,13 @@
 //! What `generate` writes into the section of ZeRO below `stage`.
 
-pub(crate) struct ZeroKey {
-    pub(crate) key: &'static str,
-    pub(crate) stages: &'static [u64],
-    pub(crate) value: Setting,
+pub struct ZeroKey {
+    pub key: &'static str,
+    pub stages: &'static [u64],
+    pub value: Setting,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Setting {
+pub enum Setting {
     True,
     /// DeepSpeed's default, and what needs a tenth of the GPU memory and is slower.
     Size {
@@ -20,7 +20,7 @@ pub(crate) enum Setting {
 
 use Setting::{Offload, Size, True};
 
-pub(crate) const ZERO_KEYS: &[ZeroKey] = &[
+pub const ZERO_KEYS: &[ZeroKey] = &[
     ZeroKey {
         key: "offload_optimizer",
         stages: &[1, 2, 3],
@@ -110,7 +110,7 @@ pub(crate) const ZERO_KEYS: &[ZeroKey] = &[
 ];
 
 /// The "auto" values of a template that are filled in.
-pub(crate) const FILLED: &[&str] = &[
+pub const FILLED: &[&str] = &[
     "gradient_clipping",
     "bf16.enabled",
     "fp16.enabled",

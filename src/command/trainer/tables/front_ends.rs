@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Scripts built on transformers' `Trainer`. The other front ends start from this one.
-pub(crate) const HF: Trainer = Trainer {
+pub const HF: Trainer = Trainer {
     name: "hf",
     distribution: Some("transformers"),
     recognise: hf::recognise,
@@ -65,7 +65,7 @@ pub(crate) const HF: Trainer = Trainer {
 };
 
 /// For a program whose options are not recorded.
-pub(crate) const UNRECORDED: ArgumentTraits = ArgumentTraits {
+pub const UNRECORDED: ArgumentTraits = ArgumentTraits {
     inputs: &[],
     parser: ArgumentParser::Unrecorded,
     ..HF.arguments
@@ -92,7 +92,7 @@ const TRL_CLASS: ArgumentClass = ArgumentClass {
 
 const SWIFT_SFT: Table = Table(include_str!("../../../recorded/swift_sft.txt"));
 
-pub(crate) const SWIFT: Trainer = Trainer {
+pub const SWIFT: Trainer = Trainer {
     name: "swift",
     distribution: Some("ms-swift"),
     recognise: swift::recognise,
@@ -192,7 +192,7 @@ pub(crate) const SWIFT: Trainer = Trainer {
     },
 };
 
-pub(crate) const LLAMAFACTORY: Trainer = Trainer {
+pub const LLAMAFACTORY: Trainer = Trainer {
     name: "llamafactory",
     distribution: Some("llamafactory"),
     recognise: llamafactory::recognise,
@@ -240,7 +240,7 @@ pub(crate) const LLAMAFACTORY: Trainer = Trainer {
     ..HF
 };
 
-pub(crate) const AXOLOTL: Trainer = Trainer {
+pub const AXOLOTL: Trainer = Trainer {
     name: "axolotl",
     distribution: Some("axolotl"),
     recognise: axolotl::recognise,
@@ -271,7 +271,7 @@ pub(crate) const AXOLOTL: Trainer = Trainer {
     ..HF
 };
 
-pub(crate) const TRL: Trainer = Trainer {
+pub const TRL: Trainer = Trainer {
     name: "trl",
     distribution: Some("trl"),
     recognise: trl::recognise,
@@ -382,7 +382,7 @@ pub(crate) const TRL: Trainer = Trainer {
     ..HF
 };
 
-pub(crate) const XTUNER: Trainer = Trainer {
+pub const XTUNER: Trainer = Trainer {
     name: "xtuner",
     distribution: Some("xtuner"),
     recognise: xtuner::recognise,
@@ -413,7 +413,7 @@ pub(crate) const XTUNER: Trainer = Trainer {
     ..HF
 };
 
-pub(crate) const LIGHTNING: Trainer = Trainer {
+pub const LIGHTNING: Trainer = Trainer {
     name: "lightning",
     distribution: Some("lightning"),
     recognise: scripts::lightning,
@@ -431,7 +431,7 @@ pub(crate) const LIGHTNING: Trainer = Trainer {
 };
 
 /// Scripts whose options have sections: hydra's `training.deepspeed=zero3`, tyro's `--training.deepspeed zero3`.
-pub(crate) const NESTED: Trainer = Trainer {
+pub const NESTED: Trainer = Trainer {
     name: "nested",
     recognise: scripts::nested,
     config: ConfigTraits {
@@ -447,7 +447,7 @@ const ACCELERATE_VARIABLES: HandOver = HandOver::Environment {
     switch: Some("ACCELERATE_USE_DEEPSPEED"),
 };
 
-pub(crate) const ACCELERATE: Trainer = Trainer {
+pub const ACCELERATE: Trainer = Trainer {
     name: "accelerate",
     distribution: Some("accelerate"),
     recognise: scripts::accelerate,
@@ -462,7 +462,7 @@ pub(crate) const ACCELERATE: Trainer = Trainer {
 };
 
 /// Scripts that make their `TrainingArguments` in code. transformers finds the config in accelerate's variables.
-pub(crate) const IN_CODE: Trainer = Trainer {
+pub const IN_CODE: Trainer = Trainer {
     name: "in_code",
     recognise: scripts::in_code,
     config: ConfigTraits {
@@ -477,7 +477,7 @@ pub(crate) const IN_CODE: Trainer = Trainer {
 };
 
 /// Scripts that call `deepspeed.initialize` themselves.
-pub(crate) const DEEPSPEED: Trainer = Trainer {
+pub const DEEPSPEED: Trainer = Trainer {
     name: "deepspeed",
     distribution: Some("deepspeed"),
     recognise: scripts::deepspeed,

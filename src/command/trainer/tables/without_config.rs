@@ -17,7 +17,7 @@ use crate::command::{
 
 /// Any command: executed once and as it stands, with the environment of the plan. Those that start their ranks
 /// themselves begin with it.
-pub(crate) const PASSTHROUGH: Trainer = Trainer {
+pub const PASSTHROUGH: Trainer = Trainer {
     name: "command",
     distribution: None,
     recognise: scripts::without_config,
@@ -42,7 +42,7 @@ const RANKS: Trainer = Trainer {
 const MAKES_A_CONFIG: &str = "takes no DeepSpeed config: it builds one from its own options";
 const OPENRLHF_OPTIONS: &str = "drop it and use --ds.zero_stage 3; --ds.adam_offload moves the optimizer to the host (before 0.10.2: --zero_stage, --adam_offload)";
 
-pub(crate) const MEGATRON: Trainer = Trainer {
+pub const MEGATRON: Trainer = Trainer {
     name: "megatron",
     distribution: Some("ms-swift"),
     launch: LaunchTraits {
@@ -67,7 +67,7 @@ pub(crate) const MEGATRON: Trainer = Trainer {
     ..PASSTHROUGH
 };
 
-pub(crate) const FABRIC: Trainer = Trainer {
+pub const FABRIC: Trainer = Trainer {
     name: "fabric",
     distribution: Some("lightning"),
     launch: LaunchTraits {
@@ -92,7 +92,7 @@ pub(crate) const FABRIC: Trainer = Trainer {
 };
 
 /// The next generation of xtuner, as its documents describe it: it is not in a release yet.
-pub(crate) const XTUNER_V1: Trainer = Trainer {
+pub const XTUNER_V1: Trainer = Trainer {
     name: "xtuner_v1",
     distribution: Some("xtuner"),
     config: ConfigTraits {
@@ -109,7 +109,7 @@ pub(crate) const XTUNER_V1: Trainer = Trainer {
 };
 
 /// torchrun starts its modules as well as `deepspeed --module` does: they read LOCAL_RANK.
-pub(crate) const OPENRLHF: Trainer = Trainer {
+pub const OPENRLHF: Trainer = Trainer {
     name: "openrlhf",
     distribution: Some("openrlhf"),
     config: ConfigTraits {
@@ -142,7 +142,7 @@ pub(crate) const OPENRLHF: Trainer = Trainer {
 };
 
 /// Its reinforcement learning starts Ray, and belongs to `RAY`.
-pub(crate) const VERL: Trainer = Trainer {
+pub const VERL: Trainer = Trainer {
     name: "verl",
     distribution: Some("verl"),
     config: ConfigTraits {
@@ -165,7 +165,7 @@ pub(crate) const VERL: Trainer = Trainer {
 };
 
 /// One driver, for which Ray places the workers.
-pub(crate) const RAY: Trainer = Trainer {
+pub const RAY: Trainer = Trainer {
     name: "ray",
     distribution: Some("ray"),
     launch: LaunchTraits {

@@ -1,18 +1,18 @@
 //! The flags and settings of `accelerate launch` that zlaunch reads.
 
 /// A setting of accelerate for DeepSpeed: a flag, or an entry of `deepspeed_config` in the run file.
-pub(crate) struct Setting {
-    pub(crate) name: &'static str,
+pub struct Setting {
+    pub name: &'static str,
     /// The key of a DeepSpeed config that it becomes (`plugin_to_config_mapping` of accelerate's
     /// DeepSpeedPlugin). accelerate refuses such an entry in its run file beside a config.
-    pub(crate) key: Option<&'static str>,
-    pub(crate) reads: Reads,
-    pub(crate) beside_config: BesideConfig,
+    pub key: Option<&'static str>,
+    pub reads: Reads,
+    pub beside_config: BesideConfig,
 }
 
 /// How accelerate reads the value of a setting.
 #[derive(Clone, Copy)]
-pub(crate) enum Reads {
+pub enum Reads {
     Number,
     /// A word in any case.
     Device,
@@ -22,7 +22,7 @@ pub(crate) enum Reads {
 
 /// What becomes of a flag beside a DeepSpeed config.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BesideConfig {
+pub enum BesideConfig {
     /// It fills an "auto" before transformers compares it.
     FillsAuto,
     /// It has no effect, and the user is told so.
@@ -32,7 +32,7 @@ pub(crate) enum BesideConfig {
 }
 
 /// The config that accelerate's DeepSpeedPlugin makes without settings.
-pub(crate) const DEFAULT_CONFIG: &str = r#"{
+pub const DEFAULT_CONFIG: &str = r#"{
     "train_batch_size": "auto",
     "train_micro_batch_size_per_gpu": "auto",
     "gradient_accumulation_steps": "auto",
@@ -44,7 +44,7 @@ pub(crate) const DEFAULT_CONFIG: &str = r#"{
     }
 }"#;
 
-pub(crate) const SETTINGS: &[Setting] = &[
+pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "gradient_accumulation_steps",
         key: Some("gradient_accumulation_steps"),
@@ -102,20 +102,20 @@ pub(crate) const SETTINGS: &[Setting] = &[
 ];
 
 /// The option for the DeepSpeed config, and its name in the run file.
-pub(crate) const CONFIG: &str = "deepspeed_config_file";
+pub const CONFIG: &str = "deepspeed_config_file";
 
 /// Without this switch, the flag for the config has no effect.
-pub(crate) const SWITCH: &str = "use_deepspeed";
+pub const SWITCH: &str = "use_deepspeed";
 
 /// accelerate takes only one of these and the switch.
-pub(crate) const OTHER_SWITCHES: &[&str] = &["multi_gpu", "cpu", "tpu", "use_fsdp"];
+pub const OTHER_SWITCHES: &[&str] = &["multi_gpu", "cpu", "tpu", "use_fsdp"];
 
 /// With these it starts the ranks through torchrun, as with the switch for DeepSpeed.
-pub(crate) const TORCHRUN_SWITCHES: &[&str] = &["multi_gpu", "use_fsdp", "use_megatron_lm"];
+pub const TORCHRUN_SWITCHES: &[&str] = &["multi_gpu", "use_fsdp", "use_megatron_lm"];
 
 /// What starts the ranks of several machines.
-pub(crate) const RUNNER: &str = "deepspeed_multinode_launcher";
+pub const RUNNER: &str = "deepspeed_multinode_launcher";
 
-pub(crate) const HOSTFILE: &str = "deepspeed_hostfile";
+pub const HOSTFILE: &str = "deepspeed_hostfile";
 
-pub(crate) const RUN_FILE: &str = "config_file";
+pub const RUN_FILE: &str = "config_file";

@@ -1,7 +1,7 @@
 //! The launchers by name, and the command lines of those that a command may start with.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Launcher {
+pub enum Launcher {
     Torchrun,
     Deepspeed,
     Direct,
@@ -16,7 +16,7 @@ pub(crate) enum Launcher {
 
 impl Launcher {
     /// The values of `--launcher`.
-    pub(crate) const NAMES: &'static [(&'static str, Option<Launcher>)] = &[
+    pub const NAMES: &'static [(&'static str, Option<Launcher>)] = &[
         ("auto", None),
         ("torchrun", Some(Launcher::Torchrun)),
         ("deepspeed", Some(Launcher::Deepspeed)),
@@ -27,54 +27,54 @@ impl Launcher {
 }
 
 /// The command line of a launcher that the user's command may start with.
-pub(crate) struct LauncherSpec {
-    pub(crate) launcher: Launcher,
+pub struct LauncherSpec {
+    pub launcher: Launcher,
     /// Console scripts.
-    pub(crate) programs: &'static [Program],
+    pub programs: &'static [Program],
     /// An interpreter runs it by the first.
-    pub(crate) modules: &'static [Program],
+    pub modules: &'static [Program],
     /// All of its options, one a line, as recorded in `src/recorded`.
-    pub(crate) options: &'static str,
-    pub(crate) short_options: &'static [ShortOption],
-    pub(crate) rank_options: RankOptions,
+    pub options: &'static str,
+    pub short_options: &'static [ShortOption],
+    pub rank_options: RankOptions,
     /// The options that state the number of processes.
-    pub(crate) count_options: &'static [&'static str],
-    pub(crate) count_meaning: CountMeaning,
+    pub count_options: &'static [&'static str],
+    pub count_meaning: CountMeaning,
 }
 
-pub(crate) struct Program {
-    pub(crate) name: &'static str,
+pub struct Program {
+    pub name: &'static str,
     /// The word that must follow.
-    pub(crate) sub_command: Option<&'static str>,
+    pub sub_command: Option<&'static str>,
 }
 
-pub(crate) struct ShortOption {
-    pub(crate) short: &'static str,
-    pub(crate) long: &'static str,
+pub struct ShortOption {
+    pub short: &'static str,
+    pub long: &'static str,
 }
 
 /// A launcher's own options for ours.
 #[derive(Clone, Copy)]
-pub(crate) struct RankOptions {
-    pub(crate) nproc_per_node: &'static str,
-    pub(crate) nnodes: &'static str,
-    pub(crate) node_rank: &'static str,
-    pub(crate) master_addr: &'static str,
-    pub(crate) master_port: &'static str,
+pub struct RankOptions {
+    pub nproc_per_node: &'static str,
+    pub nnodes: &'static str,
+    pub node_rank: &'static str,
+    pub master_addr: &'static str,
+    pub master_port: &'static str,
 }
 
 /// The meaning of a launcher's number of processes.
 #[derive(Clone, Copy)]
-pub(crate) enum CountMeaning {
+pub enum CountMeaning {
     PerNode,
     /// Words such as `gpu` are allowed.
     PerNodeOrWord,
     Total,
 }
 
-pub(crate) const SPECS: &[&LauncherSpec] = &[&TORCHRUN, &DEEPSPEED, &ACCELERATE];
+pub const SPECS: &[&LauncherSpec] = &[&TORCHRUN, &DEEPSPEED, &ACCELERATE];
 
-pub(crate) const TORCHRUN: LauncherSpec = LauncherSpec {
+pub const TORCHRUN: LauncherSpec = LauncherSpec {
     launcher: Launcher::Torchrun,
     programs: &[Program {
         name: "torchrun",
@@ -123,7 +123,7 @@ pub(crate) const TORCHRUN: LauncherSpec = LauncherSpec {
     count_meaning: CountMeaning::PerNodeOrWord,
 };
 
-pub(crate) const DEEPSPEED: LauncherSpec = LauncherSpec {
+pub const DEEPSPEED: LauncherSpec = LauncherSpec {
     launcher: Launcher::Deepspeed,
     programs: &[
         Program {
@@ -174,17 +174,17 @@ pub(crate) const DEEPSPEED: LauncherSpec = LauncherSpec {
 };
 
 /// What torchrun's `--nproc_per_node` takes beside a number; the later ones are devices of other makers.
-pub(crate) const DEVICE_WORDS: &[&str] = &[
+pub const DEVICE_WORDS: &[&str] = &[
     "gpu", "cpu", "auto", "xpu", "npu", "musa", "mlu", "hpu", "gcu", "sdaa",
 ];
 
 /// DeepSpeed's runner starts this module on each machine.
-pub(crate) const LAUNCH_MODULE: &str = "deepspeed.launcher.launch";
+pub const LAUNCH_MODULE: &str = "deepspeed.launcher.launch";
 
 /// DeepSpeed's runner reads this file if it exists, even if no option names it.
-pub(crate) const DEFAULT_HOSTFILE: &str = "/job/hostfile";
+pub const DEFAULT_HOSTFILE: &str = "/job/hostfile";
 
-pub(crate) const ACCELERATE: LauncherSpec = LauncherSpec {
+pub const ACCELERATE: LauncherSpec = LauncherSpec {
     launcher: Launcher::Accelerate,
     programs: &[
         Program {

@@ -1,7 +1,7 @@
 //! The options of Slurm's `srun`, and variables of a job that limit its tasks.
 
 /// Options without a value, or with one only after `=`. All others take the next word.
-pub(crate) const SWITCHES: &[&str] = &[
+pub const SWITCHES: &[&str] = &[
     "bcast",
     "compress",
     "contiguous",
@@ -43,11 +43,11 @@ pub(crate) const SWITCHES: &[&str] = &[
 ];
 
 /// The letters of the short ones.
-pub(crate) const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
+pub const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
 
 /// Limits for each task of the job. If one task replaces several on a machine, it needs what all of
 /// them had.
-pub(crate) const PER_TASK: &[&str] = &[
+pub const PER_TASK: &[&str] = &[
     "SLURM_GPUS_PER_TASK",
     "SLURM_TRES_PER_TASK",
     "SLURM_TRES_BIND",

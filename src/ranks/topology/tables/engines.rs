@@ -155,10 +155,10 @@ pub enum Role {
 }
 
 /// Of one process for each rank: as far as an engine has variables for these, all of them must be set.
-pub(crate) const PLACE_A_TASK: [Role; 5] = [Rank, Size, LocalRank, LocalSize, Nodes];
+pub const PLACE_A_TASK: [Role; 5] = [Rank, Size, LocalRank, LocalSize, Nodes];
 
 /// Of one process on each machine: any of these shows that it belongs to a job.
-pub(crate) const SHOW_A_JOB: [Role; 9] = [
+pub const SHOW_A_JOB: [Role; 9] = [
     Count,
     Others,
     Index,

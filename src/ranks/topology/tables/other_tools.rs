@@ -1,7 +1,7 @@
 //! How tools that have no row among the engines usually call their numbers.
 
 /// The number of machines, behind the name of a tool and `_`.
-pub(crate) const COUNTS: &[&str] = &[
+pub const COUNTS: &[&str] = &[
     "NUM_NODES",
     "NNODES",
     "NODE_COUNT",
@@ -19,7 +19,7 @@ pub(crate) const COUNTS: &[&str] = &[
 ];
 
 /// The number of this machine among them, behind the name of the same tool and `_`.
-pub(crate) const PLACES: &[&str] = &[
+pub const PLACES: &[&str] = &[
     "RANK",
     "INDEX",
     "IDX",
@@ -33,7 +33,7 @@ pub(crate) const PLACES: &[&str] = &[
 
 /// The number of machines, without the name of a tool in front. Other names of the first list are too
 /// common then.
-pub(crate) const BARE_COUNTS: &[&str] = &[
+pub const BARE_COUNTS: &[&str] = &[
     "NUM_NODES",
     "NODE_COUNT",
     "NODES",
@@ -47,7 +47,7 @@ pub(crate) const BARE_COUNTS: &[&str] = &[
 ];
 
 /// The number of this machine, without the name of a tool in front.
-pub(crate) const BARE_PLACES: &[&str] = &[
+pub const BARE_PLACES: &[&str] = &[
     "NODE_RANK",
     "NODE_ID",
     "NODE_INDEX",
@@ -60,7 +60,7 @@ pub(crate) const BARE_PLACES: &[&str] = &[
 ];
 
 /// A name with one of these words counts something else than machines.
-pub(crate) const NO_MACHINES: &[&str] = &["LORA", "GPU", "DEVICE"];
+pub const NO_MACHINES: &[&str] = &["LORA", "GPU", "DEVICE"];
 
 /// torch's own variables begin with these, and are judged elsewhere.
-pub(crate) const OF_TORCH: &[&str] = &["LOCAL", "GROUP", "ROLE", "PET"];
+pub const OF_TORCH: &[&str] = &["LOCAL", "GROUP", "ROLE", "PET"];

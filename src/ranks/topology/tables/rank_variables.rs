@@ -3,27 +3,27 @@
 use crate::base::vars;
 
 // The variables of ms-swift and torchrun that mean the same as our flags.
-pub(crate) const NNODES: [&str; 2] = [vars::NNODES, vars::PET_NNODES];
-pub(crate) const NODE_RANK: [&str; 2] = [vars::NODE_RANK, vars::PET_NODE_RANK];
-pub(crate) const NPROC_PER_NODE: [&str; 2] = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
-pub(crate) const MASTER_ADDR: [&str; 2] = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
-pub(crate) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
+pub const NNODES: [&str; 2] = [vars::NNODES, vars::PET_NNODES];
+pub const NODE_RANK: [&str; 2] = [vars::NODE_RANK, vars::PET_NODE_RANK];
+pub const NPROC_PER_NODE: [&str; 2] = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
+pub const MASTER_ADDR: [&str; 2] = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
+pub const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
 
 /// Every launcher sets these for each rank.
-pub(crate) const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE];
+pub const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE];
 
 /// Variables whose value is the rank. On one machine these are the same number.
-pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_RANK];
+pub const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_RANK];
 
 /// torchrun sets these for each rank, and no engine does.
-pub(crate) const STARTED_BY_TORCHRUN: [&str; 3] = [
+pub const STARTED_BY_TORCHRUN: [&str; 3] = [
     vars::LOCAL_WORLD_SIZE,
     vars::GROUP_RANK,
     vars::TORCHELASTIC_RUN_ID,
 ];
 
 /// torchrun's own variables for what zlaunch decides otherwise.
-pub(crate) const PET_ELSEWHERE: &[&str] = &[
+pub const PET_ELSEWHERE: &[&str] = &[
     "PET_RDZV_BACKEND",
     "PET_RDZV_ENDPOINT",
     "PET_RDZV_ID",
@@ -35,7 +35,7 @@ pub(crate) const PET_ELSEWHERE: &[&str] = &[
 ];
 
 /// Variables that select accelerators, in the order they are looked at.
-pub(crate) const VISIBLE_DEVICES: [&str; 4] = [
+pub const VISIBLE_DEVICES: [&str; 4] = [
     vars::CUDA_VISIBLE_DEVICES,
     vars::HIP_VISIBLE_DEVICES,
     vars::ROCR_VISIBLE_DEVICES,
@@ -43,7 +43,7 @@ pub(crate) const VISIBLE_DEVICES: [&str; 4] = [
 ];
 
 /// Batch jobs whose scheduler may send signals, also to the only machine of a job.
-pub(crate) const SCHEDULED_JOBS: &[&str] = &[
+pub const SCHEDULED_JOBS: &[&str] = &[
     vars::PBS_JOBID,
     vars::LSB_JOBID,
     "SGE_TASK_ID",
@@ -53,7 +53,7 @@ pub(crate) const SCHEDULED_JOBS: &[&str] = &[
 ];
 
 /// The ids of jobs, some together with the number of a task in an array.
-pub(crate) const JOB_IDS: &[(&str, Option<&str>)] = &[
+pub const JOB_IDS: &[(&str, Option<&str>)] = &[
     (vars::PMIX_NAMESPACE, None),
     (vars::SLURM_JOB_ID, None),
     (vars::PBS_JOBID, None),
@@ -63,4 +63,4 @@ pub(crate) const JOB_IDS: &[(&str, Option<&str>)] = &[
 ];
 
 /// Words with which a whole list of GPUs says that none is wanted, in any case.
-pub(crate) const NO_GPUS: &[&str] = &["nodevfiles", "none", "void"];
+pub const NO_GPUS: &[&str] = &["nodevfiles", "none", "void"];

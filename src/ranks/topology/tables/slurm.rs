@@ -3,50 +3,49 @@
 use crate::base::vars;
 
 /// The number of machines of a job.
-pub(crate) const JOB_COUNTS: [&str; 2] = [vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES];
+pub const JOB_COUNTS: [&str; 2] = [vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES];
 
 /// The number of machines of a step.
-pub(crate) const STEP_COUNTS: [&str; 2] = [vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES];
+pub const STEP_COUNTS: [&str; 2] = [vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES];
 
 /// The number of machines of a step or of a job.
-pub(crate) const ALL_COUNTS: [&str; 3] = [
+pub const ALL_COUNTS: [&str; 3] = [
     vars::SLURM_STEP_NUM_NODES,
     vars::SLURM_JOB_NUM_NODES,
     vars::SLURM_NNODES,
 ];
 
 /// The machines of a step.
-pub(crate) const STEP_LISTS: [&str; 2] = [vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST];
+pub const STEP_LISTS: [&str; 2] = [vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST];
 
 /// The machines of a step or of a job, also by the older name.
-pub(crate) const ALL_LISTS: [&str; 3] = [
+pub const ALL_LISTS: [&str; 3] = [
     vars::SLURM_STEP_NODELIST,
     vars::SLURM_JOB_NODELIST,
     "SLURM_NODELIST",
 ];
 
 /// The number of this machine in a step. With one task on each machine, that of the task is the same.
-pub(crate) const MACHINE_NUMBERS: [&str; 2] = [vars::SLURM_NODEID, vars::SLURM_PROCID];
+pub const MACHINE_NUMBERS: [&str; 2] = [vars::SLURM_NODEID, vars::SLURM_PROCID];
 
 /// The number of a task, of its machine in the step, and of the task on its machine.
-pub(crate) const PLACES: [&str; 3] = [vars::SLURM_PROCID, vars::SLURM_NODEID, vars::SLURM_LOCALID];
+pub const PLACES: [&str; 3] = [vars::SLURM_PROCID, vars::SLURM_NODEID, vars::SLURM_LOCALID];
 
 /// Any of these shows that a process runs on a machine of the job.
-pub(crate) const ON_MACHINE: [&str; 3] = [
+pub const ON_MACHINE: [&str; 3] = [
     vars::SLURM_NODEID,
     vars::SLURMD_NODENAME,
     vars::SLURM_PROCID,
 ];
 
 /// The batch script is 0 in both.
-pub(crate) const OF_BATCH_SCRIPT: [&str; 2] = [vars::SLURM_PROCID, vars::SLURM_NODEID];
+pub const OF_BATCH_SCRIPT: [&str; 2] = [vars::SLURM_PROCID, vars::SLURM_NODEID];
 
 /// Any of these shows that a process belongs to a job, even without SLURM_JOB_ID.
-pub(crate) const IN_JOB: [&str; 2] = [vars::SLURM_PROCID, "SLURM_JOBID"];
+pub const IN_JOB: [&str; 2] = [vars::SLURM_PROCID, "SLURM_JOBID"];
 
 /// The number of tasks. Alone, it may be an option for the next `srun`.
-pub(crate) const TASKS: [&str; 2] = ["SLURM_NTASKS", "SLURM_NPROCS"];
+pub const TASKS: [&str; 2] = ["SLURM_NTASKS", "SLURM_NPROCS"];
 
 /// The number of tasks on each machine of a step.
-pub(crate) const TASKS_PER_NODE: [&str; 2] =
-    [vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE];
+pub const TASKS_PER_NODE: [&str; 2] = [vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE];

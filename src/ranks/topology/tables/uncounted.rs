@@ -2,16 +2,16 @@
 
 use crate::report::Severity;
 
-pub(crate) struct Uncounted {
+pub struct Uncounted {
     /// It shows what the process belongs to.
-    pub(crate) variable: &'static str,
+    pub variable: &'static str,
     /// A shell or a driver from which the other machines are started is refused.
-    pub(crate) severity: Severity,
-    pub(crate) what: &'static str,
-    pub(crate) help: &'static str,
+    pub severity: Severity,
+    pub what: &'static str,
+    pub help: &'static str,
 }
 
-pub(crate) const UNCOUNTED: &[Uncounted] = &[
+pub const UNCOUNTED: &[Uncounted] = &[
     Uncounted {
         variable: "RAY_JOB_CONFIG_JSON_ENV_VAR",
         severity: Severity::Error,

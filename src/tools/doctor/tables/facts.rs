@@ -78,7 +78,7 @@ const SAME_LIMITS: &str = "set the same limits on all machines (/etc/security/li
 const ONE_FOLDER: &str = "put it in a folder that all machines share or copy it to each";
 
 /// Secrets of which only is told that they are there.
-pub(crate) const TOKENS: &[&str] = &[
+pub const TOKENS: &[&str] = &[
     "HF_TOKEN",
     "WANDB_API_KEY",
     "MODELSCOPE_API_TOKEN",

@@ -1,6 +1,6 @@
 //! The options of a launch that the help of `doctor` shows.
 
-pub(crate) const SHOWN: &[&str] = &[
+pub const SHOWN: &[&str] = &[
     "deepspeed",
     "template_dir",
     "nproc_per_node",

@@ -1,7 +1,7 @@
 //! The numbers of an out-of-memory line, in the two forms in which torch has written it.
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
+pub enum Size {
     Asked,
     Total,
     Free,
@@ -9,16 +9,16 @@ pub(crate) enum Size {
     Allocated,
 }
 
-pub(crate) struct Labelled {
-    pub(crate) size: Size,
+pub struct Labelled {
+    pub size: Size,
     /// The words in front of the number.
-    pub(crate) before: &'static str,
+    pub before: &'static str,
     /// The words behind its unit.
-    pub(crate) after: &'static str,
-    pub(crate) shown: &'static str,
+    pub after: &'static str,
+    pub shown: &'static str,
 }
 
-pub(crate) const SIZES: &[Labelled] = &[
+pub const SIZES: &[Labelled] = &[
     Labelled {
         size: Size::Asked,
         before: "Tried to allocate",

@@ -1,7 +1,7 @@
 //! Where a message is looked for, and what is known of Python.
 
 /// Packages that run on the ranks of a training, with the names under which they are installed.
-pub(crate) const PACKAGES: &[(&str, &str)] = &[
+pub const PACKAGES: &[(&str, &str)] = &[
     ("deepspeed", "deepspeed"),
     ("accelerate", "accelerate"),
     ("trl", "trl"),
@@ -27,7 +27,7 @@ pub(crate) const PACKAGES: &[(&str, &str)] = &[
 ];
 
 /// What Python itself raises: the words are in no package.
-pub(crate) const OF_PYTHON: &[&str] = &[
+pub const OF_PYTHON: &[&str] = &[
     "AttributeError",
     "FileNotFoundError",
     "IndexError",
@@ -39,7 +39,7 @@ pub(crate) const OF_PYTHON: &[&str] = &[
 ];
 
 /// The words that a block of Python begins with.
-pub(crate) const BLOCKS: &[&str] = &[
+pub const BLOCKS: &[&str] = &[
     "async", "case", "class", "def", "elif", "else", "except", "finally", "for", "if", "match",
     "try", "while", "with",
 ];

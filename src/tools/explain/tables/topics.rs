@@ -3,7 +3,7 @@
 use crate::base::texts::Phrase;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Topic {
+pub enum Topic {
     Term,
     Stage,
     Template,
@@ -13,14 +13,14 @@ pub(crate) enum Topic {
     Failure,
 }
 
-pub(crate) struct TopicRow {
-    pub(crate) topic: Topic,
+pub struct TopicRow {
+    pub topic: Topic,
     /// The word that lists all of them.
-    pub(crate) plural: &'static str,
-    pub(crate) one: Phrase,
+    pub plural: &'static str,
+    pub one: Phrase,
 }
 
-pub(crate) const TOPICS: &[TopicRow] = &[
+pub const TOPICS: &[TopicRow] = &[
     TopicRow {
         topic: Topic::Term,
         plural: "terms",

@@ -1,15 +1,15 @@
 //! The events that end a rehearsal, those that show how far it came, and those about files.
 
-pub(crate) struct Ending {
-    pub(crate) event: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) verdict: &'static str,
-    pub(crate) status: u8,
-    pub(crate) says: Says,
+pub struct Ending {
+    pub event: &'static str,
+    pub kind: Kind,
+    pub verdict: &'static str,
+    pub status: u8,
+    pub says: Says,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Refused,
     Arrived,
     NeedsNetwork,
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Says {
+pub enum Says {
     Nothing,
     /// The trainer rejected the launch, with these words.
     Rejection,
@@ -33,7 +33,7 @@ pub(crate) enum Says {
 use Says::{Nothing, Rejection, UpTo, UpToInTime};
 
 /// A reason why the rest cannot be tried here is no failure; anything else may be one.
-pub(crate) const ENDINGS: &[Ending] = &[
+pub const ENDINGS: &[Ending] = &[
     Ending {
         event: "refused",
         kind: Kind::Refused,
@@ -99,16 +99,16 @@ pub(crate) const ENDINGS: &[Ending] = &[
     },
 ];
 
-pub(crate) struct Stage {
-    pub(crate) event: &'static str,
+pub struct Stage {
+    pub event: &'static str,
     /// Its name in a sentence.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The work that follows it.
-    pub(crate) next: &'static str,
+    pub next: &'static str,
 }
 
 /// In the order of a launch.
-pub(crate) const STAGES: &[Stage] = &[
+pub const STAGES: &[Stage] = &[
     Stage {
         event: "start",
         name: "the start",
@@ -147,12 +147,12 @@ pub(crate) const STAGES: &[Stage] = &[
 ];
 
 /// Large files, of which only names and shapes are read.
-pub(crate) struct ReadFiles {
-    pub(crate) event: &'static str,
-    pub(crate) name: &'static str,
+pub struct ReadFiles {
+    pub event: &'static str,
+    pub name: &'static str,
 }
 
-pub(crate) const READ_FILES: &[ReadFiles] = &[
+pub const READ_FILES: &[ReadFiles] = &[
     ReadFiles {
         event: "weights",
         name: "weights on disk",
