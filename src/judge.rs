@@ -208,15 +208,14 @@ impl Judge<'_> {
                 self.add(asked_config::without_config(understood.launch));
             }
             if !is_checked && !understood.job.trainer.is_passthrough() {
-                self.check(&Value::Null, &[], &|key| Place::from(key));
+                self.check(&Value::Null, &|key| Place::from(key));
             }
             return;
         };
         let places = layered.places(understood);
-        let env = &layered.template.env;
         let Some(resolved) = resolved else {
             // The ranks are unknown, but errors in the layers can be reported.
-            self.check(&layered.config, env, &|key| places.of(key));
+            self.check(&layered.config, &|key| places.of(key));
             return;
         };
         let place = |key: &str| {
@@ -227,7 +226,7 @@ impl Judge<'_> {
                 _ => places.of(key),
             }
         };
-        self.check(&resolved.config, env, &place);
+        self.check(&resolved.config, &place);
         self.accelerate_settings(Some(&resolved.config));
         self.add(resolved.problems.iter().cloned());
     }
@@ -256,7 +255,7 @@ impl Judge<'_> {
             return false;
         }
         let before = self.findings.len();
-        self.check(&config, &[], &place);
+        self.check(&config, &place);
         let found = self.findings[before..].iter_mut();
         for change in found.flat_map(|found| found.fixes.changes()) {
             let (Change::Set(key, _) | Change::Unset(key)) = change else {
@@ -279,12 +278,7 @@ impl Judge<'_> {
     }
 
     /// Runs the rules about the config and the environment. `place` tells where a key was written.
-    fn check(
-        &mut self,
-        config: &Value,
-        template_env: &[(String, String)],
-        place: &dyn Fn(&str) -> Place,
-    ) {
+    fn check(&mut self, config: &Value, place: &dyn Fn(&str) -> Place) {
         let Draft {
             understood: UnderstoodLaunch {
                 launch, job, host, ..
@@ -293,12 +287,9 @@ impl Judge<'_> {
             launcher,
             ..
         } = self.draft;
-        let mut template_env = template_env.to_vec();
-        template_env.retain(|(name, _)| !launch.environment.says(name));
         let subject = Subject {
             topology: topology.as_ref(),
             launcher: *launcher,
-            template_env: &template_env,
             ..Subject::new(config, job, host, place)
         };
         let mut found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());

@@ -49,12 +49,7 @@ pub fn product(subject: &Subject, found: &mut Findings) {
     let Some((given, ranks)) = given.zip(ranks(subject)) else {
         return;
     };
-    let Some(Sizes {
-        global,
-        micro,
-        steps,
-    }) = given.inferred(ranks)
-    else {
+    let Some([global, micro, steps]) = given.inferred(ranks) else {
         return;
     };
     let product = micro * steps * ranks;
@@ -98,16 +93,10 @@ struct GivenSizes {
     steps: Option<f64>,
 }
 
-struct Sizes {
-    global: f64,
-    micro: f64,
-    steps: f64,
-}
-
 impl GivenSizes {
     /// Infers what is missing. `None` if that is too much, or if a given size is not above 0. `ranks` is a float: DeepSpeed
     /// divides it by the sequence-parallel size.
-    fn inferred(&self, ranks: f64) -> Option<Sizes> {
+    fn inferred(&self, ranks: f64) -> Option<[f64; 3]> {
         let over = |one: f64, two: f64| (one / two).floor();
         let mut given = [self.global, self.micro, self.steps].into_iter().flatten();
         if given.any(|size| size <= 0.0) {
@@ -122,11 +111,8 @@ impl GivenSizes {
             Some(micro) => micro,
             None => over(over(self.global?, ranks), steps),
         };
-        Some(Sizes {
-            global: self.global.unwrap_or(micro * steps * ranks),
-            micro,
-            steps,
-        })
+        let global = self.global.unwrap_or(micro * steps * ranks);
+        Some([global, micro, steps])
     }
 }
 

@@ -7,15 +7,12 @@ use serde_json::Value;
 
 use super::tables::names::{
     LEAST_FILES, LEAST_LOCKED_MEMORY, LEAST_SHARED_MEMORY, NEEDED_PACKAGES, OLDEST_LOCK,
-    OPTIMIZERS, QUANTIZED_KEYS, SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS,
+    SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS,
 };
 use crate::{
     base::{json, shell, size::size, vars},
     command::{job::Job, python::Python, tables::HF_PACKAGES},
-    config::{
-        schema,
-        zero::{Device, Zero},
-    },
+    config::zero::{Device, Zero},
     host::{
         Host, can_be_written,
         machine::{Limit, Lock, Memory, locks_in},
@@ -23,7 +20,6 @@ use crate::{
     report::{
         Place, Problem, Rule,
         fix::{Fixes, give, run, say, set},
-        reading,
     },
 };
 
@@ -49,16 +45,11 @@ pub fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
     for (key, path) in nvme_folders(config) {
         warnings.extend(unusable_nvme(&key, &path, host));
     }
-    let operators = operators(config, job);
-    if !operators.is_empty() {
-        // Only the locks of this Python and CUDA count, where these are known.
-        let python = job.python.as_ref();
-        let folder = python.and_then(|python| build_folder(python, host));
-        let folder = folder.or_else(|| extensions_folder(host));
-        let mut locks = folder.map(|folder| locks_in(&folder)).unwrap_or_default();
-        let is_needed = |folder: &Path| operators.iter().any(|name| folder.ends_with(name));
-        locks.retain(|lock| lock.path.parent().is_some_and(is_needed));
-        warnings.extend(stale_locks(&locks, python));
+    // DeepSpeed compiles its optimizer for host memory.
+    if Zero::of(config).optimizer.is_off_gpu() {
+        let folder = extensions_folder(host);
+        let locks = folder.map(|folder| locks_in(&folder)).unwrap_or_default();
+        warnings.extend(stale_locks(&locks, job.python.as_ref()));
     }
     let mut problems = missing_packages(job, host);
     problems.extend(warnings.into_iter().map(Problem::into_warning));
@@ -282,82 +273,4 @@ pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
             .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")
             .fix("more machines, more memory for the job (srun --mem=0), offload less, or train adapters"),
     )
-}
-
-/// The operators of DeepSpeed that a launch needs.
-fn operators(config: &Value, job: &Job) -> Vec<&'static str> {
-    let mut zero = Zero::of(config);
-    if job.trainer.is_raw_deepspeed() {
-        zero = zero.without_auto();
-    }
-    let optimizer = operator_of_optimizer(config, zero.optimizer.is_off_gpu(), job);
-    let mut needed = Vec::from_iter(optimizer);
-    if zero.stage == Some(3) {
-        if [zero.optimizer, zero.param].contains(&Device::Nvme) {
-            needed.push("async_io");
-        }
-        let is_on = |key: &&str| json::get(config, key).and_then(schema::truth) == Some(true);
-        if QUANTIZED_KEYS.iter().any(is_on) {
-            needed.push("quantizer");
-        }
-    }
-    needed
-}
-
-fn operator_of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<&'static str> {
-    if job.trainer.sets("optimizer.params.lr") {
-        return None;
-    }
-    let is_true = |key: &str| json::get(config, key).map(schema::is_true);
-    let name = if json::get(config, "optimizer").is_some_and(Value::is_object) {
-        if is_true("optimizer.params.torch_adam") == Some(true) {
-            return None;
-        }
-        json::get(config, "optimizer.type")?
-            .as_str()?
-            .to_ascii_lowercase()
-    } else if off_gpu
-        && is_true("zero_force_ds_cpu_optimizer") != Some(false)
-        && job.trainer.is_hf()
-    {
-        // accelerate replaces the optimizer of transformers by DeepSpeed's in host memory.
-        let optim = job.args.text("optim").map(|optim| optim.value);
-        let name = match optim.as_deref() {
-            Some("adagrad") => "adagrad",
-            Some("lion_32bit" | "paged_lion_32bit") => "lion",
-            _ => "adam",
-        };
-        name.to_string()
-    } else {
-        return None;
-    };
-    let known = OPTIMIZERS.iter().find(|known| known.name == name)?;
-    if off_gpu {
-        known.host_operator
-    } else {
-        known.gpu_operator
-    }
-}
-
-/// `…/py311_cu128`, unless a variable names the folder. The name for ROCm depends on the version.
-fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
-    if let Some(folder) = host.path(vars::TORCH_EXTENSIONS_DIR) {
-        return Some(folder);
-    }
-    let text = reading::text_if_any(&python.file("torch/version.py")?)?;
-    // `cuda: Optional[str] = '12.8'`, or `cuda = None`.
-    let value = |name: &str| {
-        let is_it = |line: &&str| line.split([':', ' ']).next() == Some(name);
-        let (_, value) = text.lines().find(is_it)?.rsplit_once("= ")?;
-        Some(value.trim_matches('\''))
-    };
-    if value("hip") != Some("None") {
-        return None;
-    }
-    let device = match value("cuda")? {
-        "None" => "cpu".to_string(),
-        version => format!("cu{}", version.replace('.', "")),
-    };
-    let version = python.own_version()?.replace('.', "");
-    Some(extensions_folder(host)?.join(format!("py{version}_{device}")))
 }

@@ -241,9 +241,9 @@ impl At {
                 let value = subject.given(name).and_then(|given| given.value);
                 Place::option(subject.spelled(name), value.unwrap_or_default())
             }
-            At::Variable(name) => match subject.variable(name) {
-                Some(value) if !value.is_empty() => Place::variable(*name, value),
-                _ => Place::bare_variable(*name),
+            At::Variable(name) => match subject.host.nonempty_var(name) {
+                Some(value) => Place::variable(*name, value),
+                None => Place::bare_variable(*name),
             },
         }
     }
@@ -281,8 +281,8 @@ impl Remedy {
             SetVariable(name, value) => set_variable(name, value),
             UnsetVariable(name) => unset_variable(name),
             RenameVariable(name, to) => {
-                let value = subject.variable(name).unwrap_or_default();
-                unset_variable(name).and(set_variable(to, value.to_string_lossy()))
+                let value = subject.host.var(name).unwrap_or_default();
+                unset_variable(name).and(set_variable(to, value))
             }
             Run(line) => run(line),
             Say(text) => say(text),
@@ -381,11 +381,10 @@ impl Condition {
                 sizes.is_some_and(|(size, ranks)| size > 0.0 && ranks % size > 0.0)
             }
 
-            VariableSet(name) => subject.variable(name).is_some(),
             VariableIs(name, value) => host.var(name) == Some(value),
             VariableGiven(name) => host.nonempty_var(name).is_some(),
             VariablesDiffer(one, two) => {
-                let values = subject.variable(one).zip(subject.variable(two));
+                let values = host.nonempty_var(one).zip(host.nonempty_var(two));
                 values.is_some_and(|(one, two)| one != two)
             }
             ByTorchrun => {
@@ -427,7 +426,6 @@ impl KeyState {
             Falsy => !schema::is_true(value),
             Word(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
             OneOf(words) => words.contains(&text),
-            BeginsWith(start) => text.starts_with(start),
             EndsInNumber => {
                 let end = text.rsplit(['-', '_', '/']).next();
                 end.is_some_and(|end| end.parse::<u64>().is_ok())

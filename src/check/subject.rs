@@ -1,7 +1,5 @@
 //! The input of the rules: config, command, ranks and environment of one launch.
 
-use std::ffi::OsStr;
-
 use serde_json::{Map, Value};
 
 use super::tables::names::PRECISION_MODELS;
@@ -32,8 +30,6 @@ pub struct Subject<'a> {
     pub launcher: Option<Launcher>,
     /// The variables as the user left them.
     pub host: &'a Host,
-    /// Variables of the template that are set where the user has none.
-    pub template_env: &'a [(String, String)],
     /// The place where a key of the config was written.
     pub place: &'a dyn Fn(&str) -> Place,
     /// The keys of all sections that DeepSpeed reads.
@@ -88,7 +84,6 @@ impl<'a> Subject<'a> {
             topology: None,
             launcher: None,
             host,
-            template_env: &[],
             place,
             keys: Vec::new(),
             zero: if job.trainer.is_raw_deepspeed() {
@@ -290,13 +285,5 @@ impl<'a> Subject<'a> {
         self.host.var("DS_ACCELERATOR") == Some("cpu")
             || self.host.var("ACCELERATE_USE_CPU").is_some_and(on)
             || ["use_cpu", "no_cuda"].iter().any(is_on)
-    }
-
-    /// The value that the ranks get, possibly from the template.
-    pub fn variable(&self, name: &str) -> Option<&OsStr> {
-        let mut in_template = self.template_env.iter();
-        let in_template = in_template.find(|(known, _)| known == name);
-        let in_template = in_template.map(|(_, value)| OsStr::new(value));
-        self.host.var_os(name).or(in_template)
     }
 }

@@ -1,8 +1,6 @@
 //! Variables that nothing reads, that contradict each other, or that stop torch, accelerate or DeepSpeed; visible devices
 //! that do not exist, and ranks that would share a GPU.
 
-use std::ffi::OsStr;
-
 use super::{
     rows::Findings,
     subject::Subject,
@@ -22,42 +20,34 @@ use crate::{
 };
 
 pub fn dead_variables(subject: &Subject, found: &mut Findings) {
-    for problem in misspelt(subject.host, subject.template_env) {
+    for problem in misspelt(subject.host) {
         found.problem(Severity::Warning, problem);
     }
 }
 
 pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
-    let mut names = [PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF].into_iter();
-    let Some(name) = names.find(|name| subject.variable(name).is_some()) else {
-        return;
+    let host = subject.host;
+    let reads_new = !subject.job.has_older("torch", NEW_ALLOCATOR_CONF);
+    let name = match host.var(PYTORCH_CUDA_ALLOC_CONF) {
+        None if reads_new => PYTORCH_ALLOC_CONF,
+        _ => PYTORCH_CUDA_ALLOC_CONF,
     };
-    let value = subject.variable(name).and_then(OsStr::to_str);
-    let is_ignored =
-        name == PYTORCH_ALLOC_CONF && subject.job.has_older("torch", NEW_ALLOCATOR_CONF);
-    if let Some(item) = value.and_then(wrong_item).filter(|_| !is_ignored) {
+    let value = host.var(name).unwrap_or_default();
+    if let Some(item) = wrong_item(value) {
         let what = format!("`{item}` in {name} is not name:value, and torch fails on it");
         let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
-        let place = Place::variable(name, value.unwrap_or_default());
-        // A template serves more than one torch, and not every one stops.
-        found
-            .at([place], what, fixes)
-            .error_if(subject.host.var_os(name).is_some());
+        found.at([Place::variable(name, value)], what, fixes);
     }
 }
 
 /// Variables that differ by a slip or two from one that people set by hand.
-pub fn misspelt(host: &Host, template_env: &[(String, String)]) -> Vec<Problem> {
+pub fn misspelt(host: &Host) -> Vec<Problem> {
     let mut problems = Vec::new();
     for VariableFamily { prefix, names } in TYPED_VARIABLES {
-        let of_template = template_env.iter();
-        let of_template = of_template.map(|(name, value)| (name.as_str(), OsStr::new(value)));
-        let of_template = of_template.filter(|(name, _)| name.starts_with(prefix));
-        for (name, value) in host.vars_from(prefix).chain(of_template) {
+        for (name, value) in host.vars_from(prefix) {
             let mut near = names.iter().filter(|known| {
                 let most = if known.len() < 18 { 1 } else { 2 };
-                known.len().abs_diff(name.len()) <= most
-                    && strsim::osa_distance(name, known) <= most
+                strsim::osa_distance(name, known) <= most
             });
             let Some(known) = near.next().filter(|_| !names.contains(&name)) else {
                 continue;

@@ -1342,7 +1342,7 @@ const OPTIMIZER: &[Check] = &[
         rows: &[Row {
             at: &[At::Key("scheduler.type")],
             when: &[
-                Key("scheduler.type", BeginsWith("Warmup")),
+                Key("scheduler.type", OneOf(SCHEDULERS_WITH_WARMUP)),
                 Key(WARMUP, Missing),
             ],
             says: "the warmup is logarithmic because `warmup_type` is not set",

@@ -39,25 +39,25 @@ pub const VARIABLES: &[Check] = &[
         rows: &[
             Row {
                 at: &[At::Variable("DS_PIPE_RESERVE")],
-                when: &[VariableSet("DS_PIPE_RESERVE")],
+                when: &[VariableGiven("DS_PIPE_RESERVE")],
                 says: "nothing reads `{key}`",
                 fixes: &[UnsetVariable("DS_PIPE_RESERVE")],
             },
             Row {
                 at: &[At::Variable("DS_SKIP_UNUSED_PARAMETERS")],
-                when: &[VariableSet("DS_SKIP_UNUSED_PARAMETERS")],
+                when: &[VariableGiven("DS_SKIP_UNUSED_PARAMETERS")],
                 says: "nothing reads `{key}`",
                 fixes: &[UnsetVariable("DS_SKIP_UNUSED_PARAMETERS")],
             },
             Row {
                 at: &[At::Variable("DS_REUSE_BUFFERS")],
-                when: &[VariableSet("DS_REUSE_BUFFERS")],
+                when: &[VariableGiven("DS_REUSE_BUFFERS")],
                 says: "nothing reads `{key}`",
                 fixes: &[UnsetVariable("DS_REUSE_BUFFERS")],
             },
             Row {
                 at: &[At::Variable("DS_USE_CUDA_TILING")],
-                when: &[VariableSet("DS_USE_CUDA_TILING")],
+                when: &[VariableGiven("DS_USE_CUDA_TILING")],
                 says: "nothing reads `{key}`",
                 fixes: &[UnsetVariable("DS_USE_CUDA_TILING")],
             },
@@ -65,8 +65,8 @@ pub const VARIABLES: &[Check] = &[
                 at: &[At::Variable(vars::PYTORCH_ALLOC_CONF)],
                 when: &[
                     Before("torch", [2, 9, 0]),
-                    VariableSet(vars::PYTORCH_ALLOC_CONF),
-                    Not(&VariableSet(vars::PYTORCH_CUDA_ALLOC_CONF)),
+                    VariableGiven(vars::PYTORCH_ALLOC_CONF),
+                    Not(&VariableGiven(vars::PYTORCH_CUDA_ALLOC_CONF)),
                 ],
                 says: "this torch does not read `{key}`: it was added in 2.9",
                 fixes: &[RenameVariable(

@@ -30,10 +30,6 @@ pub struct Optimizer {
     pub since: [u32; 3],
     /// The first release without it.
     pub until: [u32; 3],
-    /// What DeepSpeed compiles for it in host memory.
-    pub host_operator: Option<&'static str>,
-    /// What DeepSpeed compiles for it on the GPU.
-    pub gpu_operator: Option<&'static str>,
 }
 
 const EVER: [u32; 3] = [u32::MAX; 3];
@@ -41,32 +37,23 @@ const PLAIN: Optimizer = Optimizer {
     name: "",
     since: [0; 3],
     until: EVER,
-    host_operator: None,
-    gpu_operator: None,
 };
 
 pub const OPTIMIZERS: &[Optimizer] = &[
     Optimizer {
         name: "adagrad",
-        host_operator: Some("cpu_adagrad"),
         ..PLAIN
     },
     Optimizer {
         name: "adam",
-        host_operator: Some("cpu_adam"),
-        gpu_operator: Some("fused_adam"),
         ..PLAIN
     },
     Optimizer {
         name: "adamw",
-        host_operator: Some("cpu_adam"),
-        gpu_operator: Some("fused_adam"),
         ..PLAIN
     },
     Optimizer {
         name: "lamb",
-        host_operator: Some("fused_lamb"),
-        gpu_operator: Some("fused_lamb"),
         ..PLAIN
     },
     Optimizer {
@@ -83,8 +70,6 @@ pub const OPTIMIZERS: &[Optimizer] = &[
     },
     Optimizer {
         name: "lion",
-        host_operator: Some("cpu_lion"),
-        gpu_operator: Some("fused_lion"),
         ..PLAIN
     },
     Optimizer {
@@ -456,10 +441,3 @@ pub const LEAST_FILES: u64 = 1024;
 
 /// Only transformers' Trainer needs the last one.
 pub const NEEDED_PACKAGES: [&str; 3] = ["torch", "deepspeed", "transformers"];
-
-/// With one of them, DeepSpeed compiles its quantizer.
-pub const QUANTIZED_KEYS: &[&str] = &[
-    "zero_optimization.zero_quantized_weights",
-    "zero_optimization.zero_quantized_gradients",
-    "zero_optimization.zero_quantized_nontrainable_weights",
-];

@@ -154,8 +154,6 @@ pub enum Condition {
     DoesNotDivideRanks(&'static str),
 
     // The launch.
-    /// The variable is set, by the user or by the template.
-    VariableSet(&'static str),
     /// The user sets the variable to this.
     VariableIs(&'static str, &'static str),
     /// The user sets the variable, and not to nothing.
@@ -193,7 +191,6 @@ pub enum KeyState {
     Word(&'static [&'static str]),
     /// One of these words as it is.
     OneOf(&'static [&'static str]),
-    BeginsWith(&'static str),
     /// Text whose last part is a number, such as that of a process or a job: `/local/nvme/me-12345`.
     EndsInNumber,
     /// A number, or a bool, which is one in Python.

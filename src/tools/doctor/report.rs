@@ -416,7 +416,7 @@ impl<'a> Examination<'a> {
         }
         // A plan reports them itself.
         if self.judged.is_none() {
-            for problem in variables::misspelt(self.host, &[]) {
+            for problem in variables::misspelt(self.host) {
                 let place = problem.places[0].to_string();
                 rows.push(fact("misspelt", place).checked(Some(problem)));
             }
