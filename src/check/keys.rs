@@ -10,10 +10,7 @@ use super::{
 use crate::{
     base::{json::get, recorded::VersionMatch, size::number_meant},
     command::argument_class::TRAINING_ARGUMENTS,
-    config::{
-        places::as_typed,
-        schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
-    },
+    config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
     report::{
         Rule,
         fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
@@ -102,11 +99,11 @@ pub fn two_names(subject: &Subject, found: &mut Findings) {
             );
             let fix = if other.contains(".offload_") {
                 renamed(key, other, subject)
-            } else if get(subject.config, other) == Some(key.value) {
-                unset(path).safe()
             } else {
                 // Only one of two values can have been meant.
-                unset(path)
+                let is_same = get(subject.config, other) == Some(key.value);
+                let remove = unset(path);
+                if is_same { remove.safe() } else { remove }
             };
             found.key(&[path, other], what, fix);
         }
@@ -135,8 +132,9 @@ fn is_comment(path: &str) -> bool {
 
 /// The key that was probably meant, or the section it belongs in. Nothing is searched if there are too many to print.
 fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
-    let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
-    let remove = unset(&key.path);
+    let path = key.path.as_str();
+    let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let remove = unset(path);
     if are_many {
         return remove;
     }
@@ -147,30 +145,19 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             None => remove,
         };
     }
-    let belongs_in = |fix: Fix, place: &str| fix.lead(format!("it belongs in `{place}`:"));
-    if let Some(parameter) = parameter_meant(key, section, name, subject) {
-        let typed = as_typed(key.value, &(subject.place)(&key.path));
-        let fix = belongs_in(rename(&key.path, &parameter, typed), &parameter);
-        return unless_there(&parameter, subject, &key.path).unwrap_or_else(|| fix.safe());
+    let correct = |right: &str, fix: Fix| unless_there(right, subject, path).unwrap_or(fix.safe());
+    let belongs_in =
+        |place: &str, fix: Fix| correct(place, fix.lead(format!("it belongs in `{place}`:")));
+    if let Some(parameter) = parameter_meant(section, name, subject) {
+        return belongs_in(&parameter, rename(path, &parameter, key.value));
     }
-    let meant = meant(key, name, subject);
-    match &meant[..] {
+    match &meant(key, name, subject)[..] {
         [] => {}
         [entry] => {
-            if let Some(now) = entry.replaced_by {
-                return renamed(key, now, subject);
-            }
-            return unless_there(entry.key, subject, &key.path)
-                .unwrap_or_else(|| belongs_in(moved(key, entry, subject), entry.key).safe());
-        }
-        // What stands above both offload sections is for both.
-        several if several.iter().all(|entry| is_in_offload(entry, subject)) => {
-            let typed = as_typed(key.value, &(subject.place)(&key.path));
-            let missing = several
-                .iter()
-                .filter(|entry| subject.get(entry.key).is_none());
-            let sets = missing.map(|entry| set(entry.key, &typed));
-            return sets.fold(remove, Fix::and).safe();
+            return match entry.replaced_by {
+                Some(now) => renamed(key, now, subject),
+                None => belongs_in(entry.key, moved(key, entry)),
+            };
         }
         several => {
             let names: Vec<&str> = several.iter().map(|entry| entry.key).collect();
@@ -178,25 +165,27 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
         }
     }
     if section.is_empty() && TRAINING_ARGUMENTS.row(name).is_some() {
-        if !is_missing_argument(name, subject) {
+        let job = subject.job;
+        let is_missing = subject.is_hf() && job.takes(name) && !job.args.is_given(name);
+        if !is_missing {
             return remove.remark("it is an argument of transformers");
         }
-        let typed = as_typed(key.value, &(subject.place)(&key.path));
-        let is_mapping = subject.job.reads_mapping();
-        let dashes = if is_mapping { "" } else { "--" };
-        return give(format_args!("{dashes}{name}"), typed.trim_matches('"'))
+        let value = key.value.to_string();
+        return give(format_args!("--{name}"), value.trim_matches('"'))
             .of(Owner::Trainer)
             .and(remove)
             .remark("it is the trainer's argument");
     }
     let known = schema::names_below(section).filter(|near| *near != name);
-    let Some(near) = nearest(name, known) else {
-        return remove;
-    };
-    let path = format!("{section}.{near}");
-    match schema::find(path.trim_start_matches('.'), subject.version()) {
-        Some(entry) => unless_there(entry.key, subject, &key.path)
-            .unwrap_or_else(|| moved(key, &entry, subject).meaning(near).safe()),
+    let found = nearest(name, known).and_then(|near| {
+        let path = format!("{section}.{near}");
+        schema::find(path.trim_start_matches('.'), subject.version())
+    });
+    match found {
+        Some(entry) => correct(
+            entry.key,
+            moved(key, &entry).meaning(schema::name_of(entry.key)),
+        ),
         None => remove,
     }
 }
@@ -214,12 +203,8 @@ fn has_section_of(entry: &KeySpec, subject: &Subject) -> bool {
     section.is_some_and(|section| subject.get(section).is_some_and(Value::is_object))
 }
 
-fn is_in_offload(entry: &KeySpec, subject: &Subject) -> bool {
-    entry.key.starts_with("zero_optimization.offload_") && has_section_of(entry, subject)
-}
-
 /// `optimizer.lr` is a parameter of the optimizer.
-fn parameter_meant(key: &Key, section: &str, name: &str, subject: &Subject) -> Option<String> {
+fn parameter_meant(section: &str, name: &str, subject: &Subject) -> Option<String> {
     let takes = |owner: &&str| {
         let of_type = subject.text(&format!("{owner}.type"));
         let of_type = of_type.map(|of_type| match *owner {
@@ -231,12 +216,8 @@ fn parameter_meant(key: &Key, section: &str, name: &str, subject: &Subject) -> O
             && schema::parameters(owner, of_type.as_deref(), subject.version())
                 .any(|parameter| parameter.name() == name)
     };
-    let mut owners = ["optimizer", "scheduler"].into_iter().filter(takes);
-    let owner = owners.next().filter(|_| key.entry.is_none())?;
-    owners
-        .next()
-        .is_none()
-        .then(|| format!("{owner}.params.{name}"))
+    let owner = ["optimizer", "scheduler"].into_iter().find(takes)?;
+    Some(format!("{owner}.params.{name}"))
 }
 
 /// The keys of this name that the version reads elsewhere; of several, those in sections that the config has. Also
@@ -248,10 +229,8 @@ fn meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
         let is_near = entry.key.split('.').count() < 3
             || entry.key.split('.').next() == key.path.split('.').next()
             || is_there(entry);
-        // `bfloat16` is another name of `bf16`.
-        let is_old = entry.key.starts_with("bfloat16.") && !is_there(entry);
         let is_read = entry.removed.is_none() && subject.reads(entry.key);
-        entry.key != key.path && is_near && !is_old && is_read
+        entry.key != key.path && is_near && is_read
     };
     let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
     if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads) {
@@ -277,26 +256,13 @@ fn meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
     named
 }
 
-/// `--set per_device_train_batch_size=4` is an argument of the trainer that is not given.
-fn is_missing_argument(name: &str, subject: &Subject) -> bool {
-    let job = subject.job;
-    let is_taken = match job.flow() {
-        Some(flow) => flow.has_option(name) == Some(true),
-        None => job.takes(name),
-    };
-    is_taken && job.trainer.is_hf() && !job.args.is_given(name)
-}
-
 /// `offload_optimizer: "cpu"` is its device.
-fn moved(key: &Key, to: &KeySpec, subject: &Subject) -> Fix {
-    let inner = key_inside(key.value, to);
-    let text = match &inner {
-        Some(_) => key.value.as_str().map(str::to_string),
-        None => value_meant(key.value, to).map(|meant| meant.to_string()),
-    };
-    let typed = || as_typed(key.value, &(subject.place)(&key.path));
-    let to = inner.unwrap_or(to.key);
-    rename(&key.path, to, text.unwrap_or_else(typed))
+fn moved(key: &Key, to: &KeySpec) -> Fix {
+    let value = key.value;
+    match moved_inside(key, to) {
+        Some(fix) => fix,
+        None => rename(&key.path, to.key, value_meant(value, to).unwrap_or(value.clone())),
+    }
 }
 
 /// `cpu_offload` is a switch, and the section that replaced it has a device.
@@ -327,13 +293,8 @@ pub fn wrong_values(subject: &Subject, found: &mut Findings) {
     for key in subject.keys.iter().filter(|key| key.fault == Some(kind)) {
         let Some(entry) = key.entry else { continue };
         let path = &key.path;
-        let value = if found.are_many() {
-            key.value.to_string()
-        } else {
-            as_typed(key.value, &(subject.place)(path))
-        };
         let wanted = entry.wanted();
-        let what = format!("`{path}` is {value}, but DeepSpeed expects {wanted}");
+        let what = format!("`{path}` is {}, but DeepSpeed expects {wanted}", key.value);
         found.key(&[path], what, value_advice(key, &entry));
     }
 }
@@ -368,20 +329,22 @@ pub fn odd_values(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// The key that is meant by a value in place of a section: `"fp16": true`.
-fn key_inside(value: &Value, entry: &KeySpec) -> Option<&'static str> {
-    if !entry.is_section() {
+/// To the key that is meant by a value in place of a section: `"fp16": true`.
+fn moved_inside(key: &Key, section: &KeySpec) -> Option<Fix> {
+    if !section.is_section() || key.value.is_null() {
         return None;
     }
-    let is_truth = truth(value).is_some();
-    let names = ["stage", "device", "enabled", "type"].into_iter();
-    let mut inside =
-        names.filter_map(|name| schema::find(&format!("{}.{name}", entry.key), entry.version));
+    let truth = truth(key.value);
+    let value = truth.map_or_else(|| key.value.clone(), Value::from);
+    let mut names = ["stage", "device", "enabled", "type"].into_iter();
     let takes = |it: &KeySpec| {
-        let is_its_type = is_truth == it.key.ends_with(".enabled");
-        is_its_type && !value.is_null() && it.fault(value).is_none()
+        truth.is_some() == it.key.ends_with(".enabled") && it.fault(&value).is_none()
     };
-    inside.find(takes).map(|inner| inner.key)
+    let inner = names.find_map(|name| {
+        schema::find(&format!("{}.{name}", section.key), section.version).filter(takes)
+    })?;
+    let text = value.as_str().map_or(value.to_string(), str::to_string);
+    Some(rename(&key.path, inner.key, text))
 }
 
 /// Also reads `True`, as Python writes it.
@@ -415,20 +378,13 @@ pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
         let near = nearest(text, words)?;
         Some(truth(&near.into()).map_or_else(|| near.into(), Value::from))
     };
-    let float = || {
-        let float = text.trim().parse::<f64>().ok()?;
-        Some(Value::from(float)).filter(|it| it.is_number() && takes(it))
-    };
-    plain.or_else(number).or_else(float).or_else(word)
+    plain.or_else(number).or_else(word)
 }
 
 fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
     let path = &key.path;
-    if let Some(inner) = key_inside(key.value, entry) {
-        let value = truth(key.value).map_or_else(|| key.value.clone(), Value::from);
-        return rename(path, inner, value.as_str().unwrap_or(&value.to_string()))
-            .safe()
-            .into();
+    if let Some(fix) = moved_inside(key, entry) {
+        return fix.safe().into();
     }
     let device = format!("{path}.device");
     if key.value == true && schema::find(&device, entry.version).is_some() {

@@ -60,9 +60,7 @@ pub fn optimizer_parameters(subject: &Subject, found: &mut Findings) {
     }
     let by_torch = subject.get("optimizer.params.torch_adam");
     if !by_torch.is_some_and(schema::is_true) {
-        let name = name.to_ascii_lowercase();
-        let whose = format!("DeepSpeed's {name}");
-        parameters(subject, "optimizer", &name, &whose, found);
+        parameters(subject, "optimizer", &name.to_ascii_lowercase(), found);
     }
 }
 
@@ -108,7 +106,7 @@ pub fn scheduler_parameters(subject: &Subject, found: &mut Findings) {
     let Some(name) = subject.text(key).filter(|name| SCHEDULERS.contains(name)) else {
         return;
     };
-    parameters(subject, "scheduler", name, name, found);
+    parameters(subject, "scheduler", name, found);
     for entry in missing_parameters(subject, name) {
         let what = format!("{name} needs `{}`", entry.name());
         found.key(&[key], what, set_parameter(subject, &entry));
@@ -126,8 +124,8 @@ fn set_meant(key: &str, near: &str) -> Fix {
 }
 
 /// Reports unknown parameters of a section, a number in place of a list, and text that an optimizer would
-/// calculate with, which transformers compares before. `whose`: the name as a message says it.
-fn parameters(subject: &Subject, section: &str, name: &str, whose: &str, found: &mut Findings) {
+/// calculate with, which transformers compares before.
+fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings) {
     let known: Vec<KeySpec> = schema::parameters(section, Some(name), subject.version()).collect();
     let section = format!("{section}.params");
     let params = subject.get(&section).and_then(Value::as_object);
@@ -140,7 +138,7 @@ fn parameters(subject: &Subject, section: &str, name: &str, whose: &str, found: 
                 && section == "optimizer.params"
                 && !subject.is_hf();
             if value != "auto" && (is_no_list(own) || is_no_number) {
-                let what = format!("`{key}` is {value}, but {whose} expects {}", own.wanted());
+                let what = format!("`{key}` is {value}, but DeepSpeed's {name} expects {}", own.wanted());
                 let fix = match value_meant(value, own) {
                     Some(meant) => set_json(&key, &meant).safe(),
                     None if is_no_number => say("write a number"),
@@ -161,7 +159,7 @@ fn parameters(subject: &Subject, section: &str, name: &str, whose: &str, found: 
                 }
                 None => unset(&key),
             };
-            found.key(&[&key], format!("{whose} takes no `{given}`"), fix);
+            found.key(&[&key], format!("DeepSpeed's {name} takes no `{given}`"), fix);
         }
     }
 }

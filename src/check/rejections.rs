@@ -22,11 +22,10 @@ use crate::{
         run_file,
         tables::front_end::ArgumentParser,
         target::base_name,
-        trainer::tables::front_ends::TRL,
     },
     report::{
         self, Place, Problem, Rule, Severity, Wanted,
-        fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
+        fix::{Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
         nearest,
     },
 };
@@ -41,18 +40,8 @@ pub fn refused_arguments(subject: &Subject, found: &mut Findings) {
     let Some(reading) = Reading::of(subject) else {
         return;
     };
-    let versions = &reading.versions;
-    for rejected in reading.parser.rejected(&reading.words, versions) {
+    for rejected in reading.parser.rejected(&reading.words, &reading.versions) {
         reading.report_rejection(&rejected, found);
-    }
-    // argparse reads no options after it.
-    let mut unread = reading.words.iter().skip_while(|word| *word != "--");
-    if !reading.parser.mapping && unread.nth(1).is_some() {
-        let what = format!("{} reads no options after `--`", versions.first());
-        let place = Place::option("--", "");
-        found
-            .at([place], what, move_to_front("--"))
-            .error_if(reading.closed && versions.certain());
     }
     if reading.plain {
         reading.report_refusals(found);
@@ -60,19 +49,15 @@ pub fn refused_arguments(subject: &Subject, found: &mut Findings) {
 }
 
 pub fn missing_arguments(subject: &Subject, found: &mut Findings) {
+    // A run file that cannot be read may have it.
     let is_missing = |refusal: &&Refusal| {
         matches!(refusal.when[0], Condition::LeftOut(_))
             && subject.given(refusal.argument).is_none()
+            && subject.job.problems.is_empty()
     };
-    let mut missing = refusals(subject).filter(is_missing).peekable();
-    // A run file that cannot be read may have it.
-    if missing.peek().is_none() || !subject.job.problems.is_empty() {
-        return;
-    }
-    let Some(reading) = Reading::of(subject).filter(|reading| reading.versions.certain()) else {
-        return;
-    };
-    for refusal in missing {
+    for refusal in refusals(subject).filter(is_missing) {
+        let reading = Reading::of(subject).filter(|reading| reading.versions.certain());
+        let Some(reading) = reading else { return };
         let name = refusal.argument;
         if all_hold(refusal.when, subject, Some(&reading.parser)) && !reading.is_misspelt(name) {
             let version = reading.versions.first();
@@ -219,11 +204,7 @@ impl<'a> Reading<'a> {
                 continue;
             }
             let name = self.option(&given.from.to_string());
-            let shown = match given.value.unwrap_or_default() {
-                value @ ("True" | "False") if self.parser.mapping => value.to_ascii_lowercase(),
-                value => value.to_string(),
-            };
-            let place = Place::option(&name, shown);
+            let place = Place::option(&name, given.value.unwrap_or_default());
             let doubt = versions.doubt();
             let what = format!("the trainer refuses `{place}`: {}{doubt}", refusal.why);
             let in_file = self.place_in_run_file(name.trim_start_matches('-'));
@@ -286,15 +267,14 @@ impl<'a> Reading<'a> {
                 is_certain = is_option && is_recorded(self.subject);
                 let verb = if is_certain { "refuses" } else { "may refuse" };
                 let what = format!("the trainer {verb} `{word}`: `{option}` takes one value");
-                let fixes = if is_option {
-                    rename_option(word, option_meant).into()
+                let fix = if is_option {
+                    rename_option(word, option_meant)
                 } else {
-                    give(option, &whole).or(drop_word(word))
+                    give(option, &whole)
                 };
-                let of_trainer = |fix: Fix| fix.of(Owner::Trainer);
                 Problem::error(Rule::Argument, what)
                     .at(Place::option(option, whole))
-                    .fix(Fixes(fixes.0.into_iter().map(of_trainer).collect()))
+                    .fix(fix.of(Owner::Trainer))
             }
             Rejection::WrongValue(value, kind) => {
                 sought = value;
@@ -338,10 +318,7 @@ impl<'a> Reading<'a> {
             (Some(ours), _) => move_to_front(flag(ours)),
             (None, Some(meant)) => rename_option(shown, meant).of(Owner::Trainer),
             (None, None) if name != "config" => drop_word(shown).of(Owner::Trainer),
-            _ if self.subject.job.trainer.name == TRL.name => {
-                say("write `--config FILE`, as two words")
-            }
-            _ => say("give the file without --config, right after the sub-command"),
+            _ => say("write `--config FILE` as two words, or the file alone after the sub-command"),
         };
         let place = Place::option(shown, "");
         Some(Problem::error(Rule::Argument, what).at(place).fix(fix))
