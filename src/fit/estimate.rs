@@ -85,8 +85,8 @@ pub struct Shortage {
 
 pub struct Recommendation {
     pub row: TemplateRow,
-    pub why: String,
-    /// Textbooks do not count it.
+    pub why: &'static str,
+    /// `None`: what is counted does not depend on it.
     pub largest_micro_batch: Option<u64>,
 }
 
@@ -133,24 +133,16 @@ impl FitInputs<'_> {
         self.templates.iter().map(|it| self.judge(it)).collect()
     }
 
-    pub fn is_real(&self) -> bool {
-        self.accounting == REAL
-    }
-
-    fn need(&self, strategy: &Strategy) -> MemoryNeed {
-        if self.is_real() {
+    fn judge(&self, candidate: &Candidate) -> TemplateRow {
+        let strategy = &candidate.strategy;
+        let need = if self.accounting == REAL {
             memory::need(&self.workload, strategy, self.cluster)
         } else {
             MemoryNeed::of_textbook(self.workload.params, strategy, self.cluster)
-        }
-    }
-
-    fn judge(&self, candidate: &Candidate) -> TemplateRow {
-        let strategy = &candidate.strategy;
-        let need = self.need(strategy);
+        };
         // How much an optimizer needs that nobody measured is not known.
         let optimizer = strategy.own_optimizer.unwrap_or(self.settings().optimizer);
-        let may_fit = self.is_real() && !optimizer.is_measured();
+        let may_fit = !optimizer.is_measured();
         let mut row = TemplateRow {
             candidate: candidate.clone(),
             need,
@@ -171,13 +163,11 @@ impl FitInputs<'_> {
         // The memory that loading takes for a moment is not a reason to doubt a template.
         look(HOST, need.host, host, strategy.offloads());
         look(DISK, need.disk, disk, need.disk > 0);
-        let is_tight = self.is_real() && gpu.is_some_and(|memory| row.with_margin() > memory);
-        let is_uncounted = self.is_real() && self.weights.uncounted.is_some();
         if !row.short.is_empty() {
             row.verdict = NOT;
-        } else if may_fit || !row.unknown.is_empty() || is_uncounted {
+        } else if may_fit || !row.unknown.is_empty() || self.weights.uncounted.is_some() {
             row.verdict = UNKNOWN;
-        } else if is_tight {
+        } else if gpu.is_some_and(|memory| row.with_margin() > memory) {
             row.verdict = TIGHT;
         }
         row
@@ -194,22 +184,16 @@ impl FitInputs<'_> {
 
     pub fn recommend(&self) -> Option<Recommendation> {
         let row = self.first_fit()?;
-        let name = &row.candidate.name;
-        let is_faster = |other: &&String| *other != name;
-        let faster: Vec<String> = self.order.iter().take_while(is_faster).cloned().collect();
-        let mut why = match &faster[..] {
-            [] => "the fastest template that fits".to_string(),
-            [one] => format!("{one} does not fit"),
-            several => format!("{} do not fit", several.join(", ")),
-        };
-        if row.candidate.strategy.offloads() {
+        let why = if row.candidate.strategy.offloads() {
             // As a common guide says; not measured here.
-            why += "; offload makes a step 2–3× slower";
-        }
-        let alone = self.with_order(vec![name.clone()]);
-        let largest = || alone.largest(LARGEST_MICRO_BATCH, set_micro_batch);
+            "the fastest template that fits; offload makes a step 2–3× slower"
+        } else {
+            "the fastest template that fits"
+        };
+        let alone = self.with_order(vec![row.candidate.name.clone()]);
+        let largest = alone.largest(LARGEST_MICRO_BATCH, set_micro_batch);
         Some(Recommendation {
-            largest_micro_batch: self.is_real().then(largest),
+            largest_micro_batch: (largest < LARGEST_MICRO_BATCH).then_some(largest),
             why,
             row,
         })

@@ -67,26 +67,6 @@ impl TemplateRow {
     }
 }
 
-impl Accounting {
-    /// A size in its unit.
-    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-    fn number(self, bytes: u64) -> String {
-        format!(
-            "{:.*}",
-            self.decimals,
-            bytes as f64 / self.unit_bytes as f64
-        )
-    }
-
-    fn size(self, bytes: u64) -> String {
-        if self == REAL {
-            Size(bytes).to_string()
-        } else {
-            format!("{} {}", self.number(bytes), self.unit)
-        }
-    }
-}
-
 impl<'a> FitInputs<'a> {
     pub fn report(&self, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
         let memories = Memories {
@@ -108,7 +88,7 @@ impl<'a> FitInputs<'a> {
         };
         let row = report.judged_row();
         let fits = row.map_or(report.recommended.is_some(), |row| row.verdict != NOT);
-        if !fits && report.memories().gpu.is_some() && report.inputs.is_real() {
+        if !fits && report.memories().gpu.is_some() {
             let inputs = &report.inputs;
             let name = row.map(|row| vec![row.candidate.name.clone()]);
             let judged = inputs.with_order(name.unwrap_or(inputs.order.clone()));
@@ -120,10 +100,10 @@ impl<'a> FitInputs<'a> {
     /// `2 machines, each 8 H100 of 79.6 GiB and 1.0 TiB of host memory`.
     fn machine(&self, host: &Host) -> String {
         let size = |memory: Sourced<u64>| {
-            let size = self.accounting.size(memory.value);
+            let size = Size(memory.value);
             match memory.from {
                 Source::Machine(from) => format!("{size} ({from})"),
-                _ => size,
+                _ => size.to_string(),
             }
         };
         let gpus = self.cluster.gpus;
@@ -156,17 +136,13 @@ impl FitReport<'_> {
     }
 
     fn assumed(&self) -> Vec<&str> {
-        let assumed = self.inputs.assumed.iter().filter(|_| self.inputs.is_real());
+        let assumed = self.inputs.assumed.iter();
         assumed.map(|assumption| assumption.text.as_str()).collect()
     }
 
     /// What is not counted, if something is.
     pub fn uncounted(&self) -> Option<&str> {
         self.inputs.weights.uncounted.as_deref()
-    }
-
-    fn size(&self, bytes: u64) -> String {
-        self.inputs.accounting.size(bytes)
     }
 
     /// The judged config does not fit; or none was named, and no row of the table fits.
@@ -194,16 +170,10 @@ impl FitReport<'_> {
     }
 
     fn head(&self) -> TextTable {
-        let textbook = "2 per weight, 2 per gradient, 8 for Adam, nothing else (textbook)";
-        let trains = if self.inputs.is_real() {
-            ("trains ", self.training_line())
-        } else {
-            ("bytes  ", textbook.to_string())
-        };
         // As wide as "assumed", even if that is missing.
         let mut rows = vec![
             ("model  ", self.model_line()),
-            trains,
+            ("trains ", self.training_line()),
             ("on     ", self.machine.clone()),
         ];
         if !self.assumed().is_empty() {
@@ -256,7 +226,7 @@ impl FitReport<'_> {
         };
         let used: Vec<usize> = (0..COLUMNS.len()).filter(is_used).collect();
         let mut text = self.table_of(&used);
-        let mut note = "each row is its fullest moment; `-`: not there then";
+        let mut note = self.inputs.accounting.note;
         if text.lines().any(|line| columns(line) > width) {
             text = self.table_of(&[]);
             note = "each row is its fullest moment; a wider terminal also shows its parts";
@@ -280,9 +250,14 @@ impl FitReport<'_> {
 
     fn table_of(&self, parts: &[usize]) -> String {
         let accounting = self.inputs.accounting;
+        #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+        let number = |bytes: u64| {
+            let units = bytes as f64 / accounting.unit_bytes as f64;
+            format!("{units:.*}", accounting.decimals)
+        };
         let cell = |bytes: u64| match bytes {
             0 => "-".to_string(),
-            _ => accounting.number(bytes),
+            _ => number(bytes),
         };
         let mut head = vec![accounting.unit];
         head.extend(parts.iter().map(|part| COLUMNS[*part].title));
@@ -294,7 +269,7 @@ impl FitReport<'_> {
             let need = &row.need;
             let mut cells = vec![row.title().to_string()];
             cells.extend(parts.iter().map(|part| cell(need.usage.parts()[*part])));
-            cells.push(accounting.number(need.gpu()));
+            cells.push(number(need.gpu()));
             cells.push(cell(need.host));
             if self.memories().gpu.is_some() {
                 cells.push(row.words());
@@ -325,15 +300,15 @@ impl FitReport<'_> {
         Some(format!(
             "{}: {} with {}, and a step {}: {advice}",
             peak.name,
-            self.size(row.need.gpu()),
+            Size(row.need.gpu()),
             row.title(),
-            self.size(row.need.step)
+            Size(row.need.step)
         ))
     }
 
     fn conclusion(&self, width: usize) -> String {
         let mut text = String::new();
-        if self.inputs.is_real() && self.memories().gpu.is_some() {
+        if self.memories().gpu.is_some() {
             text += &wrapped(&self.allocator_line(), 0, width);
         }
         if let Some(row) = self.judged_row() {
@@ -362,9 +337,7 @@ impl FitReport<'_> {
                 None => use_it,
             };
         }
-        let is_open = self.judged_row().is_none();
-        let tight = self.rows.iter().filter(|row| row.verdict == TIGHT);
-        let tight: Vec<&str> = tight.map(TemplateRow::title).collect();
+        let is_judged = self.judged_row().is_some();
         let line = if self.memories().gpu.is_none() {
             "the memory of the GPUs is unknown: --gpu-memory 80GiB"
         } else if let Some(why) = self.uncounted() {
@@ -377,16 +350,12 @@ impl FitReport<'_> {
             &format!("{verdict} {why}")
         } else if self.may_fit_with_offload() {
             "no template fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
-        } else if is_open && self.rows[0].verdict == FITS {
-            "no template fits; `no DeepSpeed` does"
-        } else if is_open && !tight.is_empty() {
-            &format!("nothing fits with a margin; tight: {}", tight.join(", "))
-        } else if self.remedies.is_empty() {
-            "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
-        } else if is_open {
-            "nothing fits"
-        } else {
+        } else if is_judged {
             "no other template fits either"
+        } else if self.rows.iter().any(|row| row.verdict == TIGHT) {
+            "no template fits with a margin"
+        } else {
+            "no template fits"
         };
         line.to_string()
     }
@@ -394,38 +363,27 @@ impl FitReport<'_> {
     /// A line about the judged config: `zero0 does not fit: 12.3 GiB short (GPU)`.
     fn judgement_of(&self, row: &TemplateRow) -> String {
         let shortages = row.short.iter().map(|shortage| {
-            let lacking = self.size(shortage.bytes);
-            format!("{lacking} short ({})", shortage.kind.name)
+            format!("{} short ({})", Size(shortage.bytes), shortage.kind.name)
         });
         let words = match row.verdict {
             FITS => "fits",
             TIGHT => "is tight: nothing is left for gaps between allocations",
             NOT => &format!("does not fit: {}", shortages.collect::<Vec<_>>().join(", ")),
-            _ if self.uncounted().is_some() => "may fit: not all of this run is counted",
-            _ if row.is_open() => "may fit: its optimizer was not measured",
-            _ => &format!(
-                "may fit: memory of unknown size ({})",
-                names(row.unknown.iter().copied())
-            ),
+            _ if row.is_open() => "may fit: not all of this run is counted or measured",
+            _ => &format!("may fit: {}", row.words()),
         };
         format!("{} {words}", row.title())
     }
 
-    /// The percentage that `fits` leaves for gaps, and the allocator that it follows from.
+    /// The allocator decides how much room `fits` leaves.
     fn allocator_line(&self) -> String {
         let allocator = &self.inputs.allocator;
-        let gaps = self.rows.iter().map(TemplateRow::gaps);
-        let least = gaps.clone().min().unwrap_or_default();
-        let percent = match gaps.max() {
-            Some(most) if most > least => format!("{least} to {most}"),
-            _ => least.to_string(),
-        };
         let why = match &allocator.said {
             Some(said) => format!(", with {said}"),
             None if allocator.is_ours() => String::new(),
             None => ", without expandable segments".to_string(),
         };
-        format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{why}")
+        format!("this is an estimate; `fits` leaves room for gaps between allocations{why}")
     }
 
     /// Of a model whose shape is known.
@@ -501,19 +459,13 @@ impl FitReport<'_> {
         let need = &row.need;
         let short: Vec<_> = row.short.iter().map(|shortage| shortage.kind.key).collect();
         let unknown: Vec<_> = row.unknown.iter().map(|kind| kind.key).collect();
-        let mut allocated = need.gpu();
-        let mut enough = need.gpu();
-        if self.inputs.is_real() {
-            allocated = need.allocated();
-            enough = row.with_margin();
-        }
         json!({
             "template": row.candidate.name,
-            "gpu_bytes": need.gpu(), "allocated_bytes": allocated, "parts": need.usage,
+            "gpu_bytes": need.gpu(), "allocated_bytes": need.allocated(), "parts": need.usage,
             "fullest_at": need.peak.name, "step_bytes": need.step,
             "host_bytes": need.host, "disk_bytes": need.disk,
             "fits": row.verdict.fits, "verdict": row.verdict.word, "short": short, "unknown": unknown,
-            "fits_from_bytes": enough,
+            "fits_from_bytes": row.with_margin(),
         })
     }
 }
@@ -546,7 +498,7 @@ impl FitReport<'_> {
                 bytes += part;
                 body += &svg_rect(start, y, at(bytes) - start, column.fill);
             }
-            let mut words = self.size(bytes);
+            let mut words = Size(bytes).to_string();
             if self.memories().gpu.is_some() {
                 words += &format!(", {}", row.words());
             }

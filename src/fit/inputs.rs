@@ -11,7 +11,7 @@ use super::{
     tables::{
         dtypes::{BF16, FP16},
         templates::{FASTEST_FIRST, FASTEST_FIRST_ON_ONE_GPU, NONE, TEMPLATES, WITHOUT_DEEPSPEED},
-        words::{REAL, TEXTBOOK},
+        words::REAL,
     },
     weights::ModelLookup,
     workload::Workload,
@@ -148,7 +148,7 @@ impl<'a> FitInputs<'a> {
 
     pub fn host_memory(&self) -> Option<Sourced<u64>> {
         let given = &self.launch.memory.host;
-        if given.is_some() || self.accounting == TEXTBOOK || self.is_elsewhere {
+        if given.is_some() || self.is_elsewhere {
             return given.clone();
         }
         let here = Machine::here().memory().most()?;

@@ -109,6 +109,6 @@ impl MemoryNeed {
 
     /// Bytes that torch's `max_memory_allocated` would show.
     pub fn allocated(&self) -> u64 {
-        self.gpu() - self.usage.overhead + WORKSPACE
+        self.gpu() - self.usage.overhead.saturating_sub(WORKSPACE)
     }
 }

@@ -38,6 +38,8 @@ pub struct Accounting {
     pub unit: &'static str,
     pub unit_bytes: u64,
     pub decimals: usize,
+    /// The line below the table.
+    pub note: &'static str,
 }
 
 /// All that DeepSpeed and transformers allocate.
@@ -46,14 +48,15 @@ pub const REAL: Accounting = Accounting {
     unit: "GiB",
     unit_bytes: 1 << 30,
     decimals: 1,
+    note: "each row is its fullest moment; `-`: not there then",
 };
 
-/// 2 bytes per weight, 2 per gradient, 8 for Adam, and nothing else.
 pub const TEXTBOOK: Accounting = Accounting {
     name: "textbook",
     unit: "GB",
     unit_bytes: 1_000_000_000,
     decimals: 0,
+    note: "2 bytes per weight, 2 per gradient, 8 for Adam, and nothing else",
 };
 
 impl Accounting {
