@@ -20,7 +20,7 @@ use crate::{
         size::Size,
         source::{Given, Source, Sourced},
     },
-    config::template::{self, Template},
+    config::template::Template,
     host::Host,
     plan::ChosenTemplate,
     ranks::topology::{HostFlags, Processes, RankFlags, Topology},
@@ -36,7 +36,7 @@ use estimate::{FitInputs, Memories};
 use fit_report::FitReport;
 use need::Cluster;
 pub use settings::TrainingArgs;
-use settings::{Certainty, TrainingReader};
+use settings::Certainty;
 pub use strategy::Optimizer;
 use strategy::Strategy;
 pub use tables::{
@@ -82,24 +82,22 @@ pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>,
         let own = understood.own_config()?;
         (!own.value.is_empty()).then(|| understood.own_file(own))
     });
-    let is_here = |own: &Sourced<String>| {
-        own.value == AUTO || template::resolve(own, &launch.search, host).is_ok()
-    };
-    let config = launch
-        .deepspeed
-        .clone()
-        .or_else(|| own.clone().filter(is_here));
-    let template = config
-        .as_ref()
-        .and_then(|config| inputs::template_of(config, launch, host).ok());
+    let named = launch.deepspeed.clone().or(own);
+    let template = named.as_ref();
+    let template = template.and_then(|named| inputs::template_of(named, launch, host).ok());
     let written = template.as_ref().map(|template| &template.config);
     let training = request.training.clone();
     let mut inputs = FitInputs::new(training, job, written, cluster, launch, host)?;
-    if let (None, Some(own)) = (&config, own) {
-        let text = format!("nothing about {}, which was not found", own.spelling());
-        inputs.assumed.push(Certainty::Guess.assume(text));
+    let is_lost = |own: &Sourced<String>| {
+        launch.deepspeed.is_none() && template.is_none() && own.value != AUTO
+    };
+    match named {
+        Some(own) if is_lost(&own) => {
+            let text = format!("nothing about {}, which was not found", own.spelling());
+            inputs.assumed.push(Certainty::Guess.assume(text));
+        }
+        named => inputs.config = named,
     }
-    inputs.config = config;
     let has_fewer = host
         .nvidia_gpus
         .is_none_or(|here| cluster.gpus > here as u64);
@@ -124,16 +122,11 @@ pub fn choose(
         let problem = cannot("the number of GPUs is unknown");
         return Err(problem.fix(name_one()).into());
     };
-    if TrainingReader::new(&TrainingArgs::default(), Some(job))
-        .model()
-        .is_none()
-    {
-        let argument = job.trainer.model.argument;
-        let mut fixes = Fixes::from(name_one());
-        if job.takes(argument) {
-            fixes = Fixes::from(format!("add --{argument} to the command")).or(fixes);
-        }
-        return Err(cannot("the command names no model").fix(fixes).into());
+    let argument = job.trainer.model.argument;
+    if job.args.text(argument).is_none() {
+        let problem = cannot("the command names no model");
+        let fixes = Fixes::from(format!("name it with --{argument}")).or(name_one());
+        return Err(problem.fix(fixes).into());
     }
     let mut inputs = inputs_of(understood, None, cluster)?;
     let mut report = inputs.report(host)?;
@@ -210,10 +203,8 @@ pub fn warning(
     if bytes <= gpu_memory.value {
         bytes = need.host;
         place = "of host memory on each machine".to_string();
-    } else if need.peak == LOADING {
-        place += " while it is loaded";
     } else if need.peak.is_between_steps {
-        place += &format!(" in its first {}", need.peak.name);
+        place += &format!(" for {}", need.peak.name);
     }
     let mut guesses = inputs.assumed.clone();
     guesses.retain(|guess| guess.certainty != Certainty::ByDefault);
@@ -299,15 +290,14 @@ fn cluster(request: &FitRequest, topology: Option<&Topology>) -> Result<Cluster,
     let said = topology.and_then(|topology| topology.nproc_per_node.as_ref());
     let gpus = match (flags.nproc_per_node.value(), said) {
         (Some(Processes::Count(gpus)), _) => gpus,
-        (_, Some(said)) if matches!(said.from, Source::Argument(_)) => said.value,
         // A card without a number is one, unless the command itself says how many: the GPUs of this machine are others.
+        (_, Some(said)) if request.card.is_none() || matches!(said.from, Source::Argument(_)) => {
+            said.value
+        }
         _ if request.card.is_some() => 1,
-        (_, Some(said)) => said.value,
-        (_, None) => {
-            let described = give("--gpus", 8).and(give("--gpu-memory", "80GiB"));
+        _ => {
             let problem = Problem::error(Rule::Usage, "the number of GPUs is unknown");
-            let fixes = give("--gpu", "H100x8").or(described);
-            return Err(problem.at("zlaunch fit").fix(fixes));
+            return Err(problem.at("zlaunch fit").fix(give("--gpu", "H100x8")));
         }
     };
     let nodes = topology.and_then(|topology| topology.nnodes.value());

@@ -261,7 +261,11 @@ fn moved(key: &Key, to: &KeySpec) -> Fix {
     let value = key.value;
     match moved_inside(key, to) {
         Some(fix) => fix,
-        None => rename(&key.path, to.key, value_meant(value, to).unwrap_or(value.clone())),
+        None => rename(
+            &key.path,
+            to.key,
+            value_meant(value, to).unwrap_or(value.clone()),
+        ),
     }
 }
 

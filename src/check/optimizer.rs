@@ -138,7 +138,10 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
                 && section == "optimizer.params"
                 && !subject.is_hf();
             if value != "auto" && (is_no_list(own) || is_no_number) {
-                let what = format!("`{key}` is {value}, but DeepSpeed's {name} expects {}", own.wanted());
+                let what = format!(
+                    "`{key}` is {value}, but DeepSpeed's {name} expects {}",
+                    own.wanted()
+                );
                 let fix = match value_meant(value, own) {
                     Some(meant) => set_json(&key, &meant).safe(),
                     None if is_no_number => say("write a number"),
@@ -159,7 +162,11 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
                 }
                 None => unset(&key),
             };
-            found.key(&[&key], format!("DeepSpeed's {name} takes no `{given}`"), fix);
+            found.key(
+                &[&key],
+                format!("DeepSpeed's {name} takes no `{given}`"),
+                fix,
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
         phases::{GENERATION, LOADING},
         templates::NONE,
         verdicts::{FITS, NOT, TIGHT, UNKNOWN},
-        words::{Accounting, Attention, REAL, Tuner},
+        words::{Attention, Tuner},
     },
 };
 use crate::{
@@ -309,7 +309,7 @@ impl FitReport<'_> {
     fn conclusion(&self, width: usize) -> String {
         let mut text = String::new();
         if self.memories().gpu.is_some() {
-            text += &wrapped(&self.allocator_line(), 0, width);
+            text += &wrapped(self.allocator_line(), 0, width);
         }
         if let Some(row) = self.judged_row() {
             text += &wrapped(&self.judgement_of(row), 0, width);
@@ -362,9 +362,10 @@ impl FitReport<'_> {
 
     /// A line about the judged config: `zero0 does not fit: 12.3 GiB short (GPU)`.
     fn judgement_of(&self, row: &TemplateRow) -> String {
-        let shortages = row.short.iter().map(|shortage| {
-            format!("{} short ({})", Size(shortage.bytes), shortage.kind.name)
-        });
+        let shortages = row
+            .short
+            .iter()
+            .map(|shortage| format!("{} short ({})", Size(shortage.bytes), shortage.kind.name));
         let words = match row.verdict {
             FITS => "fits",
             TIGHT => "is tight: nothing is left for gaps between allocations",
@@ -376,14 +377,12 @@ impl FitReport<'_> {
     }
 
     /// The allocator decides how much room `fits` leaves.
-    fn allocator_line(&self) -> String {
-        let allocator = &self.inputs.allocator;
-        let why = match &allocator.said {
-            Some(said) => format!(", with {said}"),
-            None if allocator.is_ours() => String::new(),
-            None => ", without expandable segments".to_string(),
-        };
-        format!("this is an estimate; `fits` leaves room for gaps between allocations{why}")
+    fn allocator_line(&self) -> &'static str {
+        if self.inputs.allocator.expands {
+            "this is an estimate; `fits` leaves room for gaps between allocations"
+        } else {
+            "this is an estimate; `fits` leaves room for gaps between allocations, which are large without expandable segments"
+        }
     }
 
     /// Of a model whose shape is known.

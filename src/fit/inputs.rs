@@ -31,7 +31,7 @@ use crate::{
         cards::{Card, WITHOUT_BF16, WITHOUT_FP16},
         machine::{Machine, is_model},
     },
-    report::{Problem, Rule, fix::give},
+    report::{Problem, Rule},
     request::{AUTO, Launch},
 };
 
@@ -85,7 +85,9 @@ impl<'a> FitInputs<'a> {
         }
         let workload = Workload::new(&weights, &settings);
         if !workload.is_plausible(cluster) {
-            return Err(too_large(&workload, cluster));
+            let what = "these numbers are too large for any run";
+            let smaller = "a smaller batch, shorter sequences or fewer GPUs";
+            return Err(Problem::error(Rule::Fit, what).fix(smaller));
         }
         let order = if cluster.world_size() == 1 {
             FASTEST_FIRST_ON_ONE_GPU
@@ -205,16 +207,4 @@ pub fn template_of(
     let mut template = template::resolve(spec, &launch.search, host)?;
     template.config = layers::with_layers(&template, &launch.layers, host)?;
     Ok(template)
-}
-
-fn too_large(workload: &Workload, Cluster { nodes, gpus }: Cluster) -> Problem {
-    let place = format!(
-        "{} parameters, {} × {} tokens at once, {nodes} machines with {gpus} GPUs each",
-        workload.params, workload.settings.micro_batch, workload.seq_len
-    );
-    let smaller = give("--micro-batch", 1)
-        .and(give("--seq-len", 2048))
-        .and(give("--gpus", 8));
-    let what = "these numbers are too large for any run";
-    Problem::error(Rule::Fit, what).at(place).fix(smaller)
 }

@@ -1,14 +1,13 @@
 //! The size and shape of a model: from the headers of its checkpoint, its config.json, a number the user gave, or its name.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     ffi::OsStr,
     io::{self, ErrorKind, Read},
     path::Path,
 };
 
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     architecture::{self, KnownSize, Weights},
@@ -174,8 +173,13 @@ fn count_by_headers(config: &Path) -> Result<Option<KnownSize>, Problem> {
     let mut files = BTreeSet::from(["model.safetensors".to_string()]);
     let index = config.with_file_name("model.safetensors.index.json");
     if index.is_file() {
-        let index: CheckpointIndex = read(&index, false)?;
-        files = index.weight_map.into_values().collect();
+        let index = read(&index, false)?;
+        let of_weights = index.get("weight_map").and_then(Value::as_object);
+        let names = of_weights.into_iter().flat_map(Map::values);
+        files = names
+            .filter_map(Value::as_str)
+            .map(str::to_string)
+            .collect();
     }
     let mut params: u64 = 0;
     let mut is_packed = false;
@@ -186,26 +190,26 @@ fn count_by_headers(config: &Path) -> Result<Option<KnownSize>, Problem> {
         if !path.exists() {
             return Ok(None);
         }
-        let header: HashMap<String, TensorInfo> = read(&path, true)?;
-        for (name, tensor) in &header {
-            is_packed |= PACKED.contains(&tensor.dtype.as_str());
+        for (name, tensor) in &read(&path, true)? {
+            is_packed |= PACKED.contains(&tensor["dtype"].as_str().unwrap_or_default());
             // The scales of fp8 weights are not parameters.
-            if name != "__metadata__" && !name.ends_with("_scale_inv") {
-                let sizes = tensor.shape.iter();
-                let elements = sizes.fold(1, |product: u64, size| product.saturating_mul(*size));
-                params = params.saturating_add(elements);
+            if let Some(sizes) = tensor["shape"].as_array()
+                && !name.ends_with("_scale_inv")
+            {
+                let sizes = sizes.iter().filter_map(Value::as_u64);
+                params = params.saturating_add(sizes.fold(1, u64::saturating_mul));
             }
         }
     }
     let files = plural(files.len() as u64, "safetensors file", "s");
-    Ok((!is_packed).then(|| KnownSize {
+    Ok((!is_packed && params > 0).then(|| KnownSize {
         params,
         from: format!("the headers of {files}"),
     }))
 }
 
 /// Reads JSON from a file of a checkpoint. `has_length`: the length of the JSON stands before it, and the weights behind it.
-fn read<T: DeserializeOwned>(path: &Path, has_length: bool) -> Result<T, Problem> {
+fn read(path: &Path, has_length: bool) -> Result<Map<String, Value>, Problem> {
     let read = || {
         let (mut file, mut length) = reading::open(path)?.ok_or(ErrorKind::InvalidData)?;
         if has_length {
@@ -226,16 +230,4 @@ fn read<T: DeserializeOwned>(path: &Path, has_length: bool) -> Result<T, Problem
         }
         _ => report::unreadable_file(path, &why),
     })
-}
-
-#[derive(Deserialize)]
-struct CheckpointIndex {
-    weight_map: HashMap<String, String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct TensorInfo {
-    dtype: String,
-    shape: Vec<u64>,
 }
