@@ -35,8 +35,8 @@ pub use architecture::Dtype;
 use estimate::{FitInputs, Memories};
 use fit_report::FitReport;
 use need::Cluster;
-pub use settings::TrainingArgs;
 use settings::Certainty;
+pub use settings::TrainingArgs;
 pub use strategy::Optimizer;
 use strategy::Strategy;
 pub use tables::{

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::tables::names::{
-    LEAST_FILES, LEAST_LOCKED_MEMORY, LEAST_SHARED_MEMORY, NEEDED_PACKAGES, OLDEST_LOCK,
-    SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS,
+    CONTAINERS_SHARED_MEMORY, LEAST_FILES, LEAST_LOCKED_MEMORY, LEAST_SHARED_MEMORY,
+    NEEDED_PACKAGES, OLDEST_LOCK, SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS,
 };
 use crate::{
     base::{json, shell, size::size, vars},
@@ -227,9 +227,6 @@ pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Opti
          memlock=-1",
     ))
 }
-
-/// What a container gets that asks for none.
-const CONTAINERS_SHARED_MEMORY: u64 = 64 << 20;
 
 pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;

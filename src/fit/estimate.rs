@@ -1,6 +1,8 @@
 //! What an estimate is made of: a training and the machines it runs on, the configs that are compared for it, and what is found.
 //! Judges the configs, recommends one, and finds changes that would make a training fit.
 
+use std::iter;
+
 use super::{
     architecture::Weights,
     memory,
@@ -9,6 +11,7 @@ use super::{
     strategy::Strategy,
     tables::{
         memories::{DISK, GPU, HOST, MemoryKind},
+        usual::{LARGEST_MICRO_BATCH, SEQ_LEN_STEP},
         verdicts::{FITS, NOT, TIGHT, UNKNOWN, Verdict},
         words::{Accounting, REAL, Tuner},
     },
@@ -19,10 +22,6 @@ use crate::{
     command::allocator::Allocator,
     request::Launch,
 };
-
-const LARGEST_MICRO_BATCH: u64 = 4096;
-/// Shorter sequences are not worth training on.
-const SEQ_LEN_STEP: u64 = 256;
 
 /// A training and the machines it runs on.
 #[derive(Clone)]
@@ -250,7 +249,7 @@ impl FitInputs<'_> {
                 }
             };
             self.with_less(given.batch, set, |batch| {
-                format!("an evaluation batch of {batch} ({}{batch})", given.spelling)
+                format!("an evaluation batch of {batch}")
             })
         });
         let mut found = vec![
@@ -309,17 +308,22 @@ impl FitInputs<'_> {
 
     /// More GPUs in each machine, up to eight, then more machines.
     fn more_gpus(&self) -> Option<Remedy> {
-        let Cluster { nodes, gpus } = self.cluster;
-        let wider = (1..=3).map(|power| Cluster {
-            nodes,
-            gpus: gpus << power,
-        });
-        let more = (1..=10).map(|power| Cluster {
-            nodes: nodes << power,
-            gpus,
-        });
-        let mut clusters = wider.filter(|wider| wider.gpus <= 8).chain(more);
-        clusters.find_map(|cluster| {
+        let double = |cluster: &Cluster| {
+            let Cluster { nodes, gpus } = *cluster;
+            Some(if nodes == self.cluster.nodes && gpus <= 4 {
+                Cluster {
+                    nodes,
+                    gpus: 2 * gpus,
+                }
+            } else {
+                Cluster {
+                    nodes: 2 * nodes,
+                    gpus,
+                }
+            })
+        };
+        let mut larger = iter::successors(double(&self.cluster), double).take(12);
+        larger.find_map(|cluster| {
             let gpus = plural(cluster.gpus, "GPU", "s");
             let change = match cluster.nodes {
                 1 => gpus,

@@ -7,8 +7,7 @@ use super::{
     memory::scaled,
     tables::{
         memories::{HOST, MemoryKind},
-        parts::COLUMNS,
-        phases::{GENERATION, LOADING},
+        parts::{BAR, COLUMNS, LEFT, LINE, WIDTH},
         templates::NONE,
         verdicts::{FITS, NOT, TIGHT, UNKNOWN},
         words::{Attention, Tuner},
@@ -271,9 +270,7 @@ impl FitReport<'_> {
             cells.extend(parts.iter().map(|part| cell(need.usage.parts()[*part])));
             cells.push(number(need.gpu()));
             cells.push(cell(need.host));
-            if self.memories().gpu.is_some() {
-                cells.push(row.words());
-            }
+            cells.push(row.words());
             table.lines.push(Line::Row(cells));
         }
         table.to_string()
@@ -285,24 +282,13 @@ impl FitReport<'_> {
         let mut rows = self.judged_row().into_iter().chain(&self.rows[1..]);
         let row = rows.find(|row| row.need.peak.is_between_steps)?;
         let peak = row.need.peak;
-        let settings = self.inputs.settings();
-        let is_answer = peak == GENERATION && settings.rollout.is_some();
-        let advice = if peak == LOADING {
-            "quantised weights are whole on every GPU at first".to_string()
-        } else if is_answer && settings.algorithm.groups {
-            "lower --steps_per_generation".to_string()
-        } else if is_answer {
-            "lower --gradient_accumulation_steps".to_string()
-        } else {
-            let batch = settings.evaluation?.spelling;
-            format!("lower {}", batch.trim_end_matches([' ', ':']))
-        };
         Some(format!(
-            "{}: {} with {}, and a step {}: {advice}",
+            "{}: {} with {}, and a step {}: {}",
             peak.name,
             Size(row.need.gpu()),
             row.title(),
-            Size(row.need.step)
+            Size(row.need.step),
+            peak.advice
         ))
     }
 
@@ -467,27 +453,15 @@ impl FitReport<'_> {
             "fits_from_bytes": row.with_margin(),
         })
     }
-}
 
-/// Pixels of a picture: the margin to the left of the bars, a bar, all of it, and the height of a line.
-const LEFT: u64 = 130;
-const BAR: u64 = 620;
-const WIDTH: u64 = 960;
-const LINE: u64 = 24;
-
-impl FitReport<'_> {
-    /// A bar for the memory of each row, and a line where the GPU ends.
+    /// A bar for the memory of each row, and a line where the GPU ends. A part of a bar has its name as a tooltip.
     pub fn svg(&self) -> String {
+        let gpu = self.memories().gpu;
         let sizes = self.rows.iter().map(|row| row.need.gpu());
-        let most = sizes.chain(self.memories().gpu).max().unwrap_or(1);
+        let most = sizes.chain(gpu).max().unwrap_or(1);
         let at = |bytes: u64| LEFT + scaled(BAR, bytes, most);
-        let mut body = String::new();
-        let mut y = 0;
-        for line in [&self.model_line(), &self.training_line(), &self.machine, ""] {
-            y += LINE;
-            body += &svg_text(8, y, line);
-        }
-        let top = y;
+        let mut y = LINE;
+        let mut body = svg_text(8, y, &self.model_line());
         for row in &self.rows {
             y += LINE;
             body += &svg_text(8, y, row.title());
@@ -495,40 +469,30 @@ impl FitReport<'_> {
             for (part, column) in row.need.usage.parts().into_iter().zip(&COLUMNS) {
                 let start = at(bytes);
                 bytes += part;
-                body += &svg_rect(start, y, at(bytes) - start, column.fill);
+                body += &format!(
+                    "<rect x=\"{start}\" y=\"{}\" width=\"{}\" height=\"16\" fill=\"{}\"><title>{}</title></rect>\n",
+                    y - 13,
+                    at(bytes) - start,
+                    column.fill,
+                    column.title
+                );
             }
-            let mut words = Size(bytes).to_string();
-            if self.memories().gpu.is_some() {
-                words += &format!(", {}", row.words());
-            }
+            let words = format!("{}, {}", Size(bytes), row.words());
             body += &svg_text(LEFT + BAR + 8, y, &words);
         }
-        if let Some(memory) = self.memories().gpu {
+        let height = y + LINE;
+        if let Some(memory) = gpu {
+            let x = at(memory);
             body += &format!(
-                "<path d=\"M{} {top}V{}\" stroke=\"#d62728\" stroke-width=\"2\"/>\n",
-                at(memory),
-                y + LINE / 2
+                "<path d=\"M{x} {LINE}V{height}\" stroke=\"#d62728\" stroke-width=\"2\"/>\n"
             );
         }
-        y += 2 * LINE;
-        for (place, column) in (0..).zip(&COLUMNS) {
-            let x = LEFT + place * 88;
-            body += &svg_rect(x, y, 12, column.fill);
-            body += &svg_text(x + 18, y, column.title);
-        }
-        let height = y + LINE;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
              font-family=\"sans-serif\" font-size=\"13\">\n\
              <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n{body}</svg>\n"
         )
     }
-}
-
-/// `y`: of a line of text beside it.
-fn svg_rect(x: u64, y: u64, width: u64, fill: &str) -> String {
-    let y = y - 13;
-    format!("<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"16\" fill=\"{fill}\"/>\n")
 }
 
 fn svg_text(x: u64, y: u64, text: &str) -> String {

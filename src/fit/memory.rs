@@ -9,7 +9,7 @@ mod activations;
 
 use super::{
     architecture::{Linear, Shape},
-    need::{Cluster, GpuUsage, MemoryNeed, WORKSPACE, only_if},
+    need::{Cluster, GpuUsage, MemoryNeed, only_if},
     settings::TrainingSettings,
     strategy::Strategy,
     tables::{
@@ -20,26 +20,11 @@ use super::{
             BACKWARD, END_OF_BACKWARD, EVALUATION, GENERATION, LOADING, LOSS, OPTIMIZER_STEP,
             PHASES, Phase, SAVING, WHOLE,
         },
+        sizes::{ALLREDUCE, CONTEXT, FP32, FP64, NCCL, NORM_PIECE, OFFLOADING, PROCESS, WORKSPACE},
         words::Tuner,
     },
     workload::Workload,
 };
-
-/// CUDA context, driver and libraries: 1.4 to 1.85 GB in the runs measured on an H200.
-const CONTEXT: u64 = 1_800_000_000;
-/// NCCL's buffers, if there are several ranks. An assumption: all measured runs had one rank.
-const NCCL: u64 = 700_000_000;
-/// Elements that the engine's allreduce at stage 0 flattens at once.
-const ALLREDUCE: u64 = 500_000_000;
-const FP32: u64 = 4;
-const FP64: u64 = 8;
-/// Elements of a gradient whose norm stage 3 computes at once (`_constant_buffered_norm2`).
-const NORM_PIECE: u64 = 250_000_000;
-
-/// Host memory of a Python process that has imported torch, transformers and DeepSpeed, as measured.
-const PROCESS: u64 = 1_530_000_000;
-/// Additional host memory of such a process with offload, fitted to the measured runs.
-const OFFLOADING: u64 = 500_000_000;
 
 pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> MemoryNeed {
     let model = MemoryModel::new(workload, strategy, cluster);

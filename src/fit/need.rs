@@ -7,6 +7,7 @@ use super::{
     tables::{
         memories::{DISK, GPU, HOST, MemoryKind},
         phases::{Phase, WHOLE},
+        sizes::WORKSPACE,
     },
 };
 
@@ -56,9 +57,6 @@ impl GpuUsage {
         self.parts().iter().sum()
     }
 }
-
-/// Bytes that torch allocates in every measured run beyond what is accounted for: about two cuBLAS workspaces.
-pub const WORKSPACE: u64 = 67_000_000;
 
 /// The memory that a training needs under one template, in bytes of each GPU and each machine.
 #[derive(Clone, Copy)]

@@ -18,6 +18,7 @@ use super::{
             VLLM_MODE,
         },
         dtypes::{BF16, FP16, FP32},
+        usual::{PROMPT, SEQ_LEN, WITHOUT_COMMAND},
         words::{Attention, Tuner},
     },
 };
@@ -26,24 +27,13 @@ use crate::{
     command::{
         argv::{Args, Typed, hf_bool},
         job::{Job, Trainer},
-        tables::training::{self, Towers, TrainingDefaults},
+        tables::training::{Towers, TrainingDefaults},
     },
     config::auto::FillContext,
     host::Host,
     ranks::topology::{RankFlags, Topology},
 };
 use Certainty::{AtLeast, ByDefault, Guess};
-
-/// Tokens of a prompt, if no argument limits them.
-const PROMPT: u64 = 512;
-const SEQ_LEN: u64 = 2048;
-
-/// The defaults without a training command: the settings most people start with.
-const WITHOUT_COMMAND: TrainingDefaults = TrainingDefaults {
-    micro_batch: 1,
-    checkpointing: true,
-    ..training::HF
-};
 
 impl Algorithm {
     /// The first in the table that has one of the names. `has_own`: the front end has PPO and GKD of its own.
@@ -62,8 +52,6 @@ pub struct Evaluation {
     pub has_loss: bool,
     /// Answers of so many tokens are generated.
     pub new_tokens: Option<u64>,
-    /// How the training spells its batch, up to the number.
-    pub spelling: &'static str,
 }
 
 /// The answers that online tuning generates.
@@ -411,11 +399,6 @@ impl<'a> TrainingReader<'a> {
             has_loss: !generates || self.console.is_none(),
             // No front end has a larger default than LLaMA-Factory.
             new_tokens: generates.then(|| self.count(NEW_TOKENS).unwrap_or(1024)),
-            spelling: if eval_batch.is_some() {
-                "--per_device_eval_batch_size "
-            } else {
-                "eval_batch_size: "
-            },
         })
     }
 
@@ -479,85 +462,99 @@ impl<'a> TrainingReader<'a> {
         self.switch(NO_CHECKPOINTING).map(|off| !off).or_else(on)
     }
 
-    /// What the estimate rests on that nobody said.
+    /// What the estimate rests on that nobody said, that is not seen or that was not measured.
     pub fn assumed(
         &self,
         weights: &Weights,
         settings: &TrainingSettings,
         host: &Host,
     ) -> Vec<Assumption> {
-        let mut assumed: Vec<Assumption> = weights
-            .assumed
-            .iter()
-            .map(|text| Guess.assume(text))
-            .collect();
-        if weights.tower.is_some() && !settings.freezes_tower {
-            assumed.push(AtLeast.assume("pictures that fill the sequences"));
-        }
-        self.assume_settings(settings, host, &mut assumed);
-        // What is not seen, or was not measured.
-        let mut guess = |text: &str| assumed.push(Guess.assume(text));
         let algorithm = &settings.algorithm;
-        let ranks = settings.sequence_parallel;
-        if ranks > 1 {
-            guess(&format!(
-                "each GPU holds one of {ranks} parts of a sequence, which was not measured"
-            ));
-        }
-        if !settings.optimizer.is_measured() {
-            guess("the most that an optimizer can need, because this one was not measured");
-        }
-        if algorithm.uncounted {
-            guess("what is known of it: other models, and vLLM on the same GPUs, come on top");
-        } else if self.algorithm().is_some() && !self.defaults.measured_losses {
-            guess("the loss as TRL computes it, where it was measured");
-        }
-        if algorithm.repeats || algorithm.groups && settings.tuner != Tuner::Full {
-            guess("the most that stage 3 may gather: seen were sums up to a quarter too high");
-        }
-        if algorithm.groups && settings.rewards.is_empty() && !algorithm.uncounted {
-            guess("rewards that are computed without a GPU");
-        }
-        assumed
-    }
-
-    /// What is trained, and how much of it at once.
-    fn assume_settings(
-        &self,
-        settings: &TrainingSettings,
-        host: &Host,
-        assumed: &mut Vec<Assumption>,
-    ) {
-        let console = self.console;
-        let by_console = console.map_or(AtLeast, |_| ByDefault);
-        if let (None, Some(trainer)) = (self.tuner(), self.trainer) {
-            if settings.tuner != Tuner::Full {
-                let text = format!("LoRA, the default of {}", trainer.name);
-                assumed.push(ByDefault.assume(text));
-            } else if console.is_none() {
-                assumed.push(AtLeast.assume("all parameters are trained"));
+        let rollout = settings.rollout;
+        let is_full = settings.tuner == Tuner::Full;
+        let is_script = self.trainer.is_some() && self.console.is_none();
+        let by = |is_default: bool| if is_default { ByDefault } else { AtLeast };
+        let by_console = by(self.console.is_some());
+        let length = match rollout {
+            Some(rollout) => {
+                let answer = rollout.answer;
+                format!("prompts of {PROMPT} tokens before answers of {answer}")
             }
-        }
-        if self.seq_len(settings.rollout).is_none() {
-            let known = console.and_then(|console| console.model.training.seq_len);
-            assumed.push(match settings.rollout {
-                Some(rollout) => AtLeast.assume(format!(
-                    "prompts of {PROMPT} tokens before answers of {}",
-                    rollout.answer
-                )),
-                None => known
-                    .map_or(AtLeast, |_| ByDefault)
-                    .assume(format!("{} tokens per sequence", settings.seq_len)),
-            });
-        }
-        if self.micro_batch().is_none() {
-            assumed.push(by_console.assume(format!("a micro batch of {}", settings.micro_batch)));
-        }
-        if self.trainer.is_some() && self.dtype(None, host).is_none() {
-            assumed.push(Guess.assume(settings.dtype.name));
-        }
-        if settings.evaluation.is_some() && console.is_none() {
-            assumed.push(ByDefault.assume("an evaluation that keeps no logits for metrics"));
-        }
+            None => format!("{} tokens per sequence", settings.seq_len),
+        };
+        let has_length = self.seq_len(rollout).is_some();
+        let known_length = self.console.and(self.defaults.seq_len);
+        let by_length = by(rollout.is_none() && known_length.is_some());
+        let is_tuner_known = self.tuner().is_some();
+        let assumed = [
+            (
+                weights.tower.is_some() && !settings.freezes_tower,
+                AtLeast,
+                "pictures that fill the sequences",
+            ),
+            (
+                !is_tuner_known && !is_full && self.trainer.is_some(),
+                ByDefault,
+                "LoRA, the trainer's default",
+            ),
+            (
+                !is_tuner_known && is_full && is_script,
+                AtLeast,
+                "all parameters are trained",
+            ),
+            (!has_length, by_length, &length),
+            (
+                self.micro_batch().is_none(),
+                by_console,
+                &format!("a micro batch of {}", settings.micro_batch),
+            ),
+            (
+                self.trainer.is_some() && self.dtype(None, host).is_none(),
+                Guess,
+                settings.dtype.name,
+            ),
+            (
+                settings.evaluation.is_some() && self.console.is_none(),
+                ByDefault,
+                "an evaluation that keeps no logits for metrics",
+            ),
+            (
+                settings.sequence_parallel > 1,
+                Guess,
+                "each GPU holds a part of a sequence, which was not measured",
+            ),
+            (
+                !settings.optimizer.is_measured(),
+                Guess,
+                "the most that an optimizer can need, because this one was not measured",
+            ),
+            (
+                algorithm.uncounted,
+                Guess,
+                "what is known of it: other models, and vLLM on the same GPUs, come on top",
+            ),
+            (
+                !algorithm.uncounted
+                    && self.algorithm().is_some()
+                    && !self.defaults.measured_losses,
+                Guess,
+                "the loss as TRL computes it, where it was measured",
+            ),
+            (
+                algorithm.repeats || algorithm.groups && !is_full,
+                Guess,
+                "the most that stage 3 may gather: seen were sums up to a quarter too high",
+            ),
+            (
+                algorithm.groups && settings.rewards.is_empty() && !algorithm.uncounted,
+                Guess,
+                "rewards that are computed without a GPU",
+            ),
+        ];
+        let assumed = assumed.into_iter().filter(|(applies, ..)| *applies);
+        let of_weights = weights.assumed.iter().map(|text| Guess.assume(text));
+        of_weights
+            .chain(assumed.map(|(_, certainty, text)| certainty.assume(text)))
+            .collect()
     }
 }

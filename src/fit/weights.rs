@@ -11,7 +11,10 @@ use serde_json::{Map, Value};
 
 use super::{
     architecture::{self, KnownSize, Weights},
-    tables::typical::TYPICAL,
+    tables::{
+        typical::TYPICAL,
+        usual::{LONGEST_HEADER, PACKED, VARIANTS},
+    },
 };
 use crate::{
     base::{layout::plural, shell, size, source::Sourced},
@@ -123,8 +126,6 @@ fn of_size(known: KnownSize) -> Weights {
 
 /// Public models with their sizes, as their config.json says them.
 const PUBLISHED: &str = include_str!("../recorded/parameter-counts.jsonl");
-/// Words behind the name of a model that say nothing about its size, and so do four digits.
-const VARIANTS: [&str; 6] = ["base", "chat", "instruct", "it", "pt", "thinking"];
 
 /// A model that is known by its name: `Qwen3-8B-Base` is as large as Qwen3-8B.
 fn published(name: &str) -> Option<Weights> {
@@ -159,12 +160,6 @@ fn size_in_name(name: &str) -> Option<u64> {
         size::parse_count(word).filter(|size| is_size && *size >= 1_000_000)
     })
 }
-
-/// Numbers of these types hold several quantised weights.
-const PACKED: [&str; 3] = ["U8", "I8", "I32"];
-
-/// No real header comes near this size.
-const LONGEST_HEADER: u64 = 100 << 20;
 
 /// The exact number of parameters in the safetensors files beside a config.json: `model.safetensors`, or those that an index
 /// names. Only the headers are read, a few hundred kilobytes of a checkpoint of any size. `None` if the files are not there, or

@@ -436,6 +436,8 @@ pub const OLDEST_LOCK: Duration = Duration::from_secs(15 * 60);
 
 /// Less than this and NCCL or a data loader fails.
 pub const LEAST_SHARED_MEMORY: u64 = 1 << 30;
+/// What a container gets that asks for none.
+pub const CONTAINERS_SHARED_MEMORY: u64 = 64 << 20;
 pub const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
 pub const LEAST_FILES: u64 = 1024;
 

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{ModelConfig, Tower, model_type};
-use crate::fit::tables::towers::{ENCODERS, PROJECTORS};
-
-/// Elements of the hidden size that a projector keeps for each patch, as measured: 3.4 to 4.5.
-const KEPT_BY_PROJECTOR: u64 = 5;
+use crate::fit::tables::{
+    sizes::KEPT_BY_PROJECTOR,
+    towers::{ENCODERS, PROJECTORS},
+};
 
 impl Tower {
     pub fn params(&self) -> u64 {

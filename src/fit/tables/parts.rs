@@ -36,3 +36,9 @@ pub const COLUMNS: [Column; 7] = [
         fill: "#c9c9c9",
     },
 ];
+
+/// Pixels of a picture: the margin to the left of the bars, a bar, all of it, and the height of a line.
+pub const LEFT: u64 = 130;
+pub const BAR: u64 = 620;
+pub const WIDTH: u64 = 960;
+pub const LINE: u64 = 24;
