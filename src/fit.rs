@@ -141,7 +141,7 @@ pub fn choose(
     if let Some(chosen) = &report.recommended {
         return Ok(ChosenTemplate {
             name: chosen.row.candidate.name.clone(),
-            why: report.sentence(chosen),
+            why: format!("{}: {}", report.needs(&chosen.row), chosen.why),
         });
     }
     let remedies = report.remedy_sentences();
@@ -155,14 +155,7 @@ pub fn choose(
     } else {
         refused("no template fits this run").fix(remedies)
     };
-    let lines = report.rows.iter().map(|row| {
-        format!(
-            "{} needs {} on each GPU and {} on the host",
-            row.title(),
-            Size(row.need.gpu()),
-            Size(row.need.host)
-        )
-    });
+    let lines = report.rows.iter().map(|row| report.needs(row));
     Err(lines.fold(problem, Problem::at).into())
 }
 
@@ -192,10 +185,10 @@ pub fn warning(
         host: inputs.host_memory().value().or(Some(u64::MAX)),
         disk: Some(u64::MAX),
     };
-    inputs.templates = vec![inputs.candidate(template, config)];
+    let candidate = inputs.candidate(template, config);
     let refused = |inputs: &FitInputs| {
-        let row = inputs.rows().pop();
-        row.filter(|row| row.verdict == NOT)
+        let row = inputs.judge(&candidate);
+        (row.verdict == NOT).then_some(row)
     };
     let need = refused(&inputs)?.need;
     let mut bytes = need.gpu();

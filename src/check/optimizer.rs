@@ -1,7 +1,5 @@
 //! The `optimizer` and `scheduler` sections, and which optimizer really runs.
 
-use std::fmt;
-
 use serde_json::Value;
 
 use super::{
@@ -38,13 +36,12 @@ pub fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
     let own = OPTIMIZERS
         .iter()
         .filter(|own| !subject.is_before(own.since) && subject.is_before(own.until));
-    let own: Vec<&str> = own.map(|own| own.name).collect();
     let others = TORCH_OPTIMIZERS.iter().map(|class| class.name);
     let others = others.filter(|other| *other != name);
-    let near = nearest(name, own.iter().copied().chain(others));
+    let near = nearest(name, own.map(|own| own.name).chain(others));
     let fix = near.map_or(set(key, "AdamW"), |near| set_meant(key, near));
     // torch may have a newer class of that name.
-    let is_wrong = class.is_some() || nearest(name, own).is_some() || has_older(NEXT_TORCH);
+    let is_wrong = class.is_some() || near.is_some() || has_older(NEXT_TORCH);
     let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
     found.key(&[key], what, fix).error_if(is_wrong);
 }
@@ -75,16 +72,14 @@ pub fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
     let fixes = match near.or_else(|| scheduler_like(name)) {
         // transformers makes the scheduler that the config does not have.
         _ if of_trainer && !subject.job.args.is_given("lr_scheduler_type") => {
-            let argument = |name: &str, value: &dyn fmt::Display| {
-                give(format_args!("--{name}"), value).of(Owner::Trainer)
-            };
-            let mut fix = argument("lr_scheduler_type", &name);
+            let mut fix = give("--lr_scheduler_type", name);
             if let Some(steps) = subject.get(WARMUP_STEPS).filter(|steps| steps.is_u64())
                 && !subject.job.args.is_given("warmup_steps")
             {
-                fix = fix.and(argument("warmup_steps", steps));
+                fix = fix.and(give("--warmup_steps", steps));
             }
-            fix.and(unset("scheduler"))
+            fix.of(Owner::Trainer)
+                .and(unset("scheduler"))
                 .remark("the trainer makes this scheduler")
                 .into()
         }

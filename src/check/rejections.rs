@@ -25,7 +25,7 @@ use crate::{
     },
     report::{
         self, Place, Problem, Rule, Severity, Wanted,
-        fix::{Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
+        fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
         nearest,
     },
 };
@@ -219,7 +219,11 @@ impl<'a> Reading<'a> {
         let option = rejected.option.as_str();
         let name = option.trim_start_matches('-').replace('-', "_");
         let shown = if self.parser.mapping { &name } else { option };
-        let mut sought = &name;
+        let refused = |why: &str, fix: Fix| {
+            let what = format!("the trainer refuses `{option}`: {why}");
+            let problem = Problem::error(Rule::Argument, what);
+            problem.fix(fix.of(Owner::Trainer))
+        };
         let mut is_certain = true;
         let mut problem = match &rejected.why {
             Rejection::Unknown => {
@@ -231,16 +235,12 @@ impl<'a> Reading<'a> {
             }
             Rejection::Ambiguous(names) => {
                 is_certain = self.parser.closed;
-                let names = names.join(" or --");
-                let meant = self.suggestion(&name).map(|new| self.option(new));
-                let fix = match meant {
-                    Some(new) => rename_option(option, new).of(Owner::Trainer),
+                let fix = match self.suggestion(&name) {
+                    Some(meant) => rename_option(option, self.option(meant)),
                     None => say("write the whole name"),
                 };
-                let what = format!("the trainer refuses `{option}`: it could mean --{names}");
-                Problem::error(Rule::Argument, what)
-                    .at(Place::option(option, ""))
-                    .fix(fix)
+                let why = format!("it could mean --{}", names.join(" or --"));
+                refused(&why, fix).at(Place::option(option, ""))
             }
             Rejection::NoValue(kind) => {
                 let choices = kind.choices(&self.versions);
@@ -252,37 +252,33 @@ impl<'a> Reading<'a> {
                 if !is_recorded(self.subject) || run_file::is_one(Path::new(option)) {
                     return;
                 }
-                let what = format!("the trainer refuses `{option}`: it takes nothing but options");
-                Problem::error(Rule::Argument, what)
-                    .at(option)
-                    .fix(drop_word(option).of(Owner::Trainer))
+                refused("it takes nothing but options", drop_word(option)).at(option)
             }
             Rejection::Leftover(words) => {
                 let word = &words[1];
                 let whole = words.join(" ");
                 // An option behind a blank, as after a `\\` with a space, cannot be meant for a value. Of all else the
                 // trainer decides.
-                let option_meant = word.trim_start();
-                let is_option = option_meant.starts_with('-') && option_meant != word;
+                let meant = word.trim_start();
+                let is_option = meant.starts_with('-') && meant != word;
                 is_certain = is_option && is_recorded(self.subject);
-                let verb = if is_certain { "refuses" } else { "may refuse" };
-                let what = format!("the trainer {verb} `{word}`: `{option}` takes one value");
                 let fix = if is_option {
-                    rename_option(word, option_meant)
+                    rename_option(word, meant)
                 } else {
                     give(option, &whole)
                 };
-                Problem::error(Rule::Argument, what)
-                    .at(Place::option(option, whole))
-                    .fix(fix.of(Owner::Trainer))
+                refused("it takes one value", fix).at(Place::option(option, whole))
             }
             Rejection::WrongValue(value, kind) => {
-                sought = value;
                 let choices = kind.choices(&self.versions);
                 let wanted = kind.wanted(&choices);
                 is_certain = !matches!(wanted, Wanted::Mapping);
                 report::argument_of_wrong_type(shown, value, wanted)
             }
+        };
+        let sought = match &rejected.why {
+            Rejection::WrongValue(value, _) => value,
+            _ => &name,
         };
         if let Some(in_file) = self.place_in_run_file(sought) {
             problem.places = vec![in_file];
@@ -317,8 +313,7 @@ impl<'a> Reading<'a> {
         let fix = match (ours.filter(|_| !parser.mapping && !once), meant) {
             (Some(ours), _) => move_to_front(flag(ours)),
             (None, Some(meant)) => rename_option(shown, meant).of(Owner::Trainer),
-            (None, None) if name != "config" => drop_word(shown).of(Owner::Trainer),
-            _ => say("write `--config FILE` as two words, or the file alone after the sub-command"),
+            (None, None) => drop_word(shown).of(Owner::Trainer),
         };
         let place = Place::option(shown, "");
         Some(Problem::error(Rule::Argument, what).at(place).fix(fix))

@@ -146,10 +146,7 @@ fn filled(text: &str, first: &At, subject: &Subject) -> String {
         ("value", At::Key(key)) => subject.get(key).map(Value::to_string).unwrap_or_default(),
         ("value", At::Argument(name)) => subject.argument(name).unwrap_or_default().to_string(),
         ("name", At::Key(key)) => subject.text(key).unwrap_or_default().to_string(),
-        ("device", _) => subject.zero.optimizer.to_string(),
-        ("ranks", _) => subject.world().unwrap_or_default().to_string(),
         ("deepspeed", _) => subject.deepspeed(),
-        ("gpu", _) => subject.host.gpus().pop().unwrap_or_default(),
         (words, _) => words.to_string(),
     };
     text.split(['{', '}']).map(part).collect()

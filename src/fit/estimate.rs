@@ -132,7 +132,7 @@ impl FitInputs<'_> {
         self.templates.iter().map(|it| self.judge(it)).collect()
     }
 
-    fn judge(&self, candidate: &Candidate) -> TemplateRow {
+    pub fn judge(&self, candidate: &Candidate) -> TemplateRow {
         let strategy = &candidate.strategy;
         let need = if self.accounting == REAL {
             memory::need(&self.workload, strategy, self.cluster)

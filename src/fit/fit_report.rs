@@ -17,7 +17,7 @@ use crate::{
     base::{
         layout::{Line, TextTable, columns, plural, visible, wrapped},
         size::Size,
-        source::{Given, Source, Sourced},
+        source::Given,
     },
     host::Host,
     report::Problem,
@@ -98,13 +98,6 @@ impl<'a> FitInputs<'a> {
 
     /// `2 machines, each 8 H100 of 79.6 GiB and 1.0 TiB of host memory`.
     fn machine(&self, host: &Host) -> String {
-        let size = |memory: Sourced<u64>| {
-            let size = Size(memory.value);
-            match memory.from {
-                Source::Machine(from) => format!("{size} ({from})"),
-                _ => size.to_string(),
-            }
-        };
         let gpus = self.cluster.gpus;
         let cards = match self.card {
             Some(card) => format!("{gpus} {card}"),
@@ -114,11 +107,12 @@ impl<'a> FitInputs<'a> {
             1 => cards,
             nodes => format!("{nodes} machines, each {cards}"),
         };
-        let gpu_memory = self.gpu_memory(host).map(size);
-        line += " of ";
-        line += gpu_memory.as_deref().unwrap_or("unknown size");
+        line += &match self.gpu_memory(host) {
+            Some(memory) => format!(" of {}", Size(memory.value)),
+            None => " of unknown size".to_string(),
+        };
         if let Some(memory) = self.host_memory() {
-            line += &format!(" and {} of host memory", size(memory));
+            line += &format!(" and {} of host memory", Size(memory.value));
         }
         line
     }
@@ -371,30 +365,19 @@ impl FitReport<'_> {
         }
     }
 
+    /// `zero2 needs about 39.2 GiB of 79.6 GiB on each GPU`.
+    pub fn needs(&self, row: &TemplateRow) -> String {
+        let of_memory = self.memories().gpu;
+        let of_memory = of_memory.map(|memory| format!(" of {}", Size(memory)));
+        let need = Size(row.need.gpu());
+        let of_memory = of_memory.unwrap_or_default();
+        format!("{} needs about {need}{of_memory} on each GPU", row.title())
+    }
+
     /// Of a model whose shape is known.
     pub fn verdict_line(&self) -> Option<String> {
         let row = self.inputs.model.as_ref().and(self.judged_row())?;
-        let needs = format!("{} needs about {}", row.title(), Size(row.need.gpu()));
-        Some(match self.memories().gpu {
-            Some(memory) => format!("{needs} of {} on each GPU: {}", Size(memory), row.words()),
-            None => format!("{needs} on each GPU"),
-        })
-    }
-
-    /// The reason for a launch to use this template.
-    pub fn sentence(&self, chosen: &Recommendation) -> String {
-        let gpus = match self.inputs.cluster.world_size() {
-            1 => "the GPU".to_string(),
-            gpus => format!("each of {gpus} GPUs"),
-        };
-        format!(
-            "{} needs about {} of {} on {gpus} for {} parameters: {}",
-            chosen.row.candidate.name,
-            Size(chosen.row.need.gpu()),
-            Size(self.memories().gpu.unwrap_or(0)),
-            billions(self.inputs.weights.params),
-            chosen.why
-        )
+        Some(format!("{}: {}", self.needs(row), row.words()))
     }
 
     pub fn json(&self) -> Value {

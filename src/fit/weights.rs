@@ -80,10 +80,11 @@ impl ModelLookup<'_> {
         let model = &name.value;
         let is_on_hub =
             model.matches('/').count() == 1 && shell::quoted(OsStr::new(model)) == model.as_bytes();
-        let download = is_on_hub.then(|| match self.hub {
-            Hub::HuggingFace => format!("hf download {model} config.json"),
-            Hub::ModelScope => format!("modelscope download --model {model} config.json"),
-        });
+        let download = match self.hub {
+            Hub::HuggingFace => "hf download",
+            Hub::ModelScope => "modelscope download --model",
+        };
+        let download = is_on_hub.then(|| format!("{download} {model} config.json"));
         if self.trusts_names
             && let Some(weights) = published(model)
         {

@@ -508,13 +508,13 @@ const PRECISION: &[Check] = &[
                     Key("bf16.enabled", On),
                     Any(&[GpuIs(WITHOUT_BF16), GpuIs(WITHOUT_FP16)]),
                 ],
-                says: "`{key}` is true, but this machine's {gpu} only emulates bf16",
+                says: "`{key}` is true, but a GPU of this machine only emulates bf16",
                 fixes: &[Set("bf16.enabled", "false")],
             },
             Row {
                 at: &[At::Key("fp16.enabled")],
                 when: &[Key("fp16.enabled", On), GpuIs(WITHOUT_FP16)],
-                says: "`{key}` is true, but this machine's {gpu} is too old for DeepSpeed's fp16",
+                says: "`{key}` is true, but a GPU of this machine is too old for DeepSpeed's fp16",
                 fixes: &[Set("fp16.enabled", "false")],
             },
         ],
@@ -544,7 +544,7 @@ const OFFLOADS: &[Check] = &[
                 At::Key(STAGE),
             ],
             when: &[Stage(&[0]), OptimizerOn(HOST)],
-            says: "the optimizer is on {device}, but ZeRO is off: the first step fails with \"param is on cuda and must be cpu\"",
+            says: "the optimizer is offloaded, but ZeRO is off: the first step fails with \"param is on cuda and must be cpu\"",
             fixes: &[Set(STAGE, "2")],
         }],
         code: None,
@@ -857,7 +857,7 @@ const COMBINATIONS: &[Check] = &[
                 // DeepSpeed reduces a larger one.
                 Not(&AboveRanks(PARTITION_SIZE)),
             ],
-            says: "`{key}` is {value}, which does not divide {ranks} ranks",
+            says: "`{key}` is {value}, which does not divide the number of ranks",
             fixes: &[Set(PARTITION_SIZE, "1")],
         }],
         code: None,
@@ -874,7 +874,7 @@ const COMBINATIONS: &[Check] = &[
                     AboveRanks(TENSOR_RANKS),
                     Not(&Before("deepspeed", [0, 16, 4])),
                 ],
-                says: "`{key}` is {value}, and there are {ranks} ranks",
+                says: "`{key}` is {value}, and there are fewer ranks",
                 fixes: &[Unset(TENSOR_RANKS)],
             },
             Row {
@@ -1175,7 +1175,7 @@ const OPTIMIZER: &[Check] = &[
                         Is("optim", "paged_adamw_32bit"),
                     ])),
                 ],
-                says: "the optimizer is on {device}: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam",
+                says: "the optimizer is offloaded: accelerate silently replaces `{value}` with DeepSpeed's CPU Adam",
                 fixes: &[
                     Give {
                         owner: Trainer,

@@ -8,8 +8,7 @@ pub struct Row {
     pub at: &'static [At],
     /// All of them must hold.
     pub when: &'static [Condition],
-    /// `{key}` is the first place, `{value}` what stands there, `{name}` the same as a name without quotes, `{device}` where the optimizer is, `{ranks}` how many there are,
-    /// `{gpu}` a GPU of this machine; `{deepspeed}` is a version.
+    /// `{key}` is the first place, `{value}` what stands there, `{name}` the same as a name without quotes; `{deepspeed}` is a version.
     pub says: &'static str,
     /// In order of preference.
     pub fixes: &'static [Remedy],
