@@ -58,11 +58,8 @@ pub fn product(subject: &Subject, found: &mut Findings) {
         return;
     }
     let is_inferred = |key: &str| subject.get(key).is_none_or(Value::is_null);
-    let inferred = |key: &str| if is_inferred(key) { ", inferred" } else { "" };
     let what = format!(
-        "`{BATCH_SIZE}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) is {product}",
-        inferred(MICRO_BATCH),
-        inferred(ACCUMULATION),
+        "`{BATCH_SIZE}` is {global}, but {micro} (micro batch) × {steps} (accumulation steps) × {ranks} (ranks) is {product}"
     );
     let fixes = match subject.is_hf() {
         true if is_inferred(ACCUMULATION) => set(ACCUMULATION, "auto").or(set(BATCH_SIZE, "auto")),
@@ -94,7 +91,7 @@ struct GivenSizes {
 }
 
 impl GivenSizes {
-    /// Infers what is missing. `None` if that is too much, or if a given size is not above 0. `ranks` is a float: DeepSpeed
+    /// Global batch, micro batch and steps, of which it infers what is missing. `None` if that is too much, or if a given size is not above 0. `ranks` is a float: DeepSpeed
     /// divides it by the sequence-parallel size.
     fn inferred(&self, ranks: f64) -> Option<[f64; 3]> {
         let over = |one: f64, two: f64| (one / two).floor();

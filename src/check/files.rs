@@ -14,12 +14,11 @@ use super::{
 use crate::{
     command::{
         input_paths::{self, is_missing},
-        model::Hub,
+        model::{self, Hub},
         tables::front_end::Datasets,
         target::Target,
     },
     host::names_in,
-    ranks::topology::Topology,
     report::{
         Place, Severity,
         fix::{Fixes, Owner, give, give_as, rename_option, run, say, unset_variable},
@@ -34,11 +33,7 @@ pub fn missing_script(subject: &Subject, found: &mut Findings) {
     let file = subject.host.cwd.join(path);
     if !subject.job.rewritten && is_missing(&file) {
         let what = format!("`{}` does not exist", path.to_string_lossy());
-        // If the ranks exist already, Python reports it at once.
-        let ranks_exist = subject.topology.is_some_and(Topology::ranks_exist);
-        found
-            .at([Place::from(&file)], what, reading::path_advice(&file))
-            .error_if(!ranks_exist);
+        found.at([Place::from(&file)], what, reading::path_advice(&file));
     }
 }
 
@@ -50,13 +45,8 @@ pub fn missing_module(subject: &Subject, found: &mut Findings) {
         && python.lacks_module(name, subject.host)
     {
         let what = format!("{} has no module `{name}`", python.program.display());
-        let fix = match name.strip_suffix(".py") {
-            Some(module) => give("-m", module).of(Owner::Trainer).remark("without .py"),
-            None => say(
-                "check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages",
-            ),
-        };
-        found.at([Place::option("-m", name)], what, fix);
+        let help = "check the name; `-m` looks in the current folder, PYTHONPATH and the installed packages";
+        found.at([Place::option("-m", name)], what, help);
     }
 }
 
@@ -75,14 +65,7 @@ pub fn missing_paths(subject: &Subject, found: &mut Findings) {
                 reading::path_advice(&missing.path),
             ),
         };
-        let doubt = if missing.certain {
-            ""
-        } else {
-            ": the run fails if the script reads it"
-        };
-        found
-            .at([place], what + doubt, fix)
-            .error_if(missing.certain);
+        found.at([place], what, fix).error_if(missing.certain);
     }
 }
 
@@ -172,12 +155,11 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
     let variable = variables.find(|name| host.nonempty_var(name).is_some())?;
     let value = host.var(variable)?.to_uppercase();
-    let cached = format!("models--{}", model.replace('/', "--"));
     let is_needed = is_name
         && ["1", "ON", "YES", "TRUE"].contains(&&*value)
         && job.args.list("cache_dir").is_none()
         && job.hub(host) == Hub::HuggingFace
-        && !Hub::HuggingFace.cache(host)?.join(cached).exists();
+        && model::config_file(model, None, Hub::HuggingFace, host).is_none();
     is_needed.then_some(variable)
 }
 

@@ -122,10 +122,9 @@ pub fn old_keys(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A key that is meant as a comment: `_comment`, `//`. (`/zero_optimization/stage` is a key.)
+/// A key that is meant as a comment: `_comment`, `//`.
 fn is_comment(path: &str) -> bool {
     let name = schema::name_of(path);
-    let name = name.strip_prefix('/').unwrap_or(name);
     !name.starts_with(|c: char| c.is_ascii_alphabetic())
         || ["comment", "comments", "description"].contains(&name)
 }
@@ -220,8 +219,7 @@ fn parameter_meant(section: &str, name: &str, subject: &Subject) -> Option<Strin
     Some(format!("{owner}.params.{name}"))
 }
 
-/// The keys of this name that the version reads elsewhere; of several, those in sections that the config has. Also
-/// `zero_optimization/stage` and `zero_optimization:stage`.
+/// The keys of this name that the version reads elsewhere; of several, those in sections that the config has.
 fn meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
     let is_there = |entry: &KeySpec| has_section_of(entry, subject);
     let reads = |entry: &KeySpec| {
@@ -232,26 +230,13 @@ fn meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
         let is_read = entry.removed.is_none() && subject.reads(entry.key);
         entry.key != key.path && is_near && is_read
     };
-    let dotted = key.path.trim_start_matches('/').replace(['/', ':'], ".");
-    if let Some(entry) = schema::find(&dotted, subject.version()).filter(reads) {
-        return vec![entry];
-    }
-    let mut named: Vec<KeySpec> = schema::named(name, subject.version())
-        .filter(reads)
-        .collect();
+    let named = schema::named(name, subject.version());
+    let mut named: Vec<KeySpec> = named.filter(reads).collect();
     if named.iter().any(is_there) {
         named.retain(is_there);
     }
     if named.len() > 1 {
         named.retain(|entry| subject.get(entry.key).is_none());
-    }
-    if named.is_empty() {
-        // `load_universal_checkpoint` is `checkpoint.load_universal`, `fp16_enabled` is `fp16.enabled`.
-        let parts = name.match_indices('_');
-        let parts = parts.map(|(at, _)| (&name[..at], &name[at + 1..]));
-        let keys = parts.flat_map(|(one, two)| [[one, ".", two], [two, ".", one]]);
-        let mut entries = keys.filter_map(|key| schema::find(&key.concat(), subject.version()));
-        named.extend(entries.find(reads));
     }
     named
 }
@@ -389,10 +374,6 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
     let path = &key.path;
     if let Some(fix) = moved_inside(key, entry) {
         return fix.safe().into();
-    }
-    let device = format!("{path}.device");
-    if key.value == true && schema::find(&device, entry.version).is_some() {
-        return set(path, r#"{"device": "cpu"}"#).or(set(path, r#"{"device": "nvme"}"#));
     }
     if let Some(meant) = value_meant(key.value, entry) {
         return set_json(path, &meant).safe().or(unset(path));

@@ -118,13 +118,12 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     if torch.is_some_and(|torch| !torch.is_before([2, 14, 0])) {
         return Vec::new();
     }
-    let torch = torch.map_or("torch before 2.14".to_string(), |it| format!("torch {it}"));
     let stale = locks.iter().filter(|lock| lock.age > OLDEST_LOCK);
     let problems = stale.map(|Lock { path, age }| {
         let folder = path.parent().unwrap_or(path);
         let minutes = age.as_secs() / 60;
         let what = format!(
-            "this lock is {minutes} minutes old: a rank of {torch} that needs {} waits until the file is removed",
+            "this lock is {minutes} minutes old: a rank that needs {} waits until the file is removed",
             folder.display()
         );
         let remove = run(shell::text(&["rm".into(), "-r".into(), folder.into()]));
@@ -197,31 +196,41 @@ pub fn cache_on_nfs(
 
 /// DeepSpeed may have been installed with its operators, so it is only a warning.
 pub fn no_compiler(compiler: bool, ninja: bool) -> Option<Problem> {
-    let compile = "apt install g++, or module load gcc";
-    let build = "pip install ninja, and activate that environment";
-    let (names, help) = match (compiler, ninja) {
-        (true, true) => return None,
-        (false, true) => ("c++", compile.to_string()),
-        (true, false) => ("ninja", build.to_string()),
-        (false, false) => ("c++ and no ninja", format!("{compile}; {build}")),
-    };
+    let programs = [
+        ("c++", compiler, "apt install g++, or module load gcc"),
+        (
+            "ninja",
+            ninja,
+            "pip install ninja, and activate that environment",
+        ),
+    ];
+    let missing = programs.iter().filter(|(_, is_there, _)| !is_there);
+    let (names, help): (Vec<&str>, Vec<&str>) =
+        missing.map(|(name, _, help)| (*name, *help)).unzip();
+    if names.is_empty() {
+        return None;
+    }
     let what = format!(
-        "no {names} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when they are first needed"
+        "no {} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when they are first needed",
+        names.join(" and no ")
     );
     let problem = Problem::warning(Rule::NoCompiler, what);
-    Some(problem.at(Place::bare_variable(vars::PATH)).fix(help))
+    Some(
+        problem
+            .at(Place::bare_variable(vars::PATH))
+            .fix(help.join("; ")),
+    )
 }
 
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
 /// what is registered for InfiniBand or locked for NVMe is.
 pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Option<Problem> {
-    let why = match (infiniband, nvme) {
-        (true, _) => "InfiniBand registers memory",
-        (_, true) => "NVMe offload locks its buffers",
-        _ => return None,
-    };
-    let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY)?;
-    let what = format!("only {} of memory can be locked, and {why}", size(hard));
+    let limit = limit.filter(|_| nvme || infiniband)?;
+    let hard = limit.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY)?;
+    let what = format!(
+        "only {} of memory can be locked: InfiniBand and NVMe offload need more",
+        size(hard)
+    );
     Some(Problem::warning(Rule::SmallMemlock, what).at("ulimit -H -l").fix(
         "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
          memlock=-1",
@@ -255,13 +264,8 @@ pub fn few_files(limit: Option<Limit>) -> Option<Problem> {
 
 pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
     let have = memory.most().filter(|have| *have < needed)?;
-    let whose = if memory.limit.is_some() {
-        "the cgroup allows"
-    } else {
-        "this machine has"
-    };
     let what = format!(
-        "offloading this model keeps about {} in host memory, but {whose} {}",
+        "offloading this model keeps about {} in host memory, but there are {}",
         size(needed),
         size(have)
     );

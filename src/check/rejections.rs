@@ -17,7 +17,6 @@ use crate::{
     base::options::{flag, launch_option},
     command::{
         argument_class::{TRAINING_ARGUMENTS, Versions},
-        argv::hf_bool,
         parser::{ArgType, Parser, Rejected, Rejection},
         run_file,
         tables::front_end::ArgumentParser,
@@ -82,25 +81,20 @@ pub fn texts_for_numbers(subject: &Subject, found: &mut Findings) {
         _ => Some(TRAINING_ARGUMENTS),
     };
     let parser = Parser::new(class.as_slice());
-    let is_bool = |arg_type| matches!(arg_type, ArgType::Bool { .. });
     for (name, text) in &job.texts {
-        let is_number = parser.takes(name, ArgType::is_number);
-        let (wanted, value) = if is_number {
-            // In YAML 1.1 a number with an exponent needs a dot and a sign. Rust writes none.
-            let number = text.parse::<f64>().map(|number| number.to_string());
-            let number = number.unwrap_or_else(|_| "NUMBER".to_string());
-            ("a number and does not convert it", number)
-        } else if hf_bool(text).is_none() && parser.takes(name, is_bool) {
-            ("true or false", "true".to_string())
-        } else {
+        if !parser.takes(name, ArgType::is_number) {
             continue;
-        };
+        }
+        // In YAML 1.1 a number with an exponent needs a dot and a sign. Rust writes none.
+        let number = text.parse::<f64>().map(|number| number.to_string());
+        let number = number.unwrap_or_else(|_| "NUMBER".to_string());
         // A script may convert the values itself.
-        let is_certain =
-            is_number && ALWAYS_NUMBERS.contains(&name.as_str()) && job.version().is_some();
+        let is_certain = ALWAYS_NUMBERS.contains(&name.as_str()) && job.version().is_some();
         let place = subject.place_of(name, Place::option(name, text));
-        let what = format!("the trainer reads `{name}` as the string `{text}`, but needs {wanted}");
-        let fix = give(name, value).of(Owner::Trainer);
+        let what = format!(
+            "the trainer reads `{name}` as the string `{text}`, but needs a number and does not convert it"
+        );
+        let fix = give(name, number).of(Owner::Trainer);
         found.at([place], what, fix).error_if(is_certain);
     }
 }

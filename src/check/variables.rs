@@ -7,7 +7,10 @@ use super::{
     tables::names::{NEW_ALLOCATOR_CONF, TYPED_VARIABLES, VariableFamily},
 };
 use crate::{
-    base::vars::{self, PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF},
+    base::{
+        layout::plural,
+        vars::{PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF},
+    },
     host::Host,
     ranks::{
         launcher::Launcher,
@@ -135,9 +138,7 @@ pub fn shared_gpus(topology: &Topology) -> Option<Problem> {
         let problem = problem.at(Place::bare_variable(variable));
         return Some(problem.fix(unset_variable(variable)));
     }
-    let word = if gpus == 1 { "GPU" } else { "GPUs" };
-    let what = format!("{ranks} ranks would share {gpus} {word}, which NCCL refuses");
-    let more = format!("name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES);
-    let fixes = give("--nproc-per-node", gpus).or(more);
-    Some(warning(what).at(nproc).fix(fixes))
+    let gpus_here = plural(gpus as u64, "GPU", "s");
+    let what = format!("{ranks} ranks would share {gpus_here}, which NCCL refuses");
+    Some(warning(what).at(nproc).fix(give("--nproc-per-node", gpus)))
 }

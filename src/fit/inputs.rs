@@ -28,7 +28,7 @@ use crate::{
     },
     host::{
         Host,
-        cards::{Card, WITHOUT_BF16, WITHOUT_FP16},
+        cards::{Card, WITHOUT_BF16},
         machine::{Machine, is_model},
     },
     report::{Problem, Rule},
@@ -123,10 +123,7 @@ impl<'a> FitInputs<'a> {
             Some(card) => vec![card.to_string()],
             None => host.gpus(),
         };
-        let is_old = |gpu: &&String| {
-            let mut without = WITHOUT_BF16.iter().chain(WITHOUT_FP16);
-            without.any(|model| is_model(gpu, model))
-        };
+        let is_old = |gpu: &&String| WITHOUT_BF16.iter().any(|model| is_model(gpu, model));
         let old = gpus.iter().find(is_old);
         if let Some(gpu) = old.filter(|_| self.settings().dtype == BF16) {
             let text = format!("bf16, which {gpu} only emulates (fp16 takes as much)");

@@ -181,7 +181,6 @@ fn algorithms() {
             batch: 512,
             has_loss: true,
             new_tokens: None,
-            spelling: "",
         });
         let seen = [
             megabytes(&settings, &zero2),

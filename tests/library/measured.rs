@@ -231,7 +231,6 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         batch,
         has_loss: run["generate"].is_null(),
         new_tokens: run["generate"].as_u64(),
-        spelling: "",
     });
     settings.rollout = run["new"].as_u64().map(|answer| Rollout {
         answer,

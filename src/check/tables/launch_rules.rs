@@ -297,7 +297,7 @@ pub const HERE: &[Check] = &[
     },
     Check {
         rule: Rule::ScriptMissing,
-        about: "the script of the command does not exist (a warning where the ranks exist already)",
+        about: "the script of the command does not exist",
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[],
