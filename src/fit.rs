@@ -140,8 +140,8 @@ pub fn choose(
     }
     if let Some(chosen) = &report.recommended {
         return Ok(ChosenTemplate {
-            name: chosen.row.candidate.name.clone(),
-            why: format!("{}: {}", report.needs(&chosen.row), chosen.why),
+            name: chosen.candidate.name.clone(),
+            why: format!("{}: {}", report.needs(chosen), chosen.why()),
         });
     }
     let remedies = report.remedy_sentences();
@@ -234,7 +234,7 @@ fn would_fit(inputs: &FitInputs, peak: Phase, host: &Host) -> Option<String> {
     let is_between = peak.is_between_steps && peak != LOADING;
     match (&report.recommended, report.remedies.first()) {
         (_, Some(first)) if is_between => Some(first.sentence()),
-        (Some(chosen), _) => Some(format!("--deepspeed {}", chosen.row.candidate.name)),
+        (Some(chosen), _) => Some(format!("--deepspeed {}", chosen.candidate.name)),
         (None, first) => first.map(|_| report.remedy_sentences()),
     }
 }

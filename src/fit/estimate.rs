@@ -82,13 +82,6 @@ pub struct Shortage {
     pub bytes: u64,
 }
 
-pub struct Recommendation {
-    pub row: TemplateRow,
-    pub why: &'static str,
-    /// `None`: what is counted does not depend on it.
-    pub largest_micro_batch: Option<u64>,
-}
-
 /// A change with which a template would fit.
 pub struct Remedy {
     pub change: String,
@@ -173,7 +166,7 @@ impl FitInputs<'_> {
     }
 
     /// The fastest template that fits.
-    fn first_fit(&self) -> Option<TemplateRow> {
+    pub fn first_fit(&self) -> Option<TemplateRow> {
         let mut rows = self.order.iter().filter_map(|name| {
             let candidate = self.templates.iter().find(|known| known.name == *name)?;
             Some(self.judge(candidate))
@@ -181,21 +174,11 @@ impl FitInputs<'_> {
         rows.find(|row| row.verdict == FITS)
     }
 
-    pub fn recommend(&self) -> Option<Recommendation> {
-        let row = self.first_fit()?;
-        let why = if row.candidate.strategy.offloads() {
-            // As a common guide says; not measured here.
-            "the fastest template that fits; offload makes a step 2–3× slower"
-        } else {
-            "the fastest template that fits"
-        };
-        let alone = self.with_order(vec![row.candidate.name.clone()]);
+    /// With the fastest template that fits.
+    pub fn largest_micro_batch(&self) -> Option<u64> {
+        let alone = self.with_order(vec![self.first_fit()?.candidate.name]);
         let largest = alone.largest(LARGEST_MICRO_BATCH, set_micro_batch);
-        Some(Recommendation {
-            largest_micro_batch: (largest < LARGEST_MICRO_BATCH).then_some(largest),
-            why,
-            row,
-        })
+        (largest < LARGEST_MICRO_BATCH).then_some(largest)
     }
 
     pub fn with_order(&self, order: Vec<String>) -> Self {

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{
-    estimate::{FitInputs, Memories, Recommendation, Remedy, TemplateRow},
+    estimate::{FitInputs, Memories, Remedy, TemplateRow},
     memory::scaled,
+    need::Cluster,
     tables::{
-        memories::{HOST, MemoryKind},
-        parts::{BAR, COLUMNS, LEFT, LINE, WIDTH},
+        memories::{DISK, HOST, MemoryKind},
+        parts::{BAR, COLUMNS, Column, LEFT, LINE, WIDTH},
         templates::NONE,
         verdicts::{FITS, NOT, TIGHT, UNKNOWN},
         words::{Attention, Tuner},
@@ -26,10 +27,11 @@ use crate::{
 /// What is said about a training.
 pub struct FitReport<'a> {
     inputs: FitInputs<'a>,
-    /// The GPUs and the host memory, in words.
-    machine: String,
     pub rows: Vec<TemplateRow>,
-    pub recommended: Option<Recommendation>,
+    /// The fastest template that fits.
+    pub recommended: Option<TemplateRow>,
+    /// With that template. `None`: what is counted does not depend on it.
+    largest_micro_batch: Option<u64>,
     /// Changes that would make the judged config fit, or some template.
     pub remedies: Vec<Remedy>,
 }
@@ -44,6 +46,15 @@ impl TemplateRow {
         match self.candidate.name.as_str() {
             NONE => "no DeepSpeed",
             name => name,
+        }
+    }
+
+    pub fn why(&self) -> &'static str {
+        if self.candidate.strategy.offloads() {
+            // As a common guide says; not measured here.
+            "the fastest template that fits; offload makes a step 2–3× slower"
+        } else {
+            "the fastest template that fits"
         }
     }
 
@@ -79,9 +90,9 @@ impl<'a> FitInputs<'a> {
             ..self.clone()
         };
         let mut report = FitReport {
-            machine: self.machine(host),
             rows: inputs.rows(),
-            recommended: inputs.recommend(),
+            largest_micro_batch: inputs.largest_micro_batch(),
+            recommended: inputs.first_fit(),
             remedies: Vec::new(),
             inputs,
         };
@@ -94,27 +105,6 @@ impl<'a> FitInputs<'a> {
             report.remedies = judged.remedies(inputs);
         }
         Ok(report)
-    }
-
-    /// `2 machines, each 8 H100 of 79.6 GiB and 1.0 TiB of host memory`.
-    fn machine(&self, host: &Host) -> String {
-        let gpus = self.cluster.gpus;
-        let cards = match self.card {
-            Some(card) => format!("{gpus} {card}"),
-            None => plural(gpus, "GPU", "s"),
-        };
-        let mut line = match self.cluster.nodes {
-            1 => cards,
-            nodes => format!("{nodes} machines, each {cards}"),
-        };
-        line += &match self.gpu_memory(host) {
-            Some(memory) => format!(" of {}", Size(memory.value)),
-            None => " of unknown size".to_string(),
-        };
-        if let Some(memory) = self.host_memory() {
-            line += &format!(" and {} of host memory", Size(memory.value));
-        }
-        line
     }
 }
 
@@ -138,14 +128,12 @@ impl FitReport<'_> {
         self.inputs.weights.uncounted.as_deref()
     }
 
-    /// The judged config does not fit; or none was named, and no row of the table fits.
+    /// The judged config does not fit; or none was named, and no row of the table may fit without a disk.
     pub fn does_not_fit(&self) -> bool {
-        let fits = |row: &TemplateRow| [FITS, TIGHT].contains(&row.verdict);
+        let may_fit = |row: &TemplateRow| row.verdict != NOT && !row.unknown.contains(&DISK);
         match self.judged_row() {
             Some(row) => row.verdict == NOT,
-            None if self.memories().gpu.is_none() || self.may_fit_with_offload() => false,
-            // What was not counted, or not measured, may fit.
-            None => !self.rows.iter().any(|row| fits(row) || row.is_open()),
+            None => !self.rows.iter().any(may_fit),
         }
     }
 
@@ -167,7 +155,7 @@ impl FitReport<'_> {
         let mut rows = vec![
             ("model  ", self.model_line()),
             ("trains ", self.training_line()),
-            ("on     ", self.machine.clone()),
+            ("on     ", self.machine()),
         ];
         if !self.assumed().is_empty() {
             rows.push(("assumed", self.assumed().join("; ")));
@@ -182,6 +170,25 @@ impl FitReport<'_> {
             Some(name) => format!("{name}: {size}"),
             None => size,
         }
+    }
+
+    /// `2 machines, each 8 H100 of 79.6 GiB and 1.0 TiB of host memory`.
+    fn machine(&self) -> String {
+        let Cluster { nodes, gpus } = self.inputs.cluster;
+        let cards = match self.inputs.card {
+            Some(card) => format!("{gpus} {card}"),
+            None => plural(gpus, "GPU", "s"),
+        };
+        let cards = match nodes {
+            1 => cards,
+            _ => format!("{nodes} machines, each {cards}"),
+        };
+        let size = |memory: Option<u64>| match memory {
+            Some(bytes) => Size(bytes).to_string(),
+            None => "unknown size".to_string(),
+        };
+        let Memories { gpu, host, .. } = self.memories();
+        format!("{cards} of {} and host memory of {}", size(gpu), size(host))
     }
 
     fn training_line(&self) -> String {
@@ -213,12 +220,7 @@ impl FitReport<'_> {
 
     /// The parts in columns, or only their sum if the terminal is too narrow.
     fn table(&self, width: usize) -> String {
-        let is_used = |part: &usize| {
-            let mut rows = self.rows.iter();
-            rows.any(|row| row.need.usage.parts()[*part] > 0)
-        };
-        let used: Vec<usize> = (0..COLUMNS.len()).filter(is_used).collect();
-        let mut text = self.table_of(&used);
+        let mut text = self.table_of(&COLUMNS);
         let mut note = self.inputs.accounting.note;
         if text.lines().any(|line| columns(line) > width) {
             text = self.table_of(&[]);
@@ -241,7 +243,7 @@ impl FitReport<'_> {
         painted
     }
 
-    fn table_of(&self, parts: &[usize]) -> String {
+    fn table_of(&self, parts: &[Column]) -> String {
         let accounting = self.inputs.accounting;
         #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
         let number = |bytes: u64| {
@@ -253,7 +255,7 @@ impl FitReport<'_> {
             _ => number(bytes),
         };
         let mut head = vec![accounting.unit];
-        head.extend(parts.iter().map(|part| COLUMNS[*part].title));
+        head.extend(parts.iter().map(|part| part.title));
         head.extend(["each GPU", "host"]);
         let mut table = TextTable::new(0);
         table.numbers = 1..parts.len() + 3;
@@ -261,7 +263,7 @@ impl FitReport<'_> {
         for row in &self.rows {
             let need = &row.need;
             let mut cells = vec![row.title().to_string()];
-            cells.extend(parts.iter().map(|part| cell(need.usage.parts()[*part])));
+            cells.extend(need.usage.parts().map(cell).into_iter().take(parts.len()));
             cells.push(number(need.gpu()));
             cells.push(cell(need.host));
             cells.push(row.words());
@@ -289,7 +291,8 @@ impl FitReport<'_> {
     fn conclusion(&self, width: usize) -> String {
         let mut text = String::new();
         if self.memories().gpu.is_some() {
-            text += &wrapped(self.allocator_line(), 0, width);
+            let estimate = "this is an estimate; `fits` leaves room for gaps between allocations";
+            text += &wrapped(estimate, 0, width);
         }
         if let Some(row) = self.judged_row() {
             text += &wrapped(&self.judgement_of(row), 0, width);
@@ -297,11 +300,7 @@ impl FitReport<'_> {
         let end = wrapped(&self.recommendation(), 0, width);
         let with = |remedy: &Remedy| wrapped(&format!("with {}", remedy.sentence()), 2, width);
         let remedies: String = self.remedies.iter().map(with).collect();
-        // The last line is the template to use, if there is one.
-        match self.recommended {
-            Some(_) => text + &remedies + &end,
-            None => text + &end + &remedies,
-        }
+        text + &end + &remedies
     }
 
     pub fn remedy_sentences(&self) -> String {
@@ -311,8 +310,8 @@ impl FitReport<'_> {
 
     fn recommendation(&self) -> String {
         if let Some(chosen) = &self.recommended {
-            let use_it = format!("use {}: {}", chosen.row.candidate.name, chosen.why);
-            return match chosen.largest_micro_batch {
+            let use_it = format!("use {}: {}", chosen.title(), chosen.why());
+            return match self.largest_micro_batch {
                 Some(most) => format!("{use_it} (micro batch up to {most})"),
                 None => use_it,
             };
@@ -321,13 +320,7 @@ impl FitReport<'_> {
         let line = if self.memories().gpu.is_none() {
             "the memory of the GPUs is unknown: --gpu-memory 80GiB"
         } else if let Some(why) = self.uncounted() {
-            let may_fit = self.rows.iter().any(TemplateRow::is_open) || self.may_fit_with_offload();
-            let verdict = if may_fit {
-                "no verdict:"
-            } else {
-                "nothing fits, and"
-            };
-            &format!("{verdict} {why}")
+            &format!("no template fits for certain: {why}")
         } else if self.may_fit_with_offload() {
             "no template fits on the GPUs alone, and the host memory is unknown: --host-memory 1TiB"
         } else if is_judged {
@@ -354,15 +347,6 @@ impl FitReport<'_> {
             _ => &format!("may fit: {}", row.words()),
         };
         format!("{} {words}", row.title())
-    }
-
-    /// The allocator decides how much room `fits` leaves.
-    fn allocator_line(&self) -> &'static str {
-        if self.inputs.allocator.expands {
-            "this is an estimate; `fits` leaves room for gaps between allocations"
-        } else {
-            "this is an estimate; `fits` leaves room for gaps between allocations, which are large without expandable segments"
-        }
     }
 
     /// `zero2 needs about 39.2 GiB of 79.6 GiB on each GPU`.
@@ -414,9 +398,9 @@ impl FitReport<'_> {
             "host_memory": self.memories().host,
             "rows": rows,
             "judged": self.judged_row().map(|row| &row.candidate.name),
-            "recommended": chosen.map(|chosen| &chosen.row.candidate.name),
-            "why": chosen.map(|chosen| &chosen.why),
-            "largest_micro_batch": chosen.and_then(|chosen| chosen.largest_micro_batch),
+            "recommended": chosen.map(TemplateRow::title),
+            "why": chosen.map(TemplateRow::why),
+            "largest_micro_batch": self.largest_micro_batch,
             "would_fit": would_fit.collect::<Vec<_>>(),
             "uncounted": self.uncounted(),
             "assumed": self.assumed(),
