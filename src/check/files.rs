@@ -21,7 +21,7 @@ use crate::{
     host::names_in,
     report::{
         Place, Severity,
-        fix::{Fixes, Owner, give, give_as, rename_option, run, say, unset_variable},
+        fix::{Owner, give, give_as, rename_option, run, say, unset_variable},
         nearest, reading,
     },
 };
@@ -107,41 +107,38 @@ pub fn unreadable_model(subject: &Subject, found: &mut Findings) {
     let value = &model.value;
     let cwd = &subject.host.cwd;
     let path = cwd.join(value);
-    let mut places = vec![Place::from(&model)];
-    let mut is_certain = !subject.job.trainer.launch.consoles.is_empty();
-    let (what, fixes) = if path.is_file() {
+    let has = |name: &&str| path.join(name).is_file();
+    let is_console = !subject.job.trainer.launch.consoles.is_empty();
+    let place = Place::from(&model);
+    if path.is_file() {
         let what = format!("the model `{value}` is a file, not a folder");
-        (what, Fixes::from(NAME_MODEL_FOLDER))
+        found
+            .at([place], what, NAME_MODEL_FOLDER)
+            .error_if(is_console);
     } else if path.is_dir() {
-        if ["config.json", ADAPTER_CONFIG]
-            .iter()
-            .any(|name| path.join(name).is_file())
-        {
-            return;
+        if !["config.json", ADAPTER_CONFIG].iter().any(has) {
+            let what = format!("the folder `{value}` has no config.json, so it is not a model");
+            found.at([place], what, NAME_MODEL_FOLDER).error_if(false);
         }
-        is_certain = false;
-        let what = format!("the folder `{value}` has no config.json, so it is not a model");
-        (what, Fixes::from(NAME_MODEL_FOLDER))
     } else if !value.contains(['/', '$'])
         && let Some(near) = reading::nearest_in(cwd, value, Path::is_dir)
     {
-        is_certain = false;
         let what =
             format!("there is no folder `{value}`, so the trainer looks for this model on the hub");
-        (what, give_as(&model.from, &near).meaning(near).into())
+        let fix = give_as(&model.from, &near).meaning(near);
+        found.at([place], what, fix).error_if(false);
     } else if let Some(variable) = keeps_from_download(subject, value) {
         let offline = subject.host.var(variable).unwrap_or_default();
-        places.push(Place::variable(variable, offline));
         let what = format!(
             "`{value}` is not in the Hugging Face cache, and {variable} prevents the download"
         );
         let download = run(format!("hf download {value}"));
         let download = download.remark("on a machine with network access");
-        (what, download.or(unset_variable(variable)))
-    } else {
-        return;
-    };
-    found.at(places, what, fixes).error_if(is_certain);
+        let places = [place, Place::variable(variable, offline)];
+        found
+            .at(places, what, download.or(unset_variable(variable)))
+            .error_if(is_console);
+    }
 }
 
 /// The variable that forbids the download, if the model must be downloaded.

@@ -145,15 +145,12 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
                 found.key(&[&key], what, fix);
             }
         } else if key != OPTIMIZER_CLIPPING {
-            let near = nearest(given, known.iter().map(KeySpec::name));
-            let fix = match known.iter().find(|entry| near == Some(entry.name())) {
-                Some(list) if is_no_list(list) => {
-                    say(format_args!("write `{}: {}`", list.name(), list.default))
-                }
+            let fitting = known.iter().filter(|entry| !is_no_list(entry));
+            let fix = match nearest(given, fitting.map(KeySpec::name)) {
                 Some(near) => {
-                    let right = format!("{section}.{}", near.name());
+                    let right = format!("{section}.{near}");
                     unless_there(&right, subject, &key)
-                        .unwrap_or_else(|| rename(&key, &right, value).meaning(near.name()).safe())
+                        .unwrap_or_else(|| rename(&key, &right, value).meaning(near).safe())
                 }
                 None => unset(&key),
             };

@@ -156,12 +156,6 @@ fn filled(text: &str, first: &At, subject: &Subject) -> String {
 fn of_options(keys: &[&str], Fixes(mut fixes): Fixes, subject: &Subject) -> Fixes {
     for key in keys {
         let place = (subject.place)(key);
-        if place.is_setting() {
-            // What `--set` asks for is corrected, not removed.
-            let unset = [Change::Unset((*key).to_string())];
-            let removal = fixes.iter().skip(1).position(|fix| fix.changes == unset);
-            fixes.truncate(removal.map_or(fixes.len(), |at| at + 1));
-        }
         for fix in &mut fixes {
             let changes = std::mem::take(&mut fix.changes).into_iter();
             let changes = changes.flat_map(|change| match change {

@@ -138,11 +138,7 @@ pub struct KnownSize {
 }
 
 impl Weights {
-    /// `known`: if that is more reliable.
-    pub fn with_params(self, known: Option<KnownSize>) -> Self {
-        let Some(KnownSize { params, from }) = known else {
-            return self;
-        };
+    pub fn with_params(self, KnownSize { params, from }: KnownSize) -> Self {
         Weights {
             params,
             unquantised: self.unquantised.min(params),
@@ -168,8 +164,8 @@ impl Weights {
     }
 }
 
-/// `known`: by the headers of the checkpoint. `None` if the config lacks the basic sizes, or has impossible ones.
-pub fn read(config: &Value, known: Option<KnownSize>) -> Option<Weights> {
+/// `None` if the config lacks the basic sizes, or has impossible ones.
+pub fn read(config: &Value) -> Option<Weights> {
     let mut text = config;
     while let Some(inner) = TEXT_SECTIONS
         .iter()
@@ -198,18 +194,14 @@ pub fn read(config: &Value, known: Option<KnownSize>) -> Option<Weights> {
         weights.tower = Some(Box::new(tower));
     } else if is_part || config.get("vision_config").is_some() {
         let whole = model_type(config).unwrap_or("this model");
-        let why = match known {
-            None => format!("only the language model of {whole} is counted"),
-            Some(_) => format!("what pictures and sounds take in {whole} is not counted"),
-        };
-        weights.uncounted = Some(why);
+        weights.uncounted = Some(format!("only the language model of {whole} is counted"));
     }
     let dtype = [text, config].into_iter().find_map(|section| {
         let dtype = section.get("dtype").or(section.get("torch_dtype"))?;
         dtype.as_str()
     });
     weights.dtype = dtype.and_then(Dtype::named);
-    Some(weights.with_params(known))
+    Some(weights)
 }
 
 fn model_type(config: &Value) -> Option<&str> {

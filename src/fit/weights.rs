@@ -50,9 +50,9 @@ impl ModelLookup<'_> {
             params: params.value,
             from: params.from.to_string(),
         });
-        match (local, known, model) {
-            (Some(weights), known, _) => Ok(weights.with_params(known)),
-            (None, Some(known), _) => Ok(of_size(known)),
+        match (known, local, model) {
+            (Some(known), local, _) => Ok(of_size(known, local)),
+            (None, Some(weights), _) => Ok(weights),
             (None, None, Some(name)) => self.by_name(name),
             (None, None, None) => Err(report::nothing_to_fit()),
         }
@@ -66,7 +66,11 @@ impl ModelLookup<'_> {
         };
         let config = reading::read(&file, self.host)?;
         let counted = count_by_headers(&file)?;
-        let weights = architecture::read(&config, counted.clone()).or_else(|| counted.map(of_size));
+        let by_config = architecture::read(&config);
+        let weights = match counted {
+            Some(counted) => Some(of_size(counted, by_config)),
+            None => by_config,
+        };
         if weights.is_none() {
             let what = "the model's size cannot be computed from this config";
             let problem = Problem::error(Rule::Fit, what).at(&file);
@@ -98,7 +102,7 @@ impl ModelLookup<'_> {
             return Ok(Weights {
                 // The 17B of Llama-4-Scout-17B-16E are those that a token meets, of 109.
                 uncounted: Some(format!("a number in a name is no count: {more}")),
-                ..of_size(KnownSize { params, from })
+                ..of_size(KnownSize { params, from }, None)
             });
         }
         let what =
@@ -112,8 +116,8 @@ impl ModelLookup<'_> {
     }
 }
 
-/// With the shape of the typical dense model nearest in size.
-fn of_size(known: KnownSize) -> Weights {
+/// Without a shape, with that of the typical dense model nearest in size.
+fn of_size(known: KnownSize, shape: Option<Weights>) -> Weights {
     let models = TYPICAL.iter().filter_map(|model| {
         let assumed = vec![format!("the shape of {}", model.name)];
         Some(Weights {
@@ -122,7 +126,7 @@ fn of_size(known: KnownSize) -> Weights {
         })
     });
     let nearest = models.min_by_key(|model| model.params.abs_diff(known.params));
-    nearest.unwrap_or_default().with_params(Some(known))
+    shape.or(nearest).unwrap_or_default().with_params(known)
 }
 
 /// Public models with their sizes, as their config.json says them.
@@ -148,7 +152,7 @@ fn published(name: &str) -> Option<Weights> {
     })?;
     Some(Weights {
         from: "as published; no files found".to_string(),
-        ..architecture::read(&model["config"], None)?
+        ..architecture::read(&model["config"])?
     })
 }
 

@@ -190,23 +190,17 @@ impl Workload {
         let of = |number: u64| number as f64;
         let shape = &self.shape;
         let adapters = self.adapters.as_ref();
-        let elements = adapters.map_or(0, |adapters| adapters.kept + adapters.inputs)
-            + shape.hidden
-            + shape.attention
-            + shape.normed
-            + shape.inner;
+        let adapted = adapters.map_or(0, |adapters| adapters.kept + adapters.inputs);
+        let elements = adapted + shape.hidden + shape.attention + shape.normed + shape.inner;
         let of_layer = 16.0 * of(shape.heads) * of(self.seq_len) + 64.0 * of(elements);
         let of_token = of(shape.layers) * of_layer + 16.0 * of(shape.vocab);
         let settings = &self.settings;
-        let mut batch = of(settings.micro_batch);
-        if let Some(rollout) = settings.rollout {
-            batch *= of(rollout.micro_batches);
-        }
-        let mut tokens = of(self.seq_len);
-        if let Some(evaluation) = settings.evaluation {
-            batch = batch.max(of(evaluation.batch));
-            tokens += of(evaluation.new_tokens.unwrap_or(0));
-        }
+        let at_once = settings.rollout.map_or(1, |rollout| rollout.micro_batches);
+        let evaluation = settings.evaluation;
+        let evaluated = evaluation.map_or(0, |evaluation| evaluation.batch);
+        let batch = (of(settings.micro_batch) * of(at_once)).max(of(evaluated));
+        let new = evaluation.and_then(|evaluation| evaluation.new_tokens);
+        let tokens = of(self.seq_len) + of(new.unwrap_or(0));
         let params = self.params.max(self.trainable).max(self.weights);
         let mut others = self.value.iter().chain(&self.tower);
         batch * tokens * of_token < MOST

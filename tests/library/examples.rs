@@ -69,7 +69,7 @@ fn architectures() {
             for (key, flag) in example.flags {
                 config[*key] = json!(flag);
             }
-            let model = architecture::read(&config, None).unwrap();
+            let model = architecture::read(&config).unwrap();
             assert!(is_known(&model), "{model_type}");
             let bytes = |dtype| allocated(&model, 512, dtype, Optimizer::named("adamw"), "none");
             let seen = [model.params, bytes(BF16), bytes(FP32)];
@@ -111,7 +111,7 @@ fn keys_of_a_config() {
             .unwrap()
             .retain(|known, _| !row.names.contains(&known.as_str()));
         config[name] = json!(number);
-        architecture::read(&config, None).is_some()
+        architecture::read(&config).is_some()
     };
     let mut seen = 0;
     for row in KEYS {
@@ -143,7 +143,7 @@ fn the_largest_model_of_each_architecture_is_counted() {
             config[key.names[0]] = json!(key.most);
         }
         assert!(
-            architecture::read(&config, None).is_some(),
+            architecture::read(&config).is_some(),
             "{:?}",
             row.model_types
         );
@@ -153,7 +153,7 @@ fn the_largest_model_of_each_architecture_is_counted() {
 #[test]
 fn algorithms() {
     let config = json!({"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 16, "intermediate_size": 64});
-    let model = architecture::read(&config, None).unwrap();
+    let model = architecture::read(&config).unwrap();
     let args = TrainingArgs {
         micro_batch: Some(32),
         seq_len: Some(512),
@@ -198,7 +198,7 @@ fn algorithms() {
 #[test]
 fn optimizers() {
     let config = json!({"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16});
-    let model = architecture::read(&config, None).unwrap();
+    let model = architecture::read(&config).unwrap();
     for row in OPTIMIZERS {
         let named = row.names.iter().map(|name| Optimizer::named(name));
         let of_deepspeed = row
@@ -305,7 +305,7 @@ fn parameters_are_counted_as_in_transformers() {
     let mut seen = 0;
     for line in lines {
         let line: Value = serde_json::from_str(line).unwrap();
-        let model = architecture::read(&line["config"], None).unwrap();
+        let model = architecture::read(&line["config"]).unwrap();
         assert_eq!(
             Some(model.params),
             line["params"].as_u64(),
@@ -321,9 +321,9 @@ fn parameters_are_counted_as_in_transformers() {
 #[test]
 fn a_config_without_the_basic_sizes_is_not_counted() {
     let tiny = json!({"hidden_size": 8, "num_hidden_layers": 1, "vocab_size": 16});
-    let model = architecture::read(&tiny, None).unwrap();
+    let model = architecture::read(&tiny).unwrap();
     assert!(!is_known(&model) && model.params > 0);
     for config in [json!({"hidden_size": 8}), json!([]), json!({})] {
-        assert!(architecture::read(&config, None).is_none());
+        assert!(architecture::read(&config).is_none());
     }
 }

@@ -176,14 +176,14 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     let number = |key: &str, default: u64| run[key].as_u64().unwrap_or(default);
     let text = |key: &str| run[key].as_str();
     let weights = if run["config"].is_object() {
-        let mut weights = architecture::read(&run["config"], None)?;
+        let mut weights = architecture::read(&run["config"])?;
         if let Some(tower) = &mut weights.tower {
             tower.patches = number("patches", 0).div_ceil(number("seq", 512));
         }
         weights
     } else {
         [true, false].into_iter().find_map(|tied| {
-            let weights = architecture::read(&lab_config(text("model").unwrap(), tied)?, None)?;
+            let weights = architecture::read(&lab_config(text("model").unwrap(), tied)?)?;
             (weights.params == number("params", 0)).then_some(weights)
         })?
     };
@@ -242,8 +242,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     settings.dropout |= run["dropout"] == true;
     settings.freezes_projector = settings.freezes_tower;
     settings.algorithm = algorithm.unwrap_or(settings.algorithm);
-    let other =
-        |key: &str| architecture::read(run.get(key).unwrap_or(&run["config"]), None).unwrap();
+    let other = |key: &str| architecture::read(run.get(key).unwrap_or(&run["config"])).unwrap();
     match name {
         Some("swift ppo") => settings.rewards.push(other("reward").without_head()),
         Some("gkd" | "swift gkd") => settings.rewards.push(other("teacher")),
