@@ -26,7 +26,7 @@ use crate::{
     ranks::topology::{HostFlags, Processes, RankFlags, Topology},
     report::{
         Problem, Rule, Severity,
-        fix::{Fixes, give, run},
+        fix::{give, run},
     },
     request::{AUTO, Launch, understood::UnderstoodLaunch},
 };
@@ -68,14 +68,8 @@ pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>,
     let host = understood.map_or(host, |understood| &understood.host);
     let topology = match understood {
         Some(understood) => understood.topology(),
-        None => {
-            // Several machines would need a rendezvous, which does not matter here.
-            let one_machine = RankFlags {
-                nnodes: None,
-                ..launch.topology.clone()
-            };
-            Topology::decide(&one_machine, &HostFlags::default(), true, host)
-        }
+        // The GPUs of this machine, whatever the flags say.
+        None => Topology::decide(&RankFlags::default(), &HostFlags::default(), true, host),
     };
     let cluster = cluster(request, topology.ok().as_ref())?;
     let own = understood.and_then(|understood| {
@@ -101,7 +95,7 @@ pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>,
     let has_fewer = host
         .nvidia_gpus
         .is_none_or(|here| cluster.gpus > here as u64);
-    inputs.is_elsewhere = launch.memory.gpu.is_some() || has_fewer;
+    inputs.is_elsewhere |= has_fewer;
     inputs.card = request.card;
     inputs.assume_emulation(host);
     inputs.accounting = request.accounting;
@@ -124,19 +118,12 @@ pub fn choose(
     };
     let argument = job.trainer.model.argument;
     if job.args.text(argument).is_none() {
-        let problem = cannot("the command names no model");
-        let fixes = Fixes::from(format!("name it with --{argument}")).or(name_one());
-        return Err(problem.fix(fixes).into());
+        let why = format!("the command names no model with --{argument}");
+        return Err(cannot(&why).fix(name_one()).into());
     }
-    let mut inputs = inputs_of(understood, None, cluster)?;
-    let mut report = inputs.report(host)?;
+    let report = inputs_of(understood, None, cluster)?.report(host)?;
     if let Some(why) = report.uncounted() {
         return Err(cannot(why).fix(name_one()).into());
-    }
-    // If GPUs are described, the memory of this machine is no reason to refuse a template.
-    if report.recommended.is_none() && understood.launch.memory.gpu.is_some() {
-        inputs.is_elsewhere = true;
-        report = inputs.report(host)?;
     }
     if let Some(chosen) = &report.recommended {
         return Ok(ChosenTemplate {
@@ -177,8 +164,6 @@ pub fn warning(
     if inputs.settings().algorithm.uncounted {
         return None;
     }
-    // The memory of this machine says nothing about one that is described.
-    inputs.is_elsewhere = launch.memory.gpu.is_some();
     let gpu_memory = inputs.gpu_memory(host)?;
     inputs.memories = Memories {
         gpu: Some(gpu_memory.value),

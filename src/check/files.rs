@@ -144,10 +144,7 @@ pub fn unreadable_model(subject: &Subject, found: &mut Findings) {
 /// The variable that forbids the download, if the model must be downloaded.
 fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let Subject { job, host, .. } = subject;
-    let is_name = model.split('/').count() <= 2
-        && !model.is_empty()
-        && !model.starts_with(['.', '/', '~'])
-        && !model.contains('$');
+    let is_name = !model.starts_with(['.', '/', '~']) && !model.contains('$');
     // The first that is not empty counts.
     let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
     let variable = variables.find(|name| host.nonempty_var(name).is_some())?;

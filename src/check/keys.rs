@@ -8,12 +8,12 @@ use super::{
     tables::names::{BATCH_SIZES, STAGE},
 };
 use crate::{
-    base::{json::get, recorded::VersionMatch, size::number_meant},
+    base::{json::get, size::number_meant},
     command::argument_class::TRAINING_ARGUMENTS,
     config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
     report::{
         Rule,
-        fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
+        fix::{Fix, Fixes, rename, say, set, set_json, unset},
         nearest,
     },
 };
@@ -50,14 +50,8 @@ pub fn unknown_keys(subject: &Subject, found: &mut Findings) {
             }
             None => format!("has no key `{path}`"),
         };
-        let is_exact = matches!(subject.judge, VersionMatch::Exact(_));
-        let deepspeed = if key.entry.is_none() && is_exact {
-            "DeepSpeed".to_string()
-        } else {
-            subject.deepspeed()
-        };
-        let fix = advice(key, subject, found.are_many());
-        let problem = found.key(&[path], format!("{deepspeed} {why}{outcome}"), fix);
+        let what = format!("{} {why}{outcome}", subject.deepspeed());
+        let problem = found.key(&[path], what, advice(key, subject, found.are_many()));
         // A key that `--set` asks for is not dropped silently.
         if (subject.place)(path).is_setting() {
             problem.severity = subject.severity_of_keys();
@@ -164,16 +158,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
         }
     }
     if section.is_empty() && TRAINING_ARGUMENTS.row(name).is_some() {
-        let job = subject.job;
-        let is_missing = subject.is_hf() && job.takes(name) && !job.args.is_given(name);
-        if !is_missing {
-            return remove.remark("it is an argument of transformers");
-        }
-        let value = key.value.to_string();
-        return give(format_args!("--{name}"), value.trim_matches('"'))
-            .of(Owner::Trainer)
-            .and(remove)
-            .remark("it is the trainer's argument");
+        return remove.remark("it is an argument of transformers");
     }
     let known = schema::names_below(section).filter(|near| *near != name);
     let found = nearest(name, known).and_then(|near| {
@@ -304,13 +289,8 @@ pub fn odd_values(subject: &Subject, found: &mut Findings) {
         if is_left_alone || !is_compared && !is_odd {
             continue;
         }
-        let why = if is_compared {
-            "to transformers ZeRO is off"
-        } else {
-            "DeepSpeed does not check it"
-        };
         let what = format!(
-            "`{path}` is {}, and {why}: it should be {}",
+            "`{path}` is {}, which nobody checks: it should be {}",
             key.value,
             entry.wanted()
         );

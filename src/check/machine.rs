@@ -19,7 +19,7 @@ use crate::{
     },
     report::{
         Place, Problem, Rule,
-        fix::{Fixes, give, run, say, set},
+        fix::{give, run, say, set},
     },
 };
 
@@ -76,18 +76,12 @@ pub fn missing_package(name: &str, python: &Python, host: &Host) -> Option<Probl
         let program = host.cwd.join(folder).join("bin/python");
         program.is_file() && !is_missing(&Python::at(program, host))
     });
-    let mut fixes = Fixes::from(match environment {
+    let fix = match environment {
         Some(folder) => run(format!("source {folder}/bin/activate")),
         None => say(format!("activate the environment that has `{name}`")),
-    });
-    // The system's own Python is not for pip.
-    let program = &python.program;
-    let prefix = program.ancestors().nth(2);
-    if prefix.is_some_and(|prefix| prefix.join("pyvenv.cfg").is_file()) {
-        fixes = fixes.or(run(format!("{} -m pip install {name}", program.display())));
-    }
+    };
     let problem = Problem::error(Rule::PackageMissing, what);
-    Some(problem.at(program).fix(fixes))
+    Some(problem.at(&python.program).fix(fix))
 }
 
 /// A warning where the script may do without: only what its lines import at the left, or its trainer, is certain.

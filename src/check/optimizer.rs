@@ -27,18 +27,15 @@ pub fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
     let has_older = |version| subject.job.has_older("torch", version);
     let mut classes = TORCH_OPTIMIZERS.iter();
     let class = classes.find(|class| class.name == name);
-    let mut known = OPTIMIZERS.iter().map(|own| own.name);
-    if known.any(|own| own.eq_ignore_ascii_case(name))
+    let mut own = OPTIMIZERS.iter().copied();
+    if own.any(|own| own.eq_ignore_ascii_case(name))
         || class.is_some_and(|class| !has_older(class.since))
     {
         return;
     }
-    let own = OPTIMIZERS
-        .iter()
-        .filter(|own| !subject.is_before(own.since) && subject.is_before(own.until));
     let others = TORCH_OPTIMIZERS.iter().map(|class| class.name);
     let others = others.filter(|other| *other != name);
-    let near = nearest(name, own.map(|own| own.name).chain(others));
+    let near = nearest(name, OPTIMIZERS.iter().copied().chain(others));
     let fix = near.map_or(set(key, "AdamW"), |near| set_meant(key, near));
     // torch may have a newer class of that name.
     let is_wrong = class.is_some() || near.is_some() || has_older(NEXT_TORCH);
@@ -68,8 +65,8 @@ pub fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
         return;
     };
     let near = nearest(name, SCHEDULERS.iter().copied());
-    let of_trainer = subject.is_hf() && HF_SCHEDULERS.iter().any(|known| known.name == name);
-    let fixes = match near.or_else(|| scheduler_like(name)) {
+    let of_trainer = subject.is_hf() && HF_SCHEDULERS.contains(&name);
+    let fixes = match near {
         // transformers makes the scheduler that the config does not have.
         _ if of_trainer && !subject.job.args.is_given("lr_scheduler_type") => {
             let mut fix = give("--lr_scheduler_type", name);
@@ -106,12 +103,6 @@ pub fn scheduler_parameters(subject: &Subject, found: &mut Findings) {
         let what = format!("{name} needs `{}`", entry.name());
         found.key(&[key], what, set_parameter(subject, &entry));
     }
-}
-
-/// DeepSpeed's scheduler of that form.
-fn scheduler_like(name: &str) -> Option<&'static str> {
-    let mut known = HF_SCHEDULERS.iter();
-    known.find(|known| known.name == name)?.of_deepspeed
 }
 
 fn set_meant(key: &str, near: &str) -> Fix {

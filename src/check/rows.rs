@@ -227,7 +227,6 @@ impl At {
         match self {
             At::Key(key) => (subject.place)(key),
             At::Word(word) => Place::from(*word),
-            At::Option(name) => Place::option(subject.spelled(name), ""),
             At::Argument(name) => {
                 let value = subject.given(name).and_then(|given| given.value);
                 Place::option(subject.spelled(name), value.unwrap_or_default())

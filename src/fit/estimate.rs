@@ -121,10 +121,6 @@ impl Remedy {
 }
 
 impl FitInputs<'_> {
-    pub fn rows(&self) -> Vec<TemplateRow> {
-        self.templates.iter().map(|it| self.judge(it)).collect()
-    }
-
     pub fn judge(&self, candidate: &Candidate) -> TemplateRow {
         let strategy = &candidate.strategy;
         let need = if self.accounting == REAL {
@@ -272,13 +268,12 @@ impl FitInputs<'_> {
         remedy(describe(most), row).filter(|_| most > 0)
     }
 
-    /// Offload to machines with more memory.
     fn offload(&self) -> Option<Remedy> {
         let mut with_memory = self.clone();
         with_memory.memories.host = Some(u64::MAX);
         let row = with_memory.first_fit()?;
-        let change = format!("offload to machines with {} of memory", Size(row.need.host));
-        remedy(change, Some(row)).filter(|remedy| remedy.row.candidate.strategy.offloads())
+        let change = format!("machines with {} of memory", Size(row.need.host));
+        remedy(change, Some(row))
     }
 
     fn disk(&self) -> Option<Remedy> {

@@ -11,7 +11,7 @@ use super::{
         parts::{BAR, COLUMNS, Column, LEFT, LINE, WIDTH},
         templates::NONE,
         verdicts::{FITS, NOT, TIGHT, UNKNOWN},
-        words::{Attention, Tuner},
+        words::Tuner,
     },
 };
 use crate::{
@@ -90,7 +90,7 @@ impl<'a> FitInputs<'a> {
             ..self.clone()
         };
         let mut report = FitReport {
-            rows: inputs.rows(),
+            rows: inputs.templates.iter().map(|it| inputs.judge(it)).collect(),
             largest_micro_batch: inputs.largest_micro_batch(),
             recommended: inputs.first_fit(),
             remedies: Vec::new(),
@@ -151,11 +151,10 @@ impl FitReport<'_> {
     }
 
     fn head(&self) -> TextTable {
-        // As wide as "assumed", even if that is missing.
         let mut rows = vec![
-            ("model  ", self.model_line()),
-            ("trains ", self.training_line()),
-            ("on     ", self.machine()),
+            ("model", self.model_line()),
+            ("trains", self.training_line()),
+            ("on", self.machine()),
         ];
         if !self.assumed().is_empty() {
             rows.push(("assumed", self.assumed().join("; ")));
@@ -205,17 +204,10 @@ impl FitReport<'_> {
         } else {
             "no gradient checkpointing"
         };
-        let mut line = format!(
+        format!(
             "{tuner}, {}, {}, {} × {} tokens, {checkpointing}",
             settings.dtype.name, settings.optimizer.name, settings.micro_batch, settings.seq_len
-        );
-        if settings.attention == Some(Attention::Eager) {
-            line += ", eager attention";
-        }
-        if settings.fused_loss {
-            line += ", fused loss";
-        }
-        line
+        )
     }
 
     /// The parts in columns, or only their sum if the terminal is too narrow.

@@ -102,7 +102,7 @@ impl<'a> FitInputs<'a> {
             workload,
             config: launch.deepspeed.clone(),
             card: None,
-            is_elsewhere: false,
+            is_elsewhere: launch.memory.gpu.is_some(),
             cluster,
             launch,
             allocator: Allocator::of(job, host),

@@ -898,7 +898,7 @@ const COMBINATIONS: &[Check] = &[
         rows: &[
             // It came with 4.38 for every stage; since 4.45 it is for stage 3 alone.
             Row {
-                at: &[At::Option(FIND_BATCH)],
+                at: &[At::Argument(FIND_BATCH)],
                 when: &[
                     UsesTransformers,
                     True(FIND_BATCH),
@@ -909,7 +909,7 @@ const COMBINATIONS: &[Check] = &[
                 fixes: &[DropArgument(FIND_BATCH)],
             },
             Row {
-                at: &[At::Option(FIND_BATCH), At::Key(STAGE)],
+                at: &[At::Argument(FIND_BATCH), At::Key(STAGE)],
                 when: &[
                     UsesTransformers,
                     True(FIND_BATCH),
@@ -948,8 +948,8 @@ const COMBINATIONS: &[Check] = &[
             },
             Row {
                 at: &[
-                    At::Option("save_only_model"),
-                    At::Option("load_best_model_at_end"),
+                    At::Argument("save_only_model"),
+                    At::Argument("load_best_model_at_end"),
                 ],
                 when: &[
                     UsesTransformers,

@@ -22,76 +22,20 @@ pub const OF_RECORDED_VERSIONS: &[Rule] = &[
     Rule::SchedulerParameter,
 ];
 
-/// An optimizer of DeepSpeed.
-pub struct Optimizer {
-    /// In lower case.
-    pub name: &'static str,
-    /// Its first release.
-    pub since: [u32; 3],
-    /// The first release without it.
-    pub until: [u32; 3],
-}
-
-const EVER: [u32; 3] = [u32::MAX; 3];
-const PLAIN: Optimizer = Optimizer {
-    name: "",
-    since: [0; 3],
-    until: EVER,
-};
-
-pub const OPTIMIZERS: &[Optimizer] = &[
-    Optimizer {
-        name: "adagrad",
-        ..PLAIN
-    },
-    Optimizer {
-        name: "adam",
-        ..PLAIN
-    },
-    Optimizer {
-        name: "adamw",
-        ..PLAIN
-    },
-    Optimizer {
-        name: "lamb",
-        ..PLAIN
-    },
-    Optimizer {
-        name: "muadam",
-        ..PLAIN
-    },
-    Optimizer {
-        name: "muadamw",
-        ..PLAIN
-    },
-    Optimizer {
-        name: "musgd",
-        ..PLAIN
-    },
-    Optimizer {
-        name: "lion",
-        ..PLAIN
-    },
-    Optimizer {
-        name: "muon",
-        since: [0, 17, 6],
-        ..PLAIN
-    },
-    Optimizer {
-        name: "onebitadam",
-        until: [0, 19, 7],
-        ..PLAIN
-    },
-    Optimizer {
-        name: "onebitlamb",
-        until: [0, 19, 7],
-        ..PLAIN
-    },
-    Optimizer {
-        name: "zerooneadam",
-        until: [0, 19, 7],
-        ..PLAIN
-    },
+/// DeepSpeed's optimizers, in lower case. Some releases lack the last ones.
+pub const OPTIMIZERS: &[&str] = &[
+    "adagrad",
+    "adam",
+    "adamw",
+    "lamb",
+    "muadam",
+    "muadamw",
+    "musgd",
+    "lion",
+    "muon",
+    "onebitadam",
+    "onebitlamb",
+    "zerooneadam",
 ];
 
 /// A class of `torch.optim`.
@@ -174,50 +118,17 @@ pub const SCHEDULERS: &[&str] = &[
     "WarmupCosineLR",
 ];
 
-/// A scheduler of transformers.
-pub struct HfScheduler {
-    pub name: &'static str,
-    /// DeepSpeed's of the same form.
-    pub of_deepspeed: Option<&'static str>,
-}
-
-pub const HF_SCHEDULERS: &[HfScheduler] = &[
-    HfScheduler {
-        name: "linear",
-        of_deepspeed: Some("WarmupDecayLR"),
-    },
-    HfScheduler {
-        name: "cosine",
-        of_deepspeed: Some("WarmupCosineLR"),
-    },
-    HfScheduler {
-        name: "constant_with_warmup",
-        of_deepspeed: Some("WarmupLR"),
-    },
-    HfScheduler {
-        name: "constant",
-        of_deepspeed: None,
-    },
-    HfScheduler {
-        name: "cosine_with_restarts",
-        of_deepspeed: None,
-    },
-    HfScheduler {
-        name: "polynomial",
-        of_deepspeed: None,
-    },
-    HfScheduler {
-        name: "inverse_sqrt",
-        of_deepspeed: None,
-    },
-    HfScheduler {
-        name: "cosine_with_min_lr",
-        of_deepspeed: None,
-    },
-    HfScheduler {
-        name: "warmup_stable_decay",
-        of_deepspeed: None,
-    },
+/// Schedulers of transformers.
+pub const HF_SCHEDULERS: &[&str] = &[
+    "linear",
+    "cosine",
+    "constant_with_warmup",
+    "constant",
+    "cosine_with_restarts",
+    "polynomial",
+    "inverse_sqrt",
+    "cosine_with_min_lr",
+    "warmup_stable_decay",
 ];
 
 /// Classes of `torch.optim.lr_scheduler`, up to torch 2.15.

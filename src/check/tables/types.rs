@@ -71,8 +71,6 @@ pub enum At {
     Key(&'static str),
     /// An argument of the trainer with its value.
     Argument(&'static str),
-    /// An argument of the trainer without its value.
-    Option(&'static str),
     Variable(&'static str),
     /// Something that is none of these.
     Word(&'static str),
