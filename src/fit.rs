@@ -32,7 +32,7 @@ use crate::{
 };
 
 pub use architecture::Dtype;
-use estimate::{FitInputs, Memories};
+use estimate::{FitInputs, Memories, TemplateRow};
 use fit_report::FitReport;
 use need::Cluster;
 use settings::Certainty;
@@ -128,7 +128,7 @@ pub fn choose(
     if let Some(chosen) = &report.recommended {
         return Ok(ChosenTemplate {
             name: chosen.candidate.name.clone(),
-            why: format!("{}: {}", report.needs(chosen), chosen.why()),
+            why: format!("{}: {}", chosen.needs(), chosen.why()),
         });
     }
     let remedies = report.remedy_sentences();
@@ -142,7 +142,7 @@ pub fn choose(
     } else {
         refused("no template fits this run").fix(remedies)
     };
-    let lines = report.rows.iter().map(|row| report.needs(row));
+    let lines = report.rows.iter().map(TemplateRow::needs);
     Err(lines.fold(problem, Problem::at).into())
 }
 

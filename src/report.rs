@@ -13,6 +13,6 @@ mod tables;
 pub use messages::*;
 pub use printing::*;
 pub use problem::*;
-pub use reading::{not_a_file, unreadable_file};
+pub use reading::not_a_file;
 pub use tables::outputs::OutputFile;
 pub use tables::rules::{Rule, RuleSubject};

@@ -370,10 +370,5 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
     {
         return set(path, number).or(unset(path));
     }
-    match entry.default {
-        "-" | "null" | "\"\"" | "{}" | "[]" | "required" => unset(path).into(),
-        default => unset(path)
-            .remark(format!("the default is {default}"))
-            .into(),
-    }
+    unset(path).into()
 }

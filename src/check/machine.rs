@@ -51,7 +51,7 @@ pub fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
         let locks = folder.map(|folder| locks_in(&folder)).unwrap_or_default();
         warnings.extend(stale_locks(&locks, job.python.as_ref()));
     }
-    let mut problems = missing_packages(job, host);
+    let mut problems = missing_packages(job);
     problems.extend(warnings.into_iter().map(Problem::into_warning));
     problems
 }
@@ -62,30 +62,22 @@ pub fn extensions_folder(host: &Host) -> Option<PathBuf> {
 }
 
 /// If no packages are found at all, nothing is reported.
-pub fn missing_package(name: &str, python: &Python, host: &Host) -> Option<Problem> {
+pub fn missing_package(name: &str, python: &Python) -> Option<Problem> {
     let inside = match name {
         "torch" => "torch/distributed/run.py".to_string(),
         _ => format!("{name}/__init__.py"),
     };
-    let is_missing = |python: &Python| python.lacks(&inside, name);
-    if !NEEDED_PACKAGES.contains(&name) || !is_missing(python) {
+    if !NEEDED_PACKAGES.contains(&name) || !python.lacks(&inside, name) {
         return None;
     }
     let what = format!("`{name}` is not installed for this Python");
-    let environment = [".venv", "venv", "env"].into_iter().find(|folder| {
-        let program = host.cwd.join(folder).join("bin/python");
-        program.is_file() && !is_missing(&Python::at(program, host))
-    });
-    let fix = match environment {
-        Some(folder) => run(format!("source {folder}/bin/activate")),
-        None => say(format!("activate the environment that has `{name}`")),
-    };
+    let fix = say(format!("activate the environment that has `{name}`"));
     let problem = Problem::error(Rule::PackageMissing, what);
     Some(problem.at(&python.program).fix(fix))
 }
 
 /// A warning where the script may do without: only what its lines import at the left, or its trainer, is certain.
-fn missing_packages(job: &Job, host: &Host) -> Vec<Problem> {
+fn missing_packages(job: &Job) -> Vec<Problem> {
     let imports = |name: &str| {
         let Some(source) = &job.source else {
             return job.rewritten;
@@ -100,7 +92,7 @@ fn missing_packages(job: &Job, host: &Host) -> Vec<Problem> {
         .iter()
         .filter(|name| **name != "transformers" || is_hf);
     let found = needed.filter_map(|name| {
-        let problem = missing_package(name, job.python.as_ref()?, host)?;
+        let problem = missing_package(name, job.python.as_ref()?)?;
         Some(problem.into_warning_unless(by_trainer || imports(name)))
     });
     found.collect()

@@ -295,13 +295,12 @@ impl<'a> Reading<'a> {
             return None;
         }
         let version = self.versions.first();
-        let kind = if parser.mapping { "argument" } else { "option" };
         let what = if is_recorded {
             let outcome = if self.closed { "" } else { ", and ignores it" };
-            format!("{version} has no {kind} `{shown}`{outcome}")
+            format!("{version} has no option `{shown}`{outcome}")
         } else {
             let script = base_name(self.subject.job.target.word());
-            format!("neither {script} nor {version} has an {kind} `{shown}`")
+            format!("neither {script} nor {version} has an option `{shown}`")
         };
         let ours = launch_option(shown.trim_start_matches('-'));
         let fix = match (ours.filter(|_| !parser.mapping && !once), meant) {

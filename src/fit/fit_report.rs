@@ -10,7 +10,7 @@ use super::{
         memories::{DISK, HOST, MemoryKind},
         parts::{BAR, COLUMNS, Column, LEFT, LINE, WIDTH},
         templates::NONE,
-        verdicts::{FITS, NOT, TIGHT, UNKNOWN},
+        verdicts::{NOT, TIGHT},
         words::Tuner,
     },
 };
@@ -49,6 +49,12 @@ impl TemplateRow {
         }
     }
 
+    /// `zero2 needs about 39.2 GiB on each GPU`.
+    pub fn needs(&self) -> String {
+        let need = Size(self.need.gpu());
+        format!("{} needs about {need} on each GPU", self.title())
+    }
+
     pub fn why(&self) -> &'static str {
         if self.candidate.strategy.offloads() {
             // As a common guide says; not measured here.
@@ -56,11 +62,6 @@ impl TemplateRow {
         } else {
             "the fastest template that fits"
         }
-    }
-
-    /// It may fit, and no memory of unknown size is the reason.
-    fn is_open(&self) -> bool {
-        self.verdict == UNKNOWN && self.unknown.is_empty()
     }
 
     /// `fits`, `no: GPU, host`, `? host`.
@@ -213,10 +214,8 @@ impl FitReport<'_> {
     /// The parts in columns, or only their sum if the terminal is too narrow.
     fn table(&self, width: usize) -> String {
         let mut text = self.table_of(&COLUMNS);
-        let mut note = self.inputs.accounting.note;
         if text.lines().any(|line| columns(line) > width) {
             text = self.table_of(&[]);
-            note = "each row is its fullest moment; a wider terminal also shows its parts";
         }
         let (head, lines) = text.split_once('\n').unwrap_or_default();
         let mut painted = format!("{head}\n");
@@ -228,7 +227,7 @@ impl FitReport<'_> {
                 None => format!("{line}\n"),
             };
         }
-        painted += &wrapped(note, 0, width);
+        painted += &wrapped(self.inputs.accounting.note, 0, width);
         if let Some(line) = self.between_steps() {
             painted += &wrapped(&line, 0, width);
         }
@@ -281,13 +280,14 @@ impl FitReport<'_> {
     }
 
     fn conclusion(&self, width: usize) -> String {
-        let mut text = String::new();
-        if self.memories().gpu.is_some() {
-            let estimate = "this is an estimate; `fits` leaves room for gaps between allocations";
-            text += &wrapped(estimate, 0, width);
-        }
-        if let Some(row) = self.judged_row() {
-            text += &wrapped(&self.judgement_of(row), 0, width);
+        let estimate = "this is an estimate; `fits` leaves room for gaps between allocations";
+        let mut text = wrapped(estimate, 0, width);
+        if let Some(row) = self.judged_row().filter(|row| row.verdict == NOT) {
+            let short = row.short.iter();
+            let short = short.map(|it| format!("{} short ({})", Size(it.bytes), it.kind.name));
+            let short: Vec<String> = short.collect();
+            let line = format!("{} does not fit: {}", row.title(), short.join(", "));
+            text += &wrapped(&line, 0, width);
         }
         let end = wrapped(&self.recommendation(), 0, width);
         let with = |remedy: &Remedy| wrapped(&format!("with {}", remedy.sentence()), 2, width);
@@ -325,35 +325,10 @@ impl FitReport<'_> {
         line.to_string()
     }
 
-    /// A line about the judged config: `zero0 does not fit: 12.3 GiB short (GPU)`.
-    fn judgement_of(&self, row: &TemplateRow) -> String {
-        let shortages = row
-            .short
-            .iter()
-            .map(|shortage| format!("{} short ({})", Size(shortage.bytes), shortage.kind.name));
-        let words = match row.verdict {
-            FITS => "fits",
-            TIGHT => "is tight: nothing is left for gaps between allocations",
-            NOT => &format!("does not fit: {}", shortages.collect::<Vec<_>>().join(", ")),
-            _ if row.is_open() => "may fit: not all of this run is counted or measured",
-            _ => &format!("may fit: {}", row.words()),
-        };
-        format!("{} {words}", row.title())
-    }
-
-    /// `zero2 needs about 39.2 GiB of 79.6 GiB on each GPU`.
-    pub fn needs(&self, row: &TemplateRow) -> String {
-        let of_memory = self.memories().gpu;
-        let of_memory = of_memory.map(|memory| format!(" of {}", Size(memory)));
-        let need = Size(row.need.gpu());
-        let of_memory = of_memory.unwrap_or_default();
-        format!("{} needs about {need}{of_memory} on each GPU", row.title())
-    }
-
     /// Of a model whose shape is known.
     pub fn verdict_line(&self) -> Option<String> {
         let row = self.inputs.model.as_ref().and(self.judged_row())?;
-        Some(format!("{}: {}", self.needs(row), row.words()))
+        Some(format!("{}: {}", row.needs(), row.words()))
     }
 
     pub fn json(&self) -> Value {

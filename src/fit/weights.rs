@@ -222,12 +222,9 @@ fn read(path: &Path, has_length: bool) -> Result<Map<String, Value>, Problem> {
             .read_to_end(&mut text)?;
         io::Result::Ok(serde_json::from_slice(&text)?)
     };
-    read().map_err(|why| match why.kind() {
-        ErrorKind::InvalidData | ErrorKind::UnexpectedEof => {
-            let what = format!("not a safetensors checkpoint: {why}");
-            let problem = Problem::error(Rule::Checkpoint, what).at(path);
-            problem.fix("download it again; a file of a few bytes is a Git LFS pointer")
-        }
-        _ => report::unreadable_file(path, &why),
+    read().map_err(|why| {
+        let what = format!("the checkpoint cannot be read: {why}");
+        let problem = Problem::error(Rule::Checkpoint, what).at(path);
+        problem.fix("download it again; a file of a few bytes is a Git LFS pointer")
     })
 }

@@ -231,7 +231,7 @@ impl<'a> Examination<'a> {
         };
         let mut rows = vec![fact("interpreter", python.program.to_string_lossy())];
         for name in trainer::packages().into_iter().chain(["flash-attn"]) {
-            let mut missing = rules::missing_package(name, python, self.host);
+            let mut missing = rules::missing_package(name, python);
             missing.take_if(|_| name == "transformers");
             // Without a command it is not an error that DeepSpeed is missing.
             if self.judged.is_none() {
