@@ -1,6 +1,6 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names; and values of another type or range than it takes.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     rows::Findings,
@@ -116,9 +116,10 @@ pub fn old_keys(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A key that is meant as a comment: `_comment`, `//`.
+/// A key that is meant as a comment: `_comment`, `//`. (`/zero_optimization/stage` is a key.)
 fn is_comment(path: &str) -> bool {
     let name = schema::name_of(path);
+    let name = name.strip_prefix('/').unwrap_or(name);
     !name.starts_with(|c: char| c.is_ascii_alphabetic())
         || ["comment", "comments", "description"].contains(&name)
 }
@@ -355,12 +356,12 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
     if let Some(fix) = moved_inside(key, entry) {
         return fix.safe().into();
     }
+    let device = format!("{path}.device");
+    if key.value == true && schema::find(&device, entry.version).is_some() {
+        return set(path, r#"{"device": "cpu"}"#).or(set(path, r#"{"device": "nvme"}"#));
+    }
     if let Some(meant) = value_meant(key.value, entry) {
         return set_json(path, &meant).safe().or(unset(path));
-    }
-    let is_nothing = key.value.is_null() || key.value == false || *key.value == json!([]);
-    if entry.is_section() && !is_nothing {
-        return format!("write an object: `zlaunch explain {path}` says what is in it").into();
     }
     let choices = entry.choices();
     // The nearest stage, for example.

@@ -42,6 +42,14 @@ pub fn refused_arguments(subject: &Subject, found: &mut Findings) {
     for rejected in reading.parser.rejected(&reading.words, &reading.versions) {
         reading.report_rejection(&rejected, found);
     }
+    // argparse reads no options after it.
+    let mut unread = reading.words.iter().skip_while(|word| *word != "--");
+    if !reading.parser.mapping && unread.nth(1).is_some() {
+        let what = format!("{} reads no options after `--`", reading.versions.first());
+        found
+            .at([Place::from("--")], what, move_to_front("--"))
+            .error_if(reading.closed && reading.versions.certain());
+    }
     if reading.plain {
         reading.report_refusals(found);
     }
@@ -198,7 +206,11 @@ impl<'a> Reading<'a> {
                 continue;
             }
             let name = self.option(&given.from.to_string());
-            let place = Place::option(&name, given.value.unwrap_or_default());
+            let shown = match given.value.unwrap_or_default() {
+                value @ ("True" | "False") if self.parser.mapping => value.to_ascii_lowercase(),
+                value => value.to_string(),
+            };
+            let place = Place::option(&name, shown);
             let doubt = versions.doubt();
             let what = format!("the trainer refuses `{place}`: {}{doubt}", refusal.why);
             let in_file = self.place_in_run_file(name.trim_start_matches('-'));
@@ -261,7 +273,11 @@ impl<'a> Reading<'a> {
                 } else {
                     give(option, &whole)
                 };
-                refused("it takes one value", fix).at(Place::option(option, whole))
+                let mut problem = refused("it takes one value", fix);
+                if !is_option {
+                    problem.fixes.0.push(drop_word(word).of(Owner::Trainer));
+                }
+                problem.at(Place::option(option, whole))
             }
             Rejection::WrongValue(value, kind) => {
                 let choices = kind.choices(&self.versions);

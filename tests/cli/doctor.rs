@@ -295,27 +295,13 @@ fn a_stale_lock_is_reported_where_something_is_compiled() {
     for (version, warned) in [("2.13.0", true), ("2.14.0", false)] {
         sandbox.installed("torch", version);
         assert_eq!(
-            sandbox
-                .launch(OFFLOAD, SWIFT)
-                .stderr
-                .contains(&format!("a rank of torch {version}")),
+            sandbox.launch(OFFLOAD, SWIFT).stderr.contains("stale-lock"),
             warned
         );
         let report = answer(&sandbox.run(["doctor", "--format", "json"]));
         assert_eq!(rules(&report).contains(&"stale-lock"), warned, "{report}");
     }
     sandbox.installed("torch", "2.13.0");
-    // That of another Python or CUDA is not waited for.
-    sandbox.put(
-        "env/lib/python3.11/site-packages/torch/version.py",
-        "cuda = '12.8'\nhip = None\n",
-    );
-    assert_eq!(sandbox.launch(OFFLOAD, SWIFT).stderr, "");
-    sandbox.put(
-        "env/lib/python3.11/site-packages/torch/version.py",
-        "cuda = '12.1'\nhip = None\n",
-    );
-    assert!(sandbox.launch(OFFLOAD, SWIFT).stderr.contains("stale-lock"));
     // One that is being compiled now is none.
     sandbox.put("other/cpu_adam/lock", "");
     let other = sandbox.path("other");

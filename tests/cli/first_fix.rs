@@ -631,11 +631,6 @@ fn the_argument_of_the_trainer_is_offered() {
             "auto, or --set bf16.enabled=false\n",
         ),
         (
-            "per_device_train_batch_size=4",
-            &swift.to_string(),
-            "help: zlaunch check --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --per_device_train_batch_size 4 (it is the trainer's argument)\n",
-        ),
-        (
             "learning_rate=1e-5",
             &"python made.py".into(),
             "help: drop --set learning_rate=1e-5 (it is an argument of transformers)\n",

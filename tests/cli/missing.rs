@@ -70,7 +70,7 @@ fn a_module_that_does_not_exist_is_refused() {
     refused(
         &sandbox,
         &["python", "-m", "train.py"],
-        &["-m train (without .py)"],
+        &["has no module `train.py`"],
     );
     for module in ["mine.train", "train", "swift.cli.sft"] {
         accepted(&sandbox, &["python", "-m", module]);

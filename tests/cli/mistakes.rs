@@ -558,7 +558,7 @@ fn a_key_that_set_wrote_is_not_unset() {
         ),
         (
             "zero_optimization.stage=4",
-            "--set zero_optimization.stage=3\n",
+            "--set zero_optimization.stage=3, or drop",
         ),
         ("zero_optimization=2", "--set zero_optimization.stage=2\n"),
         ("fp16=true", "--set fp16.enabled=true\n"),
@@ -570,15 +570,11 @@ fn a_key_that_set_wrote_is_not_unset() {
         ("nothing.stage=1", "drop --set nothing.stage=1\n"),
         (
             "zero_optimization.reduce_bucket_size=1.5",
-            "drop --set zero_optimization.reduce_bucket_size=1.5 (the default is 500000000)\n",
+            "drop --set zero_optimization.reduce_bucket_size=1.5\n",
         ),
         (
             "zero.stage=3",
             "did you mean `zero_optimization`? --set zero_optimization.stage=3\n",
-        ),
-        (
-            "/zero_optimization/stage=3",
-            "it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3\n",
         ),
         ("bf16=True", "--set bf16.enabled=true\n"),
         (

@@ -103,11 +103,6 @@ fn numbers_that_yaml_reads_as_texts_are_told() {
         "warning[text-for-number]",
         "`cutoff_len`",
     );
-    one(
-        &of_file(LLAMAFACTORY, "plot_loss: maybe", "zero2"),
-        "warning[text-for-number]",
-        "true or false",
-    );
     // PyYAML, which reads the files of 0.9.3, wants a dot.
     one(
         &of_file(LLAMAFACTORY_OLD, "learning_rate: 1e-4", "zero2"),

@@ -63,19 +63,11 @@ fn every_rule_has_one_check_and_says_what_it_is() {
         );
         for row in check.rows {
             assert!(!row.at.is_empty() && !row.when.is_empty(), "{rule}");
-            let rest = [
-                "key",
-                "value",
-                "name",
-                "device",
-                "ranks",
-                "deepspeed",
-                "gpu",
-            ]
-            .iter()
-            .fold(row.says.to_string(), |says, name| {
-                says.replace(&format!("{{{name}}}"), "")
-            });
+            let rest = ["key", "value", "name", "deepspeed"]
+                .iter()
+                .fold(row.says.to_string(), |says, name| {
+                    says.replace(&format!("{{{name}}}"), "")
+                });
             assert!(!rest.contains(['{', '}']), "{rule}: {}", row.says);
         }
         // What nobody notices is no reason to refuse.
@@ -135,8 +127,7 @@ fn the_three_batch_sizes_of_eight_ranks() {
     }
     let product = |global: u32, micro: u32, all: u32| {
         format!(
-            "`train_batch_size` is {global}, but {micro} (micro batch, inferred) × 1 (accumulation steps, inferred) × 8 \
-             (ranks) is {all}"
+            "`train_batch_size` is {global}, but {micro} (micro batch) × 1 (accumulation steps) × 8 (ranks) is {all}"
         )
     };
     assert_eq!(
@@ -161,7 +152,7 @@ fn a_partition_is_as_many_ranks_as_divide_all_of_them() {
         (1, ""),
         (4, ""),
         (8, ""),
-        (3, "does not divide 8 ranks"),
+        (3, "does not divide the number of ranks"),
         (16, ""),
     ] {
         let config = json!({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": size}});
@@ -432,54 +423,6 @@ fn a_model_that_is_not_here_has_a_neighbour() {
     }
 }
 
-/// Where another environment beside the script has the package, activating that one is the fix.
-#[test]
-fn a_missing_package_is_sought_in_the_environments_here() {
-    let sandbox = Sandbox::new();
-    std::fs::remove_dir_all(sandbox.site().join("deepspeed")).unwrap();
-    std::fs::remove_dir(sandbox.site().join("deepspeed-0.19.8.dist-info")).unwrap();
-    let help = |sandbox: &Sandbox| {
-        let found = found(
-            "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model m",
-            sandbox,
-        );
-        found
-            .into_iter()
-            .find(|problem| problem.rule == Rule::PackageMissing)
-            .map(|problem| problem.help())
-    };
-    let said = help(&sandbox).unwrap();
-    assert_eq!(said, "activate the environment that has `deepspeed`");
-    sandbox.put("env/pyvenv.cfg", "");
-    assert!(
-        help(&sandbox)
-            .unwrap()
-            .ends_with("-m pip install deepspeed"),
-        "{:?}",
-        help(&sandbox)
-    );
-    for (name, has) in [(".venv", false), ("venv", true)] {
-        sandbox.put(&format!("cwd/{name}/bin/python"), "");
-        sandbox.put(
-            &format!("cwd/{name}/lib/python3.11/site-packages/torch/__init__.py"),
-            "",
-        );
-        if has {
-            sandbox.put(
-                &format!("cwd/{name}/lib/python3.11/site-packages/deepspeed/__init__.py"),
-                "",
-            );
-        }
-    }
-    assert!(
-        help(&sandbox)
-            .unwrap()
-            .starts_with("source venv/bin/activate"),
-        "{:?}",
-        help(&sandbox)
-    );
-}
-
 mod machine {
     use std::path::{Path, PathBuf};
     use std::time::Duration;
@@ -522,8 +465,7 @@ mod machine {
         let found = stale_locks(&[lock(60), lock(7200)], None);
         assert_eq!((found.len(), found[0].rule), (1, Rule::StaleLock));
         assert!(
-            found[0].what.starts_with("this lock is 120 minutes old: ")
-                && found[0].what.contains("torch before 2.14"),
+            found[0].what.starts_with("this lock is 120 minutes old: "),
             "{}",
             found[0].what
         );

@@ -66,11 +66,8 @@ fn config(model: &str, params: u64) -> Value {
 
 fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
     let number = |key: &str| run[key].as_u64().unwrap_or(0);
-    let weights = architecture::read(
-        &config(run["model"].as_str().unwrap(), number("params")),
-        None,
-    )
-    .unwrap();
+    let weights =
+        architecture::read(&config(run["model"].as_str().unwrap(), number("params"))).unwrap();
     assert_eq!(weights.params, number("params"));
     let tuner = if number("lora") > 0 {
         Tuner::Lora
