@@ -145,12 +145,13 @@ pub fn unreadable_model(subject: &Subject, found: &mut Findings) {
 fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let Subject { job, host, .. } = subject;
     let is_name = !model.starts_with(['.', '/', '~']) && !model.contains('$');
-    // The first that is not empty counts.
+    let is_on = |name: &&str| {
+        let value = host.nonempty_var(name).unwrap_or_default().to_uppercase();
+        ["1", "ON", "YES", "TRUE"].contains(&&*value)
+    };
     let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
-    let variable = variables.find(|name| host.nonempty_var(name).is_some())?;
-    let value = host.var(variable)?.to_uppercase();
+    let variable = variables.find(is_on)?;
     let is_needed = is_name
-        && ["1", "ON", "YES", "TRUE"].contains(&&*value)
         && job.args.list("cache_dir").is_none()
         && job.hub(host) == Hub::HuggingFace
         && model::config_file(model, None, Hub::HuggingFace, host).is_none();

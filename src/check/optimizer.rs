@@ -80,12 +80,12 @@ pub fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
                 .remark("the trainer makes this scheduler")
                 .into()
         }
-        Some(near) if subject.is_hf() => missing_parameters(subject, near)
+        Some(near) => missing_parameters(subject, near)
+            .filter(|_| subject.is_hf())
             .fold(set_meant(key, near), |fix, entry| {
                 fix.and(set_parameter(subject, &entry))
             })
             .into(),
-        Some(near) => set_meant(key, near).into(),
         None => Fixes::from(format!("use one of {}", SCHEDULERS.join(", "))),
     };
     let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");

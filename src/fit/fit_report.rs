@@ -222,10 +222,8 @@ impl FitReport<'_> {
         for (line, row) in lines.lines().zip(&self.rows) {
             let words = row.words();
             let style = row.verdict.style;
-            painted += &match line.strip_suffix(&words) {
-                Some(rest) => format!("{rest}{style}{words}{style:#}\n"),
-                None => format!("{line}\n"),
-            };
+            let rest = line.strip_suffix(&words).unwrap_or_default();
+            painted += &format!("{rest}{style}{words}{style:#}\n");
         }
         painted += &wrapped(self.inputs.accounting.note, 0, width);
         if let Some(line) = self.between_steps() {

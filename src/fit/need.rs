@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{
     strategy::Strategy,
     tables::{
-        memories::{DISK, GPU, HOST, MemoryKind},
+        memories::GPU,
         phases::{Phase, WHOLE},
         sizes::WORKSPACE,
     },
@@ -81,14 +81,11 @@ impl MemoryNeed {
             let ranks = if is_split { cluster.world_size() } else { 1 };
             (bytes * params).div_ceil(ranks)
         };
-        let kept_in = |kind: MemoryKind| GpuUsage {
-            parameters: only_if(kind == strategy.params, split_from(3, 2)),
-            optimizer: only_if(kind == strategy.optimizer, split_from(1, 8)),
-            ..GpuUsage::default()
-        };
         let usage = GpuUsage {
+            parameters: only_if(strategy.params == GPU, split_from(3, 2)),
             gradients: split_from(2, 2),
-            ..kept_in(GPU)
+            optimizer: only_if(strategy.optimizer == GPU, split_from(1, 8)),
+            ..GpuUsage::default()
         };
         MemoryNeed {
             usage,
@@ -96,8 +93,8 @@ impl MemoryNeed {
             step: usage.total(),
             fragments: false,
             start: 0,
-            host: cluster.gpus * kept_in(HOST).total(),
-            disk: cluster.gpus * kept_in(DISK).total(),
+            host: 0,
+            disk: 0,
         }
     }
 
