@@ -12,7 +12,6 @@ use crate::{
         recorded::Table,
         source::{Source, Sourced},
     },
-    command::argument_class::TRAINING_ARGUMENTS,
     report::{self, Problem, Wanted},
 };
 
@@ -22,12 +21,7 @@ fn find(lists: &[Table], spelled: &str) -> Option<&'static str> {
     exact.or_else(|| {
         let all = lists.iter().flat_map(|list| list.lines());
         let mut fitting = all.filter(|line| fits(option_name(line), spelled));
-        let only = fitting.next()?;
-        // An option with an underscore has two strings, and a prefix that ends before it fits both.
-        let name = option_name(only);
-        let fits_both =
-            name.contains('_') && name.starts_with(spelled) && starts_dashed(name, spelled);
-        (fitting.next().is_none() && !fits_both).then_some(only)
+        fitting.next().filter(|_| fitting.next().is_none())
     })
 }
 
@@ -45,8 +39,6 @@ pub enum ArgumentError {
 struct GivenOption {
     /// The name of the option that is meant, with underscores.
     name: String,
-    /// It may also abbreviate a longer name.
-    may_be_short: bool,
     /// As it is written, with its dashes.
     spelled: String,
     value: Option<OsString>,
@@ -73,7 +65,6 @@ impl GivenOption {
             _ => None,
         };
         Some(GivenOption {
-            may_be_short: options.is_empty() && TRAINING_ARGUMENTS.row(&name).is_none(),
             name,
             spelled: format!("--{spelled}"),
             value,
@@ -85,14 +76,6 @@ impl GivenOption {
     fn sourced<T>(&self, value: T) -> Sourced<T> {
         Sourced::new(value, Source::Argument(self.spelled.clone()))
     }
-
-    fn is_dashed(&self) -> bool {
-        self.spelled[2..].contains('-')
-    }
-
-    fn may_mean(&self, name: &str) -> bool {
-        self.may_be_short && self.name != name && fits(name, &self.spelled[2..])
-    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -103,7 +86,7 @@ pub struct Args {
 
 impl Args {
     /// `options` has all of them, in one recorded list or several: sorted, one name with underscores a line. Without a list,
-    /// the script may define more, and an abbreviation cannot be resolved.
+    /// an abbreviation is not resolved.
     pub fn read(words: Vec<OsString>, options: &[Table]) -> Self {
         let given =
             (0..options_end(&words)).filter_map(|at| GivenOption::read(&words, at, options));
@@ -111,22 +94,9 @@ impl Args {
         Args { words, given }
     }
 
-    pub fn has_dashes(&self) -> bool {
-        self.given.iter().any(GivenOption::is_dashed)
-    }
-
-    /// For a parser that knows only the names with underscores.
-    pub fn without_dashes(mut self) -> Self {
-        self.given.retain(|option| !option.is_dashed());
-        self
-    }
-
-    /// The last one counts, unless a later word may mean the same option.
+    /// The last one counts.
     fn last(&self, name: &str) -> Option<&GivenOption> {
-        let mut meant = self.given.iter().rev();
-        meant
-            .find(|option| option.name == name || option.may_mean(name))
-            .filter(|option| option.name == name)
+        self.given.iter().rfind(|option| option.name == name)
     }
 
     pub fn is_given(&self, name: &str) -> bool {
@@ -135,12 +105,6 @@ impl Args {
 
     pub fn is_bare(&self, name: &str) -> bool {
         self.last(name).is_some_and(|option| option.value.is_none())
-    }
-
-    /// A word that may mean this option but is cut short.
-    pub fn unclear(&self, name: &str) -> Option<&str> {
-        let option = self.given.iter().find(|option| option.may_mean(name))?;
-        Some(&option.spelled)
     }
 
     pub fn raw(&self, name: &str) -> Option<Sourced<&OsStr>> {
@@ -196,7 +160,7 @@ impl Args {
 
     /// The last option of this name as it is spelled, and all the words that belong to it.
     pub fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
-        let option = self.given.iter().rfind(|option| option.name == name)?;
+        let option = self.last(name)?;
         let values = match &option.value {
             Some(value) if option.joined => vec![value.as_os_str()],
             _ => values_behind(&self.words, option.at).collect(),
@@ -297,17 +261,7 @@ pub fn with_underscores(spelled: &str) -> String {
     }
 }
 
-/// True if the word is the start of one of the option's strings.
+/// True if the word is the start of one of the option's strings: `--a_b` or `--a-b`.
 pub fn fits(name: &str, prefix: &str) -> bool {
-    name.starts_with(prefix) || starts_dashed(name, prefix)
-}
-
-/// `--a_b` or `--a-b`, never a mixture.
-pub fn is_spelling(word: &str, name: &str) -> bool {
-    word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
-}
-
-pub fn starts_dashed(name: &str, prefix: &str) -> bool {
-    let dashed = name.bytes().map(|b| if b == b'_' { b'-' } else { b });
-    name.len() >= prefix.len() && dashed.zip(prefix.bytes()).all(|(one, two)| one == two)
+    name.starts_with(&with_underscores(prefix))
 }

@@ -7,8 +7,7 @@ use crate::{
     command::{
         argument_class::{ArgumentClass, DASHES_SINCE, GONE, Versions, is_constant},
         argv::{
-            fits, hf_bool, is_spelling, is_value, options_end, split_joined, starts_dashed,
-            values_behind, with_underscores,
+            fits, hf_bool, is_value, options_end, split_joined, values_behind, with_underscores,
         },
         python::Python,
     },
@@ -88,10 +87,10 @@ impl Parser {
                 self.closed && is_short || self.has(&given.name.replace('-', "_"), versions);
             return is_unknown.then_some(Rejection::Unknown);
         }
-        if self.own.iter().any(|own| is_spelling(given.name, own)) {
+        let name = with_underscores(given.name);
+        if self.own.contains(&name) {
             return None;
         }
-        let name = with_underscores(given.name);
         let is_dashed = name != given.name;
         if is_dashed && !self.mapping && versions.all_within("transformers", [0; 3], DASHES_SINCE) {
             return Some(Rejection::Unknown);
@@ -195,9 +194,7 @@ impl Parser {
         match &names[..] {
             [] if !fits_other => Some(Err(Rejection::Unknown)),
             // The version of Python decides whether both spellings of one option fit.
-            [only] if !fits_other && starts_dashed(only, prefix) != only.starts_with(prefix) => {
-                Some(Ok(only))
-            }
+            [only] if !fits_other && prefix.contains(['_', '-']) => Some(Ok(only)),
             [] | [_] => None,
             _ => Some(Err(Rejection::Ambiguous(names))),
         }

@@ -231,48 +231,44 @@ impl PrefixProgram {
         Some((options, at))
     }
 
-    /// `true`: the next word is its value.
+    /// `true`: the next word is the value of the last option in this one.
     fn read_option(
         &self,
         word: &str,
         next: Option<&OsString>,
         options: &mut Vec<GivenOption>,
     ) -> Option<bool> {
-        let has = |list: &[&str], name: &str| list.contains(&name);
-        if word.starts_with("--") || has(self.with_value, word) || has(self.switches, word) {
-            let (name, joined) = split_joined(word);
-            let takes_value = has(self.with_value, name);
-            let takes_next = joined.is_none() && takes_value;
+        let is_switch = |name: &str| self.switches.contains(&name);
+        let is_long = word.starts_with("--");
+        let (name, joined) = if is_long {
+            split_joined(word)
+        } else if is_switch(word) || self.with_value.contains(&word) {
+            (word, None)
+        } else {
+            let (letter, behind) = word.split_at_checked(2)?;
+            (letter, Some(behind))
+        };
+        let takes_value = self.with_value.contains(&name);
+        let takes_next = takes_value && joined.is_none();
+        if takes_value || is_switch(name) && (is_long || joined.is_none()) {
             let value = if takes_next {
                 Some(next?.clone())
             } else {
                 joined.map(OsString::from)
             };
-            let is_known = takes_value || has(self.switches, name);
             let name = name.to_string();
             options.push(GivenOption { name, value });
-            return is_known.then_some(takes_next);
+            return Some(takes_next);
         }
-        if has(self.switches, "-#") && word[1..].parse::<u32>().is_ok() {
-            return Some(false);
-        }
-        // `-oL`, `-wf`: letters, the last of which may have its value behind it.
-        for (at, letter) in word.char_indices().skip(1) {
-            let name = format!("-{letter}");
-            let behind = &word[at + letter.len_utf8()..];
-            let value = match behind {
-                _ if has(self.switches, &name) => None,
-                _ if !has(self.with_value, &name) => return None,
-                "" => Some(next?.clone()),
-                _ => Some(behind.into()),
-            };
-            let is_last = value.is_some();
-            options.push(GivenOption { name, value });
-            if is_last {
-                return Some(behind.is_empty());
-            }
-        }
-        Some(false)
+        // `-wf`, or `-5` of nice
+        let letters = word.chars().skip(1).map(|letter| GivenOption {
+            name: format!("-{letter}"),
+            value: None,
+        });
+        options.extend(letters.clone());
+        let is_number = is_switch("-#") && word[1..].parse::<u32>().is_ok();
+        let are_known = letters.clone().all(|letter| is_switch(&letter.name));
+        (!is_long && (is_number || are_known)).then_some(false)
     }
 
     fn barrier(&self, name: &'static str, options: &[GivenOption]) -> Option<Barrier> {

@@ -8,7 +8,6 @@ use std::{
 use crate::{
     base::{source::Sourced, vars},
     command::{
-        argument_class::DASHES_SINCE,
         argv::Args,
         job::{Job, Trainer},
         python::Python,
@@ -66,15 +65,7 @@ pub fn recognise(
         }
     }
     let options = job.options();
-    let read = |words: &[OsString]| {
-        let args = Args::read(words.to_vec(), options);
-        // Before 4.46, transformers' own parser has no names with dashes.
-        if job.trainer.is_hf() && args.has_dashes() && job.has_older("transformers", DASHES_SINCE) {
-            args.without_dashes()
-        } else {
-            args
-        }
-    };
+    let read = |words: &[OsString]| Args::read(words.to_vec(), options);
     let given = read(&job.words);
     let effective = job.effective_words.as_deref().map(read);
     job.args = effective.unwrap_or_else(|| given.clone());

@@ -6,7 +6,7 @@ mod values;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{layers, places::as_typed, schema, tables::AutoRule};
+use super::{layers, schema, tables::AutoRule};
 use crate::{
     base::{json, python_value::number, source::Source},
     command::job::Trainer,
@@ -166,7 +166,6 @@ fn mismatch(
 ) -> Problem {
     let key = rule.key;
     let wanted = &computed.value;
-    let typed = as_typed(value, &place);
     let arguments = &computed.arguments;
     let (argument, computes) = match &arguments[..] {
         [one] => (Place::from(one), format!("`{one}` makes it {wanted}")),
@@ -182,7 +181,7 @@ fn mismatch(
         .collect();
     let verb = if names.len() == 1 { "is" } else { "are" };
     let not_set = format!("({} {verb} not set)", names.join(" and "));
-    let differs = format!("`{key}` is {typed} in the config, but");
+    let differs = format!("`{key}` is {value} in the config, but");
     let found = if let Some(doubt) = arguments.iter().find_map(Source::doubt) {
         let what = format!("{differs} {computes} unless the script changes it ({doubt})");
         Problem::warning(Rule::DoubtfulMismatch, what)
@@ -195,7 +194,7 @@ fn mismatch(
         let what = format!("{differs} the trainer defaults to {wanted} {not_set}");
         Problem::error(Rule::Mismatch, what)
     };
-    let fixes = mismatch_fixes(key, value, &typed, computed, context);
+    let fixes = mismatch_fixes(key, value, computed, context);
     found.at(place).at(argument).fix(fixes)
 }
 
@@ -204,40 +203,21 @@ fn never_equal(key: &str, value: &Value, place: Place) -> Problem {
     let what = format!(
         "`{key}` is the string {value} in the config, which no value of the trainer equals"
     );
-    let auto = set(key, "auto");
-    let fixes = match unquoted(value) {
-        Some(plain) => set_json(key, &plain).or(auto),
-        None => auto.into(),
-    };
-    Problem::error(Rule::Mismatch, what).at(place).fix(fixes)
-}
-
-/// `false` for `"False"`.
-fn unquoted(value: &Value) -> Option<Value> {
-    let text = value.as_str()?.trim().to_lowercase();
-    let value = serde_json::from_str::<Value>(&text).ok()?;
-    (value.is_number() || value.is_boolean()).then_some(value)
+    Problem::error(Rule::Mismatch, what)
+        .at(place)
+        .fix(set(key, "auto"))
 }
 
 fn mismatch_fixes(
     key: &str,
     value: &Value,
-    typed: &str,
     computed: &FilledValue,
     context: &FillContext,
 ) -> Fixes {
     let auto = set(key, "auto");
-    let unquoted = unquoted(value);
-    if let Some(plain) = unquoted.as_ref().filter(|plain| **plain == computed.value) {
-        return set_json(key, plain)
-            .remark(format!("{typed} is a string"))
-            .safe()
-            .or(auto);
-    }
-    let is_taken = unquoted.is_some() || !value.is_array() && !value.is_string();
     let argument = match &computed.arguments[..] {
-        // A product or a list has other parts too.
-        _ if key == "train_batch_size" || !is_taken => None,
+        // A product or a list has other parts too, and no argument takes a string.
+        _ if key == "train_batch_size" || value.is_array() || value.is_string() => None,
         [Source::TrainerDefault(default)] if context.can_be_given(default) => {
             Some(format!("--{}", default.argument))
         }
@@ -247,11 +227,9 @@ fn mismatch_fixes(
     let Some(argument) = argument else {
         return auto.or(set_json(key, &computed.value));
     };
-    let argument = give(argument, typed.trim_matches('"')).of(Owner::Trainer);
-    let argument = match unquoted {
-        Some(number) => set_json(key, &number).and(argument),
-        None => argument.remark("for the trainer"),
-    };
+    let argument = give(argument, value)
+        .of(Owner::Trainer)
+        .remark("for the trainer");
     // What was written counts more than what nobody gave.
     if let [Source::TrainerDefault(_)] = computed.arguments[..] {
         argument.or(auto)

@@ -74,12 +74,12 @@ pub fn with_layers(
         let problem = Problem::error(Rule::Set, what).at("--set, --patch");
         problems.push(problem.fix(help));
     }
-    for need in &template.needs {
-        if need.is_missing(&config) {
+    for (key, need) in &template.needs {
+        if need.is_missing(key, &config) {
             let name = &template.name;
-            let what = format!("the template `{name}` needs `{}`: {}", need.key, need.why);
+            let what = format!("the template `{name}` needs `{key}`: {}", need.why);
             let problem = Problem::error(Rule::Template, what).at(format!("template {name}"));
-            problems.push(problem.fix(fix::set(&need.key, &need.example)));
+            problems.push(problem.fix(fix::set(key, &need.example)));
         }
     }
     if problems.is_empty() {
@@ -105,10 +105,10 @@ fn apply_patch(config: &mut Value, path: &Path, host: &Host) -> Result<(), Probl
 }
 
 impl RequiredKey {
-    fn is_missing(&self, config: &Value) -> bool {
+    fn is_missing(&self, key: &str, config: &Value) -> bool {
         let mut when = self.when.iter();
         when.all(|(key, value)| json::get(config, key) == Some(value))
-            && json::get(config, &self.key).is_none_or(Value::is_null)
+            && json::get(config, key).is_none_or(Value::is_null)
     }
 }
 

@@ -4,7 +4,10 @@
 pub mod document;
 pub mod search;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -42,7 +45,7 @@ pub struct Template {
     pub about_zh: Option<String>,
     pub config: Value,
     pub env: Vec<(String, String)>,
-    pub needs: Vec<RequiredKey>,
+    pub needs: BTreeMap<String, RequiredKey>,
     pub notes: Vec<Problem>,
 }
 
@@ -257,7 +260,9 @@ fn merge(chain: Vec<(Link, Document)>, notes: Vec<Problem>) -> Result<Template, 
         }
         for (name, value) in document.env {
             template.env.retain(|(known, _)| *known != name);
-            template.env.push((name, value));
+            let text = value.as_str().map(str::to_string);
+            let text = text.unwrap_or_else(|| value.to_string());
+            template.env.push((name, text));
         }
         template.needs.extend(document.needs);
         template.about = document.about;

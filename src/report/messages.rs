@@ -9,7 +9,7 @@ use std::{
 use nix::sys::signal::Signal;
 
 use super::{
-    fix::{Fixes, Owner, drop_given, drop_word, give, give_as, rename_option, run},
+    fix::{Fixes, Owner, drop_given, drop_word, give, give_as, run},
     problem::{NOT_EXECUTABLE, NOT_FOUND, Place, Problem, REFUSED},
     tables::{
         other_names::OTHER_NAMES, outputs::OutputFile, rules::Rule, usual_values::USUAL_VALUES,
@@ -176,15 +176,6 @@ pub fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
     usage_error(format!("unknown GPU `{}`", name.value))
         .at(name)
         .fix(fixes)
-}
-
-pub fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
-    let fix = meant
-        .map_or_else(|| drop_word(word), |meant| rename_option(word, meant))
-        .of(Owner::Trainer);
-    Problem::error(Rule::Argument, format!("{trainer} has no option `{word}`"))
-        .at(Place::option(word, ""))
-        .fix(fix)
 }
 
 /// The first words of a list, and how many more there are.

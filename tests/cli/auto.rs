@@ -87,11 +87,6 @@ fn what_another_argument_decides_is_left() {
             "--max_grad_norm inf cannot be written as JSON",
         ),
         (
-            "--max_grad_nor 1",
-            "gradient_clipping",
-            "--max_grad_nor may abbreviate --max_grad_norm: write it out",
-        ),
-        (
             "--parallelism_config x --per_device_train_batch_size 1",
             MICRO,
             "--parallelism_config may divide it",
@@ -523,17 +518,7 @@ fn plain_scripts_are_never_given_a_global_batch() {
 }
 
 #[test]
-fn a_later_abbreviation_makes_a_value_unclear() {
-    let config = filled(
-        "python x.py --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --gradient_accumulation_st 8",
-    );
-    assert_eq!(
-        (
-            &config["gradient_accumulation_steps"],
-            &config["train_batch_size"]
-        ),
-        (&"auto".into(), &"auto".into())
-    );
+fn two_words_for_the_warmup_fill_nothing() {
     let config = filled("python x.py --warmup_steps 10 --warmup_ratio 0.1");
     assert_eq!(config["scheduler"]["params"]["warmup_num_steps"], "auto");
 }

@@ -18,7 +18,6 @@ use crate::{
         target::{ParsedCommand, Target},
     },
     host::Host,
-    report,
 };
 
 pub const MODULE: &str = "axolotl.cli.train";
@@ -36,9 +35,8 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         if mode != "train" || file.to_string_lossy().contains("://") {
             return None;
         }
-        let version = job.version_text();
-        job.words = vec![file.clone()];
-        take_options(&mut job, &rest[1..], version.as_deref())?;
+        let options = options(&job, &rest[1..])?;
+        job.words = [&[file.clone()], &options[..]].concat();
         job.variables = variables(job.python.as_ref(), job.version(), host);
         // By name, as axolotl itself does: the current folder is then on `sys.path`.
         job.target = Target::module(MODULE);
@@ -56,48 +54,32 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
     Some(job)
 }
 
-/// Takes the options that `axolotl train` passes to its module. `None`: some words are for its launcher.
-fn take_options(job: &mut Job, words: &[OsString], version: Option<&str>) -> Option<()> {
-    // Its options have dashes only.
+/// The options that `axolotl train` passes to its module. `None`: some words are for its launcher.
+fn options(job: &Job, words: &[OsString]) -> Option<Vec<OsString>> {
     let kind = |name: &str| {
-        let own = name.replace('-', "_");
-        if name.contains('_') {
-            None
-        } else {
-            COMMAND.written_type(&own, version.map(Version::parse))
-        }
+        // Its options have dashes only.
+        let own = Some(name.replace('-', "_")).filter(|_| !name.contains('_'))?;
+        COMMAND.written_type(&own, job.version())
     };
     let is_switch = |name: &&str| kind(name) == Some("switch");
-    let mut rest = words.iter().peekable();
+    let mut joined = Vec::new();
+    let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let text = word.to_str()?.strip_prefix("--")?;
         let (name, value) = split_joined(text);
         let off = name.strip_prefix("no-").filter(is_switch);
-        let meant = name.replace('_', "-");
         let (key, value) = match (kind(name), value) {
             (Some("str"), Some(value)) => (name, value.into()),
             (Some("str"), None) => (name, rest.next()?.clone()),
             (Some("switch"), None) => (name, "True".into()),
-            (None, None) if off.is_some() => (off?, "False".into()),
-            (None, value) if kind(&meant).is_some() => {
-                let own = COMMAND.distribution;
-                let trainer =
-                    version.map_or_else(|| own.to_string(), |version| format!("{own} {version}"));
-                job.problems.push(report::trainer_has_no_option(
-                    &trainer,
-                    &format!("--{name}"),
-                    Some(&format!("--{meant}")),
-                ));
-                rest.next_if(|word| value.is_none() && !word.as_encoded_bytes().starts_with(b"-"));
-                continue;
-            }
+            (None, None) => (off?, "False".into()),
             _ => return None,
         };
         let mut word = OsString::from(format!("--{key}="));
         word.push(value);
-        job.words.push(word);
+        joined.push(word);
     }
-    Some(())
+    Some(joined)
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {

@@ -100,10 +100,6 @@ pub fn precision(args: &Args, half: HalfPrecision) -> Precision {
             return Ok(Some(given.clone()));
         }
     }
-    // A word that may abbreviate it may still turn it on.
-    if args.unclear(half.name).is_some() || args.unclear(half.full_eval).is_some() {
-        return Ok(None);
-    }
     Ok(own.or_else(|| {
         let other = other.filter(|other| other.value)?;
         let excluded = Source::Implied(Box::new([other.from.to_string(), "true".to_string()]));

@@ -15,7 +15,7 @@ use crate::{
     },
     command::{
         argument_class::{ArgumentClass, RecordedDefault},
-        argv::{Args, ArgumentError, Typed, hf_bool, is_spelling},
+        argv::{Args, ArgumentError, Typed, hf_bool},
         job::Job,
         model::{self, HiddenSize},
         script::flow::ArgumentFlow,
@@ -99,15 +99,9 @@ impl<'a> FillContext<'a> {
 
     fn doubt(&self, argument: &str) -> Option<String> {
         // HfArgumentParser adds this option for a bool that is true by default.
-        let off = format!("--no_{argument}");
-        if self
-            .job
-            .args
-            .words()
-            .iter()
-            .any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off)))
-        {
-            return Some(format!("{off} is also set"));
+        let off = format!("no_{argument}");
+        if self.job.args.is_given(&off) {
+            return Some(format!("--{off} is also set"));
         }
         let flow = self.flow()?;
         // `--trainer` lets the argument fill; a value that contradicts it may still be the script's doing.
@@ -148,13 +142,6 @@ impl<'a> FillContext<'a> {
         Ok(read(args).ok().flatten().map(|given| doubtful(given, why)))
     }
 
-    fn not_given(&self, name: &str) -> Unfilled {
-        Unfilled::Deferred(match self.job.args.unclear(name) {
-            Some(word) => format!("{word} may abbreviate --{name}: write it out"),
-            None => format!("--{name} is not set"),
-        })
-    }
-
     /// An argument that is given, or the trainer's default for it.
     fn argument<T>(
         &self,
@@ -164,7 +151,7 @@ impl<'a> FillContext<'a> {
     ) -> Result<Sourced<T>, Unfilled> {
         self.given(&[name], given)?
             .or_else(|| self.default(name, default))
-            .ok_or_else(|| self.not_given(name))
+            .ok_or_else(|| not_set(name))
     }
 
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
@@ -210,7 +197,7 @@ impl<'a> FillContext<'a> {
             (None, Some(why)) => defer(why),
             (None, None) => self
                 .default_precision(half)
-                .ok_or_else(|| self.not_given(half.name)),
+                .ok_or_else(|| not_set(half.name)),
         }
     }
 
@@ -254,9 +241,8 @@ impl<'a> FillContext<'a> {
     /// The trainer's default as it would be written on a command line.
     fn default_text(&self, argument: &'static str) -> Option<Sourced<String>> {
         let job = self.job;
-        let hidden =
-            job.args.unclear(argument).is_some() || job.unread.iter().any(|name| name == argument);
-        if !self.compares || hidden || job.args.is_given(argument) {
+        let is_unread = job.unread.iter().any(|name| name == argument);
+        if !self.compares || is_unread || job.args.is_given(argument) {
             return None;
         }
         if job.trainer.arguments.parser != ArgumentParser::Script {
@@ -369,6 +355,10 @@ pub enum Unfilled {
 
 pub fn defer<T>(why: impl Into<String>) -> Result<T, Unfilled> {
     Err(Unfilled::Deferred(why.into()))
+}
+
+fn not_set(name: &str) -> Unfilled {
+    Unfilled::Deferred(format!("--{name} is not set"))
 }
 
 impl From<ArgumentError> for Unfilled {
@@ -553,9 +543,7 @@ fn global_batch(context: &FillContext) -> Answer {
 /// From 1 on, `warmup_steps` is a number of steps. Below, it is a share of the steps, which depend on the dataset.
 fn warmup_steps(context: &FillContext) -> Answer {
     let Some(warmup) = context.given(&["warmup_steps"], |args| args.float("warmup_steps"))? else {
-        return context
-            .no_warmup()
-            .ok_or_else(|| context.not_given("warmup_steps"));
+        return context.no_warmup().ok_or_else(|| not_set("warmup_steps"));
     };
     if warmup.value < 1.0 || warmup.value > 1e15 || context.job.args.is_given("warmup_ratio") {
         return defer(NEEDS_DATASET);
