@@ -28,8 +28,7 @@ use crate::{
             Keys,
             front_end::{
                 ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, HalfPrecision, HandOver,
-                LaunchTraits, ModelTraits, OtherHub, ShippedConfigs, StarterOption,
-                TrainingCommand,
+                LaunchTraits, ModelTraits, OtherHub, StarterOption, TrainingCommand,
             },
         },
         target::{ParsedCommand, Target},
@@ -438,7 +437,7 @@ impl Job {
     /// Some version of the trainer has a config that its own argument names by this word.
     pub fn ships_config(&self, word: &str) -> bool {
         let distribution = self.trainer.distribution.unwrap_or_default();
-        self.trainer.config.shipped.is_some() && shipped::is_word(distribution, word)
+        self.trainer.config.ships_configs && shipped::is_word(distribution, word)
     }
 
     /// The file that a word in the trainer's own argument means, in the package or in the current folder.
@@ -446,19 +445,14 @@ impl Job {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
         let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
         let installed = |config: ShippedConfig| self.installed_file(config.file);
-        match self.trainer.config.shipped {
-            None => local(),
-            Some(ShippedConfigs {
-                yields_to_file: true,
-                ..
-            }) => local().or_else(|| config().and_then(installed)),
-            Some(_) => config().map_or_else(local, installed),
+        match self.trainer.config.ships_configs {
+            false => local(),
+            true => config().map_or_else(local, installed),
         }
     }
 
     /// The trainer's own config that has the name of a built-in template, and its file beside the target.
     pub fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
-        self.trainer.config.shipped?;
         let config = shipped::by_name(self.trainer.distribution?, self.version(), name)?;
         let path = self.beside_target(config.file)?;
         path.is_file().then_some((config, path))
@@ -515,16 +509,9 @@ impl Job {
 
     /// The option that tells each rank what has started it, unless the user has given it.
     pub fn starter_option(&self, ranks: Ranks) -> Option<[OsString; 2]> {
-        let StarterOption {
-            name,
-            torchrun,
-            engines,
-        } = self.trainer.launch.starter.as_ref()?;
-        let given = self.args.text(name).map(|given| given.value);
-        let is_told = given.is_some_and(|given| {
-            given == *torchrun || ranks == Ranks::Existing && engines.contains(&&*given)
-        });
-        (ranks != Ranks::Single && !is_told).then(|| [format!("--{name}").into(), torchrun.into()])
+        let StarterOption { name, torchrun } = self.trainer.launch.starter.as_ref()?;
+        let is_needed = ranks != Ranks::Single && !self.args.is_given(name);
+        is_needed.then(|| [format!("--{name}").into(), torchrun.into()])
     }
 
     /// The arguments of each rank, with the config (or the run file that names it) handed over in the front end's own way.

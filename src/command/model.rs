@@ -140,7 +140,7 @@ pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<Foun
     }
 }
 
-/// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`. ms-swift reads an attribute of exactly
+/// `hidden_size`, or the name the class maps it to. ms-swift reads an attribute of exactly
 /// this name, and writes None where there is none (`compat_zero3`).
 fn own_size(config: &Value, lookup: HiddenSizeLookup) -> Option<u64> {
     if let Some(old) = recorded(PREFERRED, config)
@@ -154,11 +154,7 @@ fn own_size(config: &Value, lookup: HiddenSizeLookup) -> Option<u64> {
     if lookup == HiddenSizeLookup::MsSwift && (size.is_none() || mapped.is_some()) {
         return None;
     }
-    if size.is_some() || mapped.is_some() {
-        return size.or_else(|| config.get(mapped?))?.as_u64();
-    }
-    let sizes = config.get("hidden_sizes")?.as_array()?;
-    sizes.iter().filter_map(Value::as_u64).max()
+    size.or_else(|| config.get(mapped?))?.as_u64()
 }
 
 /// The model's config.json, which has the model's other files beside it.

@@ -347,14 +347,9 @@ impl<'a> UnderstoodLaunch<'a> {
     /// A config of the trainer's package, if the package is not here and zlaunch has no template for it.
     pub fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
         let job = &self.job;
-        let has_stand_ins = job
-            .trainer
-            .config
-            .shipped
-            .is_none_or(|shipped| shipped.has_stand_ins);
-        if has_stand_ins
-            || !matches!(spec.from, Source::Argument(_))
+        if !matches!(spec.from, Source::Argument(_))
             || !job.ships_config(&spec.value)
+            || self.launch.search.knows(&spec.value)
         {
             return None;
         }

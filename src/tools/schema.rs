@@ -79,7 +79,7 @@ impl Writer {
         if self.template {
             properties["$zlaunch"] = template::header_schema();
         }
-        document["$defs"] = Value::Object(schema::definitions(self.version));
+        document["$defs"] = Value::Object(schema::definitions());
         document["$defs"]["concrete"] = free_object(Map::new());
         document
     }

@@ -51,8 +51,6 @@ pub struct StarterOption {
     pub name: &'static str,
     /// The value for ranks of torchrun.
     pub torchrun: &'static str,
-    /// The values for tasks of srun or mpirun, which the user gives, or nobody.
-    pub engines: &'static [&'static str],
 }
 
 pub struct ConfigTraits {
@@ -61,8 +59,8 @@ pub struct ConfigTraits {
     /// The names of the option that takes it, the usual one first.
     pub options: &'static [&'static str],
     pub hand_over: HandOver,
-    /// DeepSpeed configs in its package, which its own argument may name.
-    pub shipped: Option<ShippedConfigs>,
+    /// Its package has DeepSpeed configs, which its own argument may name.
+    pub ships_configs: bool,
     /// What it fills in itself, if it fills in an "auto".
     pub auto_sources: &'static [AutoSource],
     /// The commands that it recognises and that take no config.
@@ -99,14 +97,6 @@ pub enum HandOver {
         config: &'static str,
         switch: Option<&'static str>,
     },
-}
-
-#[derive(Clone, Copy)]
-pub struct ShippedConfigs {
-    /// A file of that name in the current folder comes first.
-    pub yields_to_file: bool,
-    /// zlaunch has templates of the same names, for where the package is not found.
-    pub has_stand_ins: bool,
 }
 
 pub struct ArgumentTraits {

@@ -93,7 +93,6 @@ impl Form {
             Form::Bits => value.is_boolean() || is_whole(value) || value.is_object(),
             Form::Truthy => is_true(value),
             Form::Falsy => !is_true(value),
-            Form::CastInt => can_be_int(value),
             Form::PlainInt => is_whole(value),
             Form::PlainNumber => value.is_number(),
             Form::List => value.is_array(),
@@ -214,25 +213,14 @@ fn count(value: &Value) -> Option<f64> {
     }
 }
 
-fn can_be_int(value: &Value) -> bool {
-    match value {
-        Value::Bool(_) | Value::Number(_) => true,
-        Value::String(text) => python_value::large_int(text).is_some(),
-        _ => false,
-    }
-}
-
 fn is_whole(value: &Value) -> bool {
     value.is_i64() || value.is_u64()
 }
 
 /// The types that many keys have, for `$ref`.
-pub fn definitions(version: Version) -> Map<String, Value> {
-    let known = DEFINITIONS
-        .iter()
-        .filter(|definition| definition.name != "cut" || version < PYDANTIC_2);
-    known
-        .map(|definition| (definition.name.to_string(), parsed(definition.schema)))
+pub fn definitions() -> Map<String, Value> {
+    let all = DEFINITIONS.iter();
+    all.map(|definition| (definition.name.to_string(), parsed(definition.schema)))
         .collect()
 }
 

@@ -1,9 +1,9 @@
 //! The types of the recorded keys: their names in the recorded file and in messages, and their JSON Schemas.
 
 use Form::{
-    Anything, Auto, Bits, Bool, Boolean, CastInt, Count, CutInt, Empty, Falsy, Flag, Float, Int,
-    Interval, Iterable, List, Names, NotNull, Object, PlainInt, PlainNumber, Printable, Scale,
-    Section, Switched, Text, Texts, Truthy, Unread, Word,
+    Anything, Auto, Bits, Bool, Boolean, Count, CutInt, Empty, Falsy, Flag, Float, Int, Interval,
+    Iterable, List, Names, NotNull, Object, PlainInt, PlainNumber, Printable, Scale, Section,
+    Switched, Text, Texts, Truthy, Unread, Word,
 };
 
 /// What a value may be. A type takes one form or several.
@@ -31,8 +31,6 @@ pub enum Form {
     /// Used as an operand of `|`.
     Bits,
     Truthy,
-    /// Handed to Python's `int`.
-    CastInt,
     List,
     Auto,
     /// Iterated over, so a string or an object passes too.
@@ -46,7 +44,7 @@ pub enum Form {
     Iterable,
     /// An object whose keys are recorded.
     Section,
-    /// pydantic 1 cuts fractions off, and looks up a member of an enum without a coercion.
+    /// Handed to Python's `int`. pydantic 1 cuts fractions off, too, and looks up a member of an enum without a coercion.
     CutInt,
     /// pydantic 1 makes a text of a number.
     Printable,
@@ -208,9 +206,9 @@ pub const TYPES: &[ValueType] = &[
     ValueType {
         written: "castint",
         name: "a whole number",
-        forms: &[CastInt],
-        of_pydantic1: &[CastInt],
-        unchecked: &[CastInt],
+        forms: &[CutInt],
+        of_pydantic1: &[CutInt],
+        unchecked: &[CutInt],
         unknown_keys: None,
     },
     ValueType {
@@ -390,10 +388,6 @@ pub const FORM_SCHEMAS: &[FormSchema] = &[
     FormSchema {
         form: Truthy,
         schemas: r#"[{"not": {"enum": [null, false, 0, "", [], {}]}}]"#,
-    },
-    FormSchema {
-        form: CastInt,
-        schemas: r#"[{"type": ["integer", "number", "boolean", "string"], "pattern": "^\\s*[+-]?[0-9]+(_[0-9]+)*\\s*$"}]"#,
     },
     FormSchema {
         form: List,

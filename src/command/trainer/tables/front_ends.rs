@@ -12,8 +12,7 @@ use crate::{
             TRL_INPUTS, auto_sources,
             front_end::{
                 ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, HandOver,
-                LaunchTraits, ModelTraits, OtherHub, ShippedConfigs, StarterOption,
-                TrainingCommand, TrainingKind,
+                LaunchTraits, ModelTraits, OtherHub, StarterOption, TrainingCommand, TrainingKind,
             },
             training,
         },
@@ -42,7 +41,7 @@ pub const HF: Trainer = Trainer {
         filler: Some(AutoFiller::HfTrainer),
         options: CONFIG_OPTIONS,
         hand_over: HandOver::Argument,
-        shipped: None,
+        ships_configs: false,
         auto_sources: &[],
         refusals: &[],
     },
@@ -164,10 +163,7 @@ pub const SWIFT: Trainer = Trainer {
         ..HF.launch
     },
     config: ConfigTraits {
-        shipped: Some(ShippedConfigs {
-            yields_to_file: false,
-            has_stand_ins: true,
-        }),
+        ships_configs: true,
         ..HF.config
     },
     arguments: ArgumentTraits {
@@ -397,16 +393,12 @@ pub const XTUNER: Trainer = Trainer {
         starter: Some(StarterOption {
             name: "launcher",
             torchrun: "pytorch",
-            engines: &["slurm", "mpi"],
         }),
         ..HF.launch
     },
     config: ConfigTraits {
         filler: Some(AutoFiller::Trainer),
-        shipped: Some(ShippedConfigs {
-            yields_to_file: true,
-            has_stand_ins: false,
-        }),
+        ships_configs: true,
         auto_sources: auto_sources::XTUNER,
         ..HF.config
     },
