@@ -36,22 +36,12 @@ type Packages = BTreeMap<String, PathBuf>;
 
 impl Python {
     pub fn at(program: PathBuf, host: &Host) -> Self {
-        Self::with_options(behind_pyenv(&program, host).unwrap_or(program), "", host)
-    }
-
-    /// `options` are those in the shebang, such as pipx's `-E`.
-    fn with_options(program: PathBuf, options: &str, host: &Host) -> Self {
-        let ignores = |letter: char| {
-            let mut words = options.split(' ').filter(|word| word.starts_with('-'));
-            words.any(|word| word.contains([letter, 'I']))
-        };
-        let path = host
-            .nonempty_var(vars::PYTHONPATH)
-            .filter(|_| !ignores('E'));
+        let program = behind_pyenv(&program, host).unwrap_or(program);
+        let path = host.nonempty_var(vars::PYTHONPATH);
         let entries = path.into_iter().flat_map(|path| path.split(':'));
         let user = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from);
         let user = user.or_else(|| Some(host.home()?.join(".local")));
-        let has_user = !ignores('s') && host.nonempty_var("PYTHONNOUSERSITE").is_none();
+        let has_user = host.nonempty_var("PYTHONNOUSERSITE").is_none();
         Python {
             sites: sites(&program, user.as_deref().filter(|_| has_user)),
             program,
@@ -83,7 +73,6 @@ impl Python {
         let mut words = lines.next()?.trim_ascii().splitn(2, |b| *b == b' ');
         let program = Path::new(OsStr::from_bytes(words.next()?));
         let rest = words.next().unwrap_or_default().trim_ascii();
-        let mut options = "".into();
         let program = match program.file_name()?.to_str()? {
             "env" => {
                 let words = rest.split(|b| *b == b' ');
@@ -96,13 +85,10 @@ impl Python {
                 let line = lines.next()?.strip_prefix(b"'''exec' ")?;
                 trampoline(line.trim_ascii(), script)?
             }
-            _ if is_python(program.as_os_str()) => {
-                options = String::from_utf8_lossy(rest);
-                program.to_path_buf()
-            }
+            _ if is_python(program.as_os_str()) => program.to_path_buf(),
             _ => return None,
         };
-        Some(Self::with_options(program, &options, host))
+        Some(Self::at(program, host))
     }
 
     pub fn on_path(host: &Host) -> Option<Self> {

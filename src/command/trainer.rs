@@ -16,7 +16,7 @@ use crate::{
     },
     host::{Host, is_shim},
     report::{
-        NOT_EXECUTABLE, NOT_FOUND, Place, Problem, Rule,
+        NOT_EXECUTABLE, NOT_FOUND, Problem, Rule,
         fix::{Fixes, meant, run},
         nearest,
     },
@@ -168,15 +168,8 @@ pub fn not_found(word: &OsStr, host: &Host) -> Problem {
         (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
         (None, None) => activate.into(),
     };
-    // The first folders tell which environment is active; modules add dozens.
-    let path = path.to_string_lossy();
-    let first = path
-        .match_indices(':')
-        .nth(3)
-        .map_or(path.to_string(), |(at, _)| format!("{}:…", &path[..at]));
-    let place = Place::variable(vars::PATH, first);
     Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
-        .at(place)
+        .at(&*name)
         .fix(help)
         .status(NOT_FOUND)
 }

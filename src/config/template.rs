@@ -200,26 +200,18 @@ fn parent_link(
     search: &Search,
 ) -> Result<Link, Problem> {
     // A template may extend the next one of its own name.
-    let is_itself = parent == link.name;
-    let from = match link.at {
-        Some(at) if is_itself => at + 1,
-        _ => 0,
-    };
+    let own = link.at.filter(|_| parent == link.name);
+    let from = own.map_or(0, |at| at + 1);
     if let Some(found) = search.find(parent, from)? {
         return Ok(found);
     }
     let lists = "`zlaunch templates` lists all of them";
-    let problem = if is_itself {
-        let what = "the template extends itself: there is no other template of that name";
-        Problem::error(Rule::Template, what).fix(format!("name the one it builds on; {lists}"))
-    } else {
-        let bare = parent.strip_suffix(".json").unwrap_or(parent);
-        let names = search.names();
-        let known = names.iter().map(String::as_str);
-        let near = nearest(bare, known.filter(|name| *name != parent));
-        let what = format!("the template extends `{parent}`, which does not exist");
-        Problem::error(Rule::Template, what).fix(did_you_mean(near, lists))
-    };
+    let bare = parent.strip_suffix(".json").unwrap_or(parent);
+    let names = search.names();
+    let known = names.iter().map(String::as_str);
+    let near = nearest(bare, known.filter(|name| *name != parent));
+    let what = format!("the template extends `{parent}`, and there is no other of that name");
+    let problem = Problem::error(Rule::Template, what).fix(did_you_mean(near, lists));
     Err(problem.at(Place::key(&link.origin, EXTENDS)).at(spec))
 }
 

@@ -4,7 +4,6 @@
 use std::{
     borrow::Cow,
     ffi::{OsStr, OsString},
-    path::Path,
 };
 
 use crate::{
@@ -418,20 +417,6 @@ impl<'a> UnderstoodLaunch<'a> {
             let right = self.launch.words_with(&[], &command[at..]);
             let words = [&command[..at], &right].concat();
             return run(shell::text(&words)).lead("if it starts a training run, write:");
-        }
-        let needed = match base_name(&command[0]) {
-            "accelerate" => Some("launch"),
-            console => trainer::commands_of(console).first().map(|it| it.name),
-        };
-        let next = command.get(1);
-        let is_left_out =
-            next.is_none_or(|next| is_option(next) || Path::new(next).extension().is_some());
-        if let Some(word) = needed
-            && is_left_out
-            && !command.iter().any(|given| given == word)
-        {
-            let command = [&command[..1], &[word.into()], &command[1..]].concat();
-            return run(shell::text(&self.launch.words_with(&[], &command)));
         }
         say(
             "put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \

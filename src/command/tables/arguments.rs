@@ -1,7 +1,5 @@
 //! Lists of arguments, by their names with underscores, and of variables.
 
-use crate::base::vars;
-
 /// Names that scripts have for the option that takes the config, the usual one first.
 pub const CONFIG_OPTIONS: &[&str] = &[
     "deepspeed",
@@ -57,13 +55,4 @@ pub const SWITCHES: &[&str] = &[
     "fp16_full_eval",
     "bf16_full_eval",
     "auto_find_batch_size",
-];
-
-/// Variables that ms-swift reads before the `ENV` block of a run file.
-pub const SWIFT_READS_FIRST: &[&str] = &[
-    vars::NPROC_PER_NODE,
-    vars::NNODES,
-    vars::NODE_RANK,
-    vars::MASTER_ADDR,
-    vars::MASTER_PORT,
 ];

@@ -3,8 +3,7 @@
 /// A command that is recognised by one of its signs, and what is said to a config for it.
 pub struct WithoutConfig {
     pub signs: &'static [Sign],
-    pub subject: Subject,
-    /// Continues a sentence that begins with the subject.
+    /// Continues a sentence that begins with the program.
     pub why: &'static str,
     pub help: &'static str,
     /// What is recognised. Each name in a sign has an example.
@@ -27,14 +26,6 @@ pub enum Sign {
         has: &'static str,
         unless: &'static str,
     },
-}
-
-pub enum Subject {
-    Name(&'static str),
-    /// The program or the script.
-    Program,
-    /// The program with its first argument.
-    Command,
 }
 
 #[cfg_attr(

@@ -1,8 +1,6 @@
 //! LLaMA-Factory. `llamafactory-cli train x.yaml k=v` starts torchrun on its own launcher module (and splits arguments
 //! with spaces on the way); zlaunch runs that module directly, without the word `train`.
 
-use serde_json::{Map, Value};
-
 use crate::{
     base::{
         vars,
@@ -70,8 +68,10 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         let mut others = Vec::new();
         for word in &behind {
             match word.split_once('=') {
+                // A part of a section, which no argument of zlaunch's is in.
+                Some((key, _)) if key.contains('.') => {}
                 Some((key, value)) if !key.starts_with('-') => {
-                    insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
+                    entries.insert(key.to_string(), scalar(value, Dialect::OmegaConf));
                 }
                 _ => others.push(word.as_str()),
             }
@@ -110,21 +110,6 @@ fn not_assigned(given: &str, host: &Host) -> Problem {
     }
 }
 
-/// `a.b=1` reaches into a section.
-fn insert(entries: &mut Map<String, Value>, key: &str, value: Value) {
-    let Some((section, rest)) = key.split_once('.') else {
-        entries.insert(key.to_string(), value);
-        return;
-    };
-    let section = entries.entry(section).or_insert(Value::Null);
-    if !section.is_object() {
-        *section = Value::Object(Map::new());
-    }
-    if let Some(section) = section.as_object_mut() {
-        insert(section, rest, value);
-    }
-}
-
 fn is_switched_on(name: &str, host: &Host) -> bool {
     host.var(name).is_some_and(is_on)
 }
@@ -133,7 +118,7 @@ fn is_on(value: &str) -> bool {
     ["true", "y", "1"].contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// `OPTIM_TORCH` (on unless switched off) sets two; and up to 0.9.0 RANK was the number of the machine.
+/// `OPTIM_TORCH` (on unless switched off) sets two.
 fn variables(job: &Job, host: &Host) -> Vec<Variable> {
     let mut variables = Vec::new();
     if host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !job.is_before([0, 9, 3]) {
@@ -144,16 +129,6 @@ fn variables(job: &Job, host: &Host) -> Vec<Variable> {
             why,
         ));
         variables.push(Variable::new("TORCH_NCCL_AVOID_RECORD_STREAMS", "1", why));
-    }
-    if let Some(rank) = host.nonempty_var(vars::RANK)
-        && host.nonempty_var(vars::LOCAL_RANK).is_none()
-        && job.is_before([0, 9, 1])
-    {
-        variables.push(Variable::new(
-            vars::NODE_RANK,
-            rank,
-            "RANK, as LLaMA-Factory before 0.9.1 reads it",
-        ));
     }
     variables
 }

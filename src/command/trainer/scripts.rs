@@ -1,6 +1,6 @@
 //! Front ends of scripts, which are recognised by their text, and of commands that take no DeepSpeed config.
 
-use std::{ffi::OsString, path::Path};
+use std::ffi::OsString;
 
 use crate::{
     base::vars,
@@ -8,7 +8,6 @@ use crate::{
         argv::Args,
         front_end::{NoConfig, Variable},
         job::{Job, Trainer},
-        run_file,
         script::{
             ScriptKind, ScriptSource, calls, flow::ArgumentFlow, is_text, keyword, made_arguments,
             of_text, script_kind, shown,
@@ -16,13 +15,11 @@ use crate::{
         section_option,
         tables::{
             CONFIG_MAKERS, CONFIG_OPTIONS, COUNTS_OF_RANKS, HF_PACKAGES, LIGHTNING_PACKAGES,
-            LIGHTNING_TRAINERS, READ_OPTIONS,
-            recognition::{Sign, Subject},
+            LIGHTNING_TRAINERS, READ_OPTIONS, recognition::Sign,
         },
         target::{ParsedCommand, Target},
     },
     host::Host,
-    report::reading,
 };
 
 const BY_ACCELERATE: &str = "zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE";
@@ -53,9 +50,10 @@ pub fn without_config(
     let mut refusals = trainer.config.refusals.iter();
     let refusal = refusals.find(|refusal| refusal.signs.iter().any(has))?;
     let program = command.target.name();
-    let subject = match (&refusal.subject, command.args.first()) {
-        (Subject::Name(name), _) => (*name).to_string(),
-        (Subject::Command, Some(first)) => format!("`{program} {}`", first.to_string_lossy()),
+    let subject = match command.args.first() {
+        Some(first) if trainer.is_console(&command.target) => {
+            format!("`{program} {}`", first.to_string_lossy())
+        }
         _ => format!("`{program}`"),
     };
     let why = format!("{subject} {}", refusal.why);
@@ -127,7 +125,7 @@ pub fn in_code(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) 
         .find_map(|call| keyword(call, "deepspeed"))
         .filter(|config| *config != "None");
     let no_config = match named {
-        None if may_name_config(source, &made, command, host) => return None,
+        None if may_name_config(source, &made) => return None,
         None => None,
         Some(config) if is_text(config) || config.starts_with('{') => {
             let config = shown(config);
@@ -148,12 +146,7 @@ pub fn in_code(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) 
 }
 
 /// The script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).
-fn may_name_config(
-    source: &ScriptSource,
-    made: &[&str],
-    command: &ParsedCommand,
-    host: &Host,
-) -> bool {
+fn may_name_config(source: &ScriptSource, made: &[&str]) -> bool {
     let unpacks = made.iter().any(|call| call.contains("**"));
     let flow = ArgumentFlow::read(source);
     if flow.overrides("deepspeed").is_some() {
@@ -166,17 +159,8 @@ fn may_name_config(
         let is_code = |line: &str| !line.trim_start().starts_with('#');
         return unpacks || lines.any(|line| line.contains("deepspeed") && is_code(line));
     };
-    // The script, or a file that the command names, has the key `deepspeed`.
-    let has_key = |file: &Path| {
-        let text = reading::text_if_any(&host.absolute(file));
-        text.is_some_and(|text| text.contains("deepspeed"))
-    };
-    let mut files = command.args.iter().map(Path::new);
-    options.contains(&true)
-        || unpacks
-            && (source.mentions("\"deepspeed\"")
-                || source.mentions("'deepspeed'")
-                || files.any(|file| run_file::is_one(file) && has_key(file)))
+    let has_key = || source.mentions("\"deepspeed\"") || source.mentions("'deepspeed'");
+    options.contains(&true) || unpacks && has_key()
 }
 
 /// Scripts that call `deepspeed.initialize` themselves, with `--deepspeed_config FILE` as `DeepSpeed`'s

@@ -16,7 +16,7 @@ use crate::{
         front_end::{Precision, Variable},
         job::{Job, Trainer},
         run_file::{self, RunFile},
-        tables::{SWIFT_READS_FIRST, front_end::HalfPrecision},
+        tables::front_end::HalfPrecision,
         target::ParsedCommand,
     },
     host::Host,
@@ -79,7 +79,7 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
                     .at(format!("{}, ENV", file.to_string_lossy()));
                 job.problems.push(problem.fix("ENV: {NPROC_PER_NODE: 8}"));
             }
-            let more = variables(block.as_ref(), file, job, host);
+            let more = variables(block.as_ref(), file, host);
             job.variables.extend(more);
             job.words.drain(place.clone());
             let at = if at_end { job.words.len() } else { place.start };
@@ -90,18 +90,10 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
 }
 
 /// The variables of the `ENV` block, and the one that tells the trainer which file it is.
-fn variables(block: Option<&Value>, file: &OsStr, job: &Job, host: &Host) -> Vec<Variable> {
+fn variables(block: Option<&Value>, file: &OsStr, host: &Host) -> Vec<Variable> {
     let why = format!("ENV in {}", file.to_string_lossy());
-    // In 4.1 to 4.2.1 the block wins over the environment, except for what was read before the file.
-    let wins = !job.is_before([4, 1, 0]) && job.is_before([4, 2, 2]);
     let mut variables = run_file::variables(block, &why);
-    variables.retain(|variable| {
-        if wins {
-            !SWIFT_READS_FIRST.contains(&variable.name.as_str())
-        } else {
-            host.var_os(&variable.name).is_none()
-        }
-    });
+    variables.retain(|variable| host.var_os(&variable.name).is_none());
     let name = file.to_string_lossy();
     variables.push(Variable::new("SWIFT_CONFIG_FILE", name, "as swift sets it"));
     variables

@@ -10,7 +10,7 @@ use crate::command::{
         recognition::{
             Example,
             Sign::{Console, Imports, Modules, Text},
-            Subject, WithoutConfig,
+            WithoutConfig,
         },
     },
 };
@@ -54,7 +54,6 @@ pub const MEGATRON: Trainer = Trainer {
     config: ConfigTraits {
         refusals: &[WithoutConfig {
             signs: &[Console(None)],
-            subject: Subject::Command,
             why: "does not use DeepSpeed, and takes no config for it",
             help: "drop it: --tensor_model_parallel_size, --pipeline_model_parallel_size and its distributed optimizer shard the model; DeepSpeed is for `swift sft`",
             examples: &[
@@ -77,7 +76,6 @@ pub const FABRIC: Trainer = Trainer {
     config: ConfigTraits {
         refusals: &[WithoutConfig {
             signs: &[Console(Some("run"))],
-            subject: Subject::Command,
             why: "starts its ranks itself, and takes no DeepSpeed config",
             help: "run the script itself: zlaunch --deepspeed zero2 --nproc-per-node 2 -- python script.py, with strategy=\"deepspeed\" in it",
             examples: &[
@@ -98,7 +96,6 @@ pub const XTUNER_V1: Trainer = Trainer {
     config: ConfigTraits {
         refusals: &[WithoutConfig {
             signs: &[Modules(&["xtuner.v1.train.cli.sft"])],
-            subject: Subject::Name("xtuner's V1"),
             why: "does not use DeepSpeed, and takes no config for it",
             help: "drop it: it shards with FSDP; --fsdp-config.cpu-offload moves the model to the host",
             examples: &[Example::Command("python -m xtuner.v1.train.cli.sft")],
@@ -123,7 +120,6 @@ pub const OPENRLHF: Trainer = Trainer {
                 "openrlhf.cli.train_prm",
                 "openrlhf.cli.train_ppo",
             ])],
-            subject: Subject::Name("OpenRLHF"),
             why: MAKES_A_CONFIG,
             help: OPENRLHF_OPTIONS,
             examples: &[
@@ -151,7 +147,6 @@ pub const VERL: Trainer = Trainer {
                 "verl.trainer.sft_trainer",
                 "verl.trainer.fsdp_sft_trainer",
             ])],
-            subject: Subject::Name("verl"),
             why: "does not use DeepSpeed, and takes no config for it",
             help: "drop it: engine=fsdp or megatron selects how it shards",
             examples: &[
@@ -176,7 +171,6 @@ pub const RAY: Trainer = Trainer {
         refusals: &[
             WithoutConfig {
                 signs: &[Modules(&["openrlhf.cli.train_ppo_ray"])],
-                subject: Subject::Name("OpenRLHF"),
                 why: MAKES_A_CONFIG,
                 help: OPENRLHF_OPTIONS,
                 examples: &[Example::Command("python -m openrlhf.cli.train_ppo_ray")],
@@ -187,7 +181,6 @@ pub const RAY: Trainer = Trainer {
                     "verl.trainer.main_ppo_v0",
                     "verl.trainer.sft_trainer_ray",
                 ])],
-                subject: Subject::Name("verl"),
                 why: "does not use DeepSpeed, and takes no config for it",
                 help: "drop it: actor_rollout_ref.actor.strategy=fsdp2 or megatron selects how it shards",
                 examples: &[
@@ -198,7 +191,6 @@ pub const RAY: Trainer = Trainer {
             },
             WithoutConfig {
                 signs: &[Imports(&["roll.distributed", "roll.pipeline"])],
-                subject: Subject::Name("ROLL"),
                 why: "takes no DeepSpeed config: each of its workers has one in the pipeline's YAML",
                 help: "drop it, and give the worker strategy_args: {strategy_name: deepspeed_train, strategy_config: ${deepspeed_zero3}}",
                 examples: &[
@@ -214,7 +206,6 @@ pub const RAY: Trainer = Trainer {
                         unless: "HfArgumentParser",
                     },
                 ],
-                subject: Subject::Program,
                 why: "starts its workers through Ray: zlaunch cannot pass them a DeepSpeed config",
                 help: "drop it, and name the config in the program's own settings; use --trainer hf if it does not use Ray",
                 examples: &[
