@@ -11,7 +11,7 @@ use crate::{
     base::{json, python_value::number, source::Source},
     command::job::Trainer,
     report::{
-        Place, Problem, Rule, When,
+        Place, Problem, Rule,
         fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
         nearest,
     },
@@ -81,14 +81,13 @@ pub fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> Resolved
             let what =
                 format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
             let problem = Problem::error(Rule::Auto, what).at(place(key));
-            let problem = problem.fix(all.take().unwrap_or(fix));
-            problems.push(problem.when(noticed(key, context)));
+            problems.push(problem.fix(all.take().unwrap_or(fix)));
         }
     }
     for key in json::leaves(&resolved.config, is_auto) {
         let by_deepspeed = fills_alone(trainer) && deepspeed_knows_auto(&key);
         if rule_of(&key).is_none() && !by_deepspeed {
-            problems.push(nobody_fills(&key, place(&key), context));
+            problems.push(filled_by_nobody(&key, place(&key)));
         }
     }
     resolved.problems = problems;
@@ -134,7 +133,7 @@ impl Resolved {
                 key: key.to_string(),
                 why,
             }),
-            Err(Unfilled::Unsupported) => return Err(nobody_fills(key, place(key), context)),
+            Err(Unfilled::Unsupported) => return Err(filled_by_nobody(key, place(key))),
             Err(Unfilled::Invalid(problem)) => return Err(problem),
         }
         Ok(())
@@ -290,10 +289,6 @@ fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool 
     true
 }
 
-fn nobody_fills(key: &str, place: Place, context: &FillContext) -> Problem {
-    filled_by_nobody(key, place).when(noticed(key, context))
-}
-
 pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
     let what =
         format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
@@ -314,11 +309,6 @@ pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
         None => unset(key).or(set(key, "VALUE")),
     };
     Problem::error(Rule::Auto, what).at(place).fix(fixes)
-}
-
-fn noticed(key: &str, context: &FillContext) -> Option<When> {
-    let version = schema::in_environment(context.job.python.as_ref()).version();
-    schema::refuses_auto(key, version).then_some(When::Parse)
 }
 
 /// True if a trainer fills an "auto" there, or DeepSpeed itself understands it.

@@ -255,25 +255,6 @@ const BATCH_SIZES: [&str; 3] = [
 /// They are fields of a model that has no name in the config.
 const MONITORS: [&str; 4] = ["tensorboard", "wandb", "csv_monitor", "comet"];
 
-/// True if DeepSpeed refuses a config with "auto" in this place when it reads it. From pydantic models it drops an "auto".
-pub fn refuses_auto(key: &str, version: Version) -> bool {
-    let Some(entry) = find(key, version).filter(|entry| entry.known() == Known::Yes) else {
-        return false;
-    };
-    // `bfloat16` is only read if `bf16` is missing.
-    let mut dropped = MONITORS.contains(&key) || key == "bfloat16";
-    if let Some((section, _)) = key.rsplit_once('.') {
-        let Some(policy) = find(section, version).and_then(|section| section.policy()) else {
-            return false;
-        };
-        dropped |= policy == UnknownKeys::Refused;
-    }
-    let compared = BATCH_SIZES.contains(&key)
-        || key == "vocabulary_size"
-        || key == "sequence_parallel_size" && !version.is_before(SEQUENCE_JUDGED);
-    !dropped && (compared || entry.checked && entry.fault(&"auto".into()).is_some())
-}
-
 /// The first version that refuses a `sequence_parallel_size` that does not divide the ranks. Older ones go on as if there
 /// were one rank.
 pub const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];

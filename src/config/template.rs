@@ -104,6 +104,18 @@ pub fn resolve(
         let note = Problem::warning(Rule::OldSpelling, what).at(spec);
         notes.push(note.fix(give("--deepspeed", &first.name)));
     }
+    Ok(Template {
+        notes,
+        ..resolve_link(first, spec, search, host)?
+    })
+}
+
+fn resolve_link(
+    first: Link,
+    spec: &Sourced<String>,
+    search: &Search,
+    host: &Host,
+) -> Result<Template, Vec<Problem>> {
     let mut chain: Vec<(Link, Document)> = Vec::new();
     let mut next = Some(first);
     while let Some(link) = next {
@@ -129,7 +141,7 @@ pub fn resolve(
             .transpose()?;
         chain.push((link, document));
     }
-    Ok(merge(chain, notes)?)
+    Ok(merge(chain)?)
 }
 
 /// The spec is JSON itself, a path, or a name, by its form.
@@ -235,11 +247,8 @@ fn load(link: &Link, inline: &str, host: &Host) -> Result<Document, Vec<Problem>
 }
 
 /// From the root of the chain up: body as a merge patch, then the operations.
-fn merge(chain: Vec<(Link, Document)>, notes: Vec<Problem>) -> Result<Template, Problem> {
-    let mut template = Template {
-        notes,
-        ..Template::default()
-    };
+fn merge(chain: Vec<(Link, Document)>) -> Result<Template, Problem> {
+    let mut template = Template::default();
     for (link, document) in chain.into_iter().rev() {
         if template.config.is_null() {
             template.config = document.body;
@@ -289,26 +298,20 @@ pub struct ListedTemplate {
 pub fn list(search: &Search, host: &Host) -> Vec<ListedTemplate> {
     let language = Language::of(host).unwrap_or(Language::English);
     let mut rows: Vec<ListedTemplate> = Vec::new();
-    for Link { name, origin, .. } in search.all() {
-        let hidden = rows.iter().any(|earlier| earlier.name == name);
-        let spec = match &origin {
-            Origin::File(path) => path.display().to_string(),
-            _ => name.clone(),
-        };
-        let spec = Sourced::new(spec, Source::Operand("templates".to_string()));
-        let about = match resolve(&spec, search, host) {
-            _ if hidden && origin == Origin::BuiltIn => String::new(),
-            Ok(template) => template.about_in(language),
-            Err(found) => {
-                let whys: Vec<String> = found.into_iter().map(|problem| problem.what).collect();
-                format!("cannot be used: {}", whys.join("; "))
-            }
-        };
+    let spec = Sourced::new(String::new(), Source::Operand("templates".to_string()));
+    for link in search.all() {
+        let Link { name, origin, .. } = &link;
         rows.push(ListedTemplate {
+            hidden: rows.iter().any(|earlier| earlier.name == *name),
+            name: name.clone(),
             origin: origin.to_string(),
-            name,
-            hidden,
-            about,
+            about: match resolve_link(link, &spec, search, host) {
+                Ok(template) => template.about_in(language),
+                Err(found) => {
+                    let whys: Vec<String> = found.into_iter().map(|problem| problem.what).collect();
+                    format!("cannot be used: {}", whys.join("; "))
+                }
+            },
         });
     }
     rows

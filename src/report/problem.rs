@@ -162,11 +162,6 @@ impl Problem {
             && matches!(first, Some(Change::Give { option, .. }) if option == "--nproc-per-node")
     }
 
-    pub fn when(mut self, when: Option<When>) -> Self {
-        self.when = when;
-        self
-    }
-
     pub fn status(mut self, status: u8) -> Self {
         self.status = status;
         self

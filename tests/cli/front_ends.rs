@@ -623,15 +623,6 @@ fn a_run_file_of_swift_becomes_arguments() {
     sandbox
         .launch(&["--nproc-per-node", "2"], &["swift", "sft", "bad.yaml"])
         .refused(&["bad.yaml:2:", "not YAML"]);
-    sandbox.file("list.yaml", "ENV: [A]\nmodel: a/b\n");
-    let refused = [
-        "`ENV` must hold `NAME: value` lines",
-        "--> list.yaml, ENV",
-        "help: ENV: {NPROC_PER_NODE: 8}",
-    ];
-    sandbox
-        .launch(&["--nproc-per-node", "2"], &["swift", "sft", "list.yaml"])
-        .refused(&refused);
     sandbox.file("words.yaml", "- model\n");
     let refused = ["a run file must hold `key: value` lines", "words.yaml"];
     sandbox

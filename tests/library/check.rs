@@ -261,26 +261,6 @@ fn the_schedulers_are_recorded() {
 }
 
 #[test]
-fn an_auto_that_nobody_fills_is_noticed_where_deepspeed_compares_it() {
-    let sandbox = Sandbox::new();
-    for (key, when) in [
-        ("vocabulary_size", Some(When::Parse)),
-        ("zero_optimization.overlap_comm", None),
-        ("made.up", None),
-    ] {
-        let words =
-            format!("--nproc-per-node 2 --deepspeed zero2 --set {key}=auto -- swift sft --model m");
-        let found = found(&words, &sandbox);
-        let auto = found.iter().find(|problem| problem.rule == Rule::Auto);
-        assert_eq!(
-            auto.map(|problem| problem.when),
-            Some(when),
-            "{key}: {found:?}"
-        );
-    }
-}
-
-#[test]
 fn ranks_may_share_gpus_where_the_cpu_may_train() {
     let sandbox = Sandbox::new();
     for (script, command, severity) in [

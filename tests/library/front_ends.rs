@@ -286,8 +286,7 @@ fn ranks_are_told_who_started_them() {
         ("", Ranks::Single, ""),
         ("", Ranks::Launched, "pytorch"),
         ("", Ranks::Existing, "pytorch"),
-        (" --launcher none", Ranks::Launched, "pytorch"),
-        (" --launcher slurm", Ranks::Launched, "pytorch"),
+        (" --launcher slurm", Ranks::Launched, ""),
         (" --launcher slurm", Ranks::Existing, ""),
         (" --launcher=mpi", Ranks::Existing, ""),
     ] {

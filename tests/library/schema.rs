@@ -151,26 +151,3 @@ fn a_key_is_known_from_one_version_to_another() {
         [Known::Yes, Known::Paused, Known::Yes]
     );
 }
-
-#[test]
-fn auto_is_dropped_by_models_only() {
-    for key in [
-        "train_batch_size",
-        "communication_data_type",
-        "optimizer",
-        "zero_optimization",
-        "torch_autocast.dtype",
-    ] {
-        assert!(refuses_auto(key, newest()), "{key}");
-    }
-    for key in [
-        "zero_optimization.stage",
-        "fp16.loss_scale",
-        "gradient_clipping",
-        "aio.block_size",
-        "wandb",
-        "timers",
-    ] {
-        assert!(!refuses_auto(key, newest()), "{key}");
-    }
-}

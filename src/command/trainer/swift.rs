@@ -20,7 +20,6 @@ use crate::{
         target::ParsedCommand,
     },
     host::Host,
-    report::{Problem, Rule},
 };
 
 pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
@@ -72,13 +71,6 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
         Ok(None) => {}
         Ok(Some(RunFile { mut entries, .. })) => {
             let block = entries.shift_remove("ENV");
-            let is_odd = |block: &Value| !block.is_object() && !block.is_null();
-            if block.as_ref().is_some_and(is_odd) {
-                let what = "`ENV` must hold `NAME: value` lines";
-                let problem = Problem::error(Rule::RunFile, what)
-                    .at(format!("{}, ENV", file.to_string_lossy()));
-                job.problems.push(problem.fix("ENV: {NPROC_PER_NODE: 8}"));
-            }
             let more = variables(block.as_ref(), file, host);
             job.variables.extend(more);
             job.words.drain(place.clone());

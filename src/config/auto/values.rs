@@ -203,20 +203,17 @@ impl<'a> FillContext<'a> {
 
     /// Half precision that no argument decides.
     fn default_precision(&self, half: HalfPrecision) -> Option<FilledValue> {
-        let given = |name| {
-            let given = self.job.args.bool(name, true).ok()?;
-            Some(given.map(|given| given.value))
-        };
-        let is_on = |default: &Sourced<String>| match default.value.as_str() {
-            // TRL's bf16: on, unless fp16 is.
-            "!fp16" => given("fp16")?
-                .or_else(|| Some(self.default("fp16", hf_bool)?.value))
-                .map(|fp16| !fp16),
-            text => hf_bool(text),
-        };
         let default = self.default_text(half.name)?;
-        let full = given(half.full_eval)?;
-        let on = is_on(&default)? || full.or_else(|| is_on(&self.default_text(half.full_eval)?))?;
+        let on = match default.value.as_str() {
+            // TRL's bf16: on, unless fp16 is.
+            "!fp16" => !self
+                .job
+                .args
+                .bool("fp16", true)
+                .ok()?
+                .is_some_and(|fp16| fp16.value),
+            text => hf_bool(text)?,
+        };
         Some(Sourced::new(on, default.from).into())
     }
 
@@ -513,16 +510,9 @@ fn global_batch(context: &FillContext) -> Answer {
     let Ok(product) = i64::try_from(product) else {
         return defer("the product is too large");
     };
-    let topology = context.topology;
-    let ranks = match (&topology.nnodes, &topology.nproc_per_node) {
-        (Some(nodes), Some(nproc)) if nodes.value > 1 => {
-            format!("{} × {}", nodes.value, nproc.value)
-        }
-        _ => world.value.to_string(),
-    };
     let from = format!(
-        "{ranks} × {} × {} ({}, {}, {})",
-        micro.value, steps.value, world.from, micro.from, steps.from
+        "{} × {} × {} ({}, {}, {})",
+        world.value, micro.value, steps.value, world.from, micro.from, steps.from
     );
     Ok(FilledValue {
         value: product.into(),

@@ -137,23 +137,25 @@ impl Search {
 
     /// Every template in search order, hidden ones included.
     pub fn all(&self) -> Vec<Link> {
-        let link = |name: &str, origin: Origin| Link {
-            name: name.to_string(),
-            origin,
-            at: None,
-        };
         let mut found = Vec::new();
-        for folder in &self.folders {
+        let mut add = |name: &str, origin: Origin, at: usize| {
+            found.push(Link {
+                name: name.to_string(),
+                origin,
+                at: Some(at),
+            });
+        };
+        for (at, folder) in self.folders.iter().enumerate() {
             let mut files: Vec<String> = names_in(folder).collect();
             files.sort();
             let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
-            found.extend(
-                names
-                    .filter(|name| is_name(name))
-                    .map(|name| link(name, Origin::File(file_in(folder, name)))),
-            );
+            for name in names.filter(|name| is_name(name)) {
+                add(name, Origin::File(file_in(folder, name)), at);
+            }
         }
-        found.extend(BUILT_IN.iter().map(|(name, _)| link(name, Origin::BuiltIn)));
+        for (name, _) in BUILT_IN {
+            add(name, Origin::BuiltIn, self.folders.len());
+        }
         found
     }
 
@@ -205,15 +207,15 @@ impl Search {
                 "the name of the config is `{name}`: is a shell variable not set, or in single quotes?"
             );
             give("--deepspeed", "zero3").see(lists)
-        } else if let Some((stage, ending)) = stage_and_ending(name) {
-            if stage > 3 {
-                what += ": ZeRO has the stages 0 to 3";
-            }
-            meaning(&format!("zero{}{ending}", stage.min(3)))
         } else {
+            // `zero4`: ZeRO has the stages 0 to 3.
+            let known_stage = name.replace(|c| ('4'..='9').contains(&c), "3");
             let names = self.names();
             let known = names.iter().map(String::as_str);
-            let near = nearest(name, known.chain(ALIASES.iter().map(|alias| alias.old)));
+            let near = nearest(
+                &known_stage,
+                known.chain(ALIASES.iter().map(|alias| alias.old)),
+            );
             near.map_or_else(|| lists.into(), meaning)
         };
         Problem::error(Rule::Template, what).at(spec).fix(fixes)
@@ -250,19 +252,6 @@ pub fn is_name(word: &str) -> bool {
     let mut bytes = word.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphanumeric())
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-}
-
-/// The stage in a name such as `3`, `stage3`, `zero4` or `ZeRO-5_offload`, and the ending of the template that it means.
-fn stage_and_ending(name: &str) -> Option<(u32, &'static str)> {
-    let lower = name.to_ascii_lowercase().replace('-', "_");
-    let (word, rest) = lower.split_at(lower.find(|c: char| c.is_ascii_digit())?);
-    let is_stage =
-        ["", "ds", "deepspeed", "zero", "z", "stage"].contains(&word.trim_end_matches('_'));
-    let (digit, ending) = rest.split_at(1);
-    let ending = ["", "_offload"]
-        .into_iter()
-        .find(|known| *known == ending)?;
-    Some((digit.parse().ok().filter(|_| is_stage)?, ending))
 }
 
 pub fn alias(old: &str) -> Option<&'static str> {

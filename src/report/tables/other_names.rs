@@ -13,6 +13,10 @@ pub const OTHER_NAMES: &[&[&str]] = &[
         "deepspeed_file",
         "deepspeed_path",
     ],
+    &["zero0", "0", "stage0", "zero_0", "zero_stage0"],
+    &["zero1", "1", "stage1", "zero_1", "zero_stage1"],
+    &["zero2", "2", "stage2", "zero_2", "zero_stage2"],
+    &["zero3", "3", "stage3", "zero_3", "zero_stage3"],
     &["learning_rate", "lr", "base_lr"],
     &[
         "train_micro_batch_size_per_gpu",
