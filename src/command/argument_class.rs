@@ -242,14 +242,8 @@ pub fn stand_in(distribution: &str, installed: &str) -> Option<String> {
     if all.split(' ').any(|version| version == installed) {
         return None;
     }
-    let version = Version::parse(installed);
-    let counts = VersionMatch::find(versions(all), version).version();
-    let which = if counts > version {
-        "the oldest recorded"
-    } else {
-        "the nearest older one"
-    };
+    let counts = VersionMatch::find(versions(all), Version::parse(installed)).version();
     Some(format!(
-        "its arguments are not recorded; {distribution} {counts} is used, {which}"
+        "its arguments are not recorded; those of {distribution} {counts} are used"
     ))
 }

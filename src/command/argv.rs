@@ -125,12 +125,12 @@ impl Args {
         self.typed(name, Wanted::Number, python_value::float)
     }
 
-    /// HF's booleans: a bare `--bf16` is true where the field allows it.
-    pub fn bool(&self, name: &str, bare_is_true: bool) -> Typed<bool> {
-        if bare_is_true && self.is_bare(name) {
-            return Ok(self.last(name).map(|option| option.sourced(true)));
+    /// HF's booleans: a bare `--bf16` is true.
+    pub fn bool(&self, name: &str) -> Typed<bool> {
+        match self.last(name) {
+            Some(option) if option.value.is_none() => Ok(Some(option.sourced(true))),
+            _ => self.typed(name, Wanted::Bool, hf_bool),
         }
-        self.typed(name, Wanted::Bool, hf_bool)
     }
 
     fn typed<T>(&self, name: &str, wanted: Wanted, read: fn(&str) -> Option<T>) -> Typed<T> {

@@ -411,7 +411,7 @@ impl Job {
         else {
             return usual;
         };
-        let given = argument.and_then(|name| self.args.bool(name, true).ok().flatten());
+        let given = argument.and_then(|name| self.args.bool(name).ok().flatten());
         let set = host.var(variable).and_then(hf_bool);
         if given.map(|given| given.value).or(set) == Some(true) {
             hub

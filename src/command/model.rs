@@ -100,7 +100,7 @@ pub fn hidden_size(
         ));
     }
     let found = read_hidden_size(&config, lookup);
-    let FoundSize { value, at_top } =
+    let (value, at_top) =
         found.ok_or_else(|| format!("{} names no hidden size", file.display()))?;
     Ok(HiddenSize {
         value,
@@ -109,14 +109,9 @@ pub fn hidden_size(
     })
 }
 
-pub struct FoundSize {
-    pub value: u64,
-    pub at_top: bool,
-}
-
-pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<FoundSize> {
+/// The size, and whether it is at the top of the config.
+pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64, bool)> {
     let swift = lookup == HiddenSizeLookup::MsSwift;
-    let found = |value: u64, at_top: bool| Some(FoundSize { value, at_top });
     let section = |names: &[&str], of: &Value| {
         let mut sections = names.iter().filter_map(|name| of.get(name));
         sections.find_map(|section| own_size(section, lookup))
@@ -128,13 +123,13 @@ pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<Foun
         (Some(own), Some(inner)) if own != inner => None,
         // Such a class has a default at the top, which is found first.
         (None, Some(_)) if recorded(UNREAD, config).is_some() => None,
-        (_, Some(inner)) => found(inner, swift),
-        (Some(own), None) => found(own, swift || recorded(MOVED, config).is_none()),
+        (_, Some(inner)) => Some((inner, swift)),
+        (Some(own), None) => Some((own, swift || recorded(MOVED, config).is_none())),
         (None, None) if swift => {
             let thinker = config.get("thinker_config");
             let deeper =
                 section(&TEXT_SECTIONS[1..], config).or_else(|| section(TEXT_SECTIONS, thinker?));
-            found(deeper?, true)
+            Some((deeper?, true))
         }
         (None, None) => None,
     }

@@ -258,7 +258,7 @@ pub fn is_missing(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> bool 
             || holds(&folder, &["usercustomize"])
             || looks_elsewhere(&folder, &parts)
     };
-    !folders.any(may_hold) && !sites.iter().any(|site| may_add(site, parts[0]))
+    !folders.any(may_hold) && !sites.iter().any(|site| may_add(site))
 }
 
 fn holds(folder: &Path, parts: &[&str]) -> bool {
@@ -273,17 +273,10 @@ fn holds(folder: &Path, parts: &[&str]) -> bool {
     path.is_dir() || names_in(folder).any(|name| is_it(&name))
 }
 
-/// A `.pth` file of the folder runs code that may know this package, or names a file (an egg).
-fn may_add(site: &Path, package: &str) -> bool {
-    pth_lines(site).iter().any(|line| {
-        let Some(code) = line.strip_prefix("import ") else {
-            return site.join(line).is_file();
-        };
-        // A finder of setuptools has a mapping, which says what it knows.
-        let finder = code.split(';').next().unwrap_or_default().trim();
-        let mapping = mapping(&site.join(format!("{finder}.py")));
-        mapping.is_none_or(|mapping| mapping.contains(&format!("'{package}")))
-    })
+/// A `.pth` file of the folder runs code, which may know any package, or names a file (an egg).
+fn may_add(site: &Path) -> bool {
+    let mut lines = pth_lines(site).into_iter();
+    lines.any(|line| line.starts_with("import") || site.join(line).is_file())
 }
 
 /// One of the packages above the module may look for it in other folders.

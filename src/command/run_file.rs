@@ -34,7 +34,6 @@ pub fn is_one(path: &Path) -> bool {
 
 #[derive(Default)]
 pub struct RunFile {
-    is_json: bool,
     pub entries: Map<String, Value>,
 }
 
@@ -52,7 +51,7 @@ impl RunFile {
         };
         let shown = path.display().to_string();
         match value.map_err(|fault| fault.problem_in_run_file(format, &shown))? {
-            Value::Object(entries) => Ok(Some(RunFile { is_json, entries })),
+            Value::Object(entries) => Ok(Some(RunFile { entries })),
             Value::Null => Ok(None),
             _ => {
                 let what = "a run file must hold `key: value` lines";
@@ -62,16 +61,11 @@ impl RunFile {
         }
     }
 
-    /// A copy with this entry, in which every value has the type that the reader gave it.
+    /// A copy with this entry, in which every value has the type that the reader gave it. It is YAML and JSON.
     pub fn with(&self, key: &str, value: &str) -> String {
         let mut entries = self.entries.clone();
         entries.insert(key.to_string(), Value::from(value));
-        let entries = Value::Object(entries);
-        if self.is_json {
-            json::write(&entries)
-        } else {
-            yaml::flow(&entries) + "\n"
-        }
+        yaml::flow(&Value::Object(entries)) + "\n"
     }
 }
 

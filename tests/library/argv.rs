@@ -69,7 +69,7 @@ fn a_prefix_must_fit_one_option() {
 fn booleans_with_and_without_a_value() {
     let bf16 = |line| {
         args(line)
-            .bool("bf16", true)
+            .bool("bf16")
             .map(|sourced| sourced.map(|sourced| sourced.value))
     };
     assert_eq!(bf16("--bf16").unwrap(), Some(true));
@@ -78,7 +78,7 @@ fn booleans_with_and_without_a_value() {
     assert_eq!(bf16("--bf16=YES").unwrap(), Some(true));
     assert_eq!(bf16("--x 1").unwrap(), None);
     assert!(bf16("--bf16 out").is_err());
-    assert!(args("--bf16").bool("bf16", false).is_err());
+    assert!(args("--bf16").bool("bf16").is_err());
 }
 
 #[test]

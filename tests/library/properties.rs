@@ -262,7 +262,7 @@ proptest! {
             let end = alike(&mut before.iter().rev().zip(after.iter().rev()));
             let replaced = usize::from(before.len() == after.len());
             prop_assert!(start + end + replaced >= before.len() && after.len() <= before.len() + 2);
-            let _ = (args.int("learning_rate"), args.float("learning_rate"), args.bool("bf16", true));
+            let _ = (args.int("learning_rate"), args.float("learning_rate"), args.bool("bf16"));
         }
     }
 

@@ -92,9 +92,9 @@ impl Reference {
 
 /// The flag or its `_full_eval`. Where the *other* precision is on, this one is off: transformers refuses both.
 pub fn precision(args: &Args, half: HalfPrecision) -> Precision {
-    let own = args.bool(half.name, true)?;
-    let eval = args.bool(half.full_eval, true)?;
-    let other = args.bool(half.other, true)?;
+    let own = args.bool(half.name)?;
+    let eval = args.bool(half.full_eval)?;
+    let other = args.bool(half.other)?;
     for given in [&own, &eval].into_iter().flatten() {
         if given.value {
             return Ok(Some(given.clone()));

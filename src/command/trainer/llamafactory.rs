@@ -53,17 +53,7 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    // Up to 0.9.2 a run file is the only argument.
-    if job.is_before([0, 9, 3]) && !behind.is_empty() {
-        let version = job.version_text().unwrap_or_default();
-        let what = format!(
-            "LLaMA-Factory {version} takes no argument after a run file; 0.9.3 and later do"
-        );
-        let file = file.to_string_lossy();
-        let problem = Problem::error(Rule::RunFile, what).at(format!("{file} {}", behind[0]));
-        let problem = problem.fix(format!("write it into {file}"));
-        job.problems.push(problem);
-    } else if let Some(run_file) = job.read_run_file(&file, dialect, host) {
+    if let Some(run_file) = job.read_run_file(&file, dialect, host) {
         let mut entries = run_file.entries.clone();
         let mut others = Vec::new();
         for word in &behind {

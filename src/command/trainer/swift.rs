@@ -58,7 +58,7 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 }
 
 fn is_on(args: &Args, name: &str) -> bool {
-    args.bool(name, true)
+    args.bool(name)
         .ok()
         .flatten()
         .is_some_and(|sourced| sourced.value)
@@ -98,7 +98,7 @@ pub fn ignores_unknown(job: &Job, _: &Host) -> bool {
 /// With `--load_args`, a file beside a checkpoint has defaults too.
 pub fn has_recorded_defaults(args: &Args) -> bool {
     !args.is_given("load_args")
-        || matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value)
+        || matches!(args.bool("load_args"), Ok(Some(loads)) if !loads.value)
 }
 
 /// The tuner decides `learning_rate`, and there are as many accumulation steps as make 16 samples.
@@ -139,13 +139,12 @@ pub fn computed(
 /// `--fp16`/`--bf16` if given, else the dtype decides; float32 trains in fp16 (`_init_mixed_precision`). Without
 /// either, swift looks at its model registry and at the GPU.
 pub fn precision(args: &Args, half: HalfPrecision) -> Precision {
-    if let Some(eval) = args.bool(half.full_eval, true)?
+    if let Some(eval) = args.bool(half.full_eval)?
         && eval.value
     {
         return Ok(Some(eval));
     }
-    // `bool | None` in swift: a bare `--bf16` is refused by its parser.
-    let given = args.bool(half.name, false)?;
+    let given = args.bool(half.name)?;
     Ok(given.or_else(|| {
         let dtype = args
             .text("torch_dtype")

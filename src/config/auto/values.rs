@@ -166,7 +166,7 @@ impl<'a> FillContext<'a> {
     /// A batch argument, unless something rewrites the batch later.
     fn batch(&self, name: &'static str) -> Result<Sourced<i64>, Unfilled> {
         let args = &self.job.args;
-        let tries = args.bool("auto_find_batch_size", true)?;
+        let tries = args.bool("auto_find_batch_size")?;
         let parallel = args.int("sequence_parallel_size")?;
         let is_elastic = args.words().iter().any(|word| word == "deepspeed_elastic");
         let why = if tries.is_some_and(|tries| tries.value) {
@@ -209,7 +209,7 @@ impl<'a> FillContext<'a> {
             "!fp16" => !self
                 .job
                 .args
-                .bool("fp16", true)
+                .bool("fp16")
                 .ok()?
                 .is_some_and(|fp16| fp16.value),
             text => hf_bool(text)?,

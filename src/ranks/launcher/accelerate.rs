@@ -239,7 +239,7 @@ impl ExistingLauncher {
         }
         // transformers takes accelerate's precision for the config where its own arguments ask for none, and then refuses it.
         let precision = settings.get("mixed_precision");
-        let is_on = |name| matches!(job.args.bool(name, true), Ok(Some(given)) if given.value);
+        let is_on = |name| matches!(job.args.bool(name), Ok(Some(given)) if given.value);
         if let Some(precision) = &precision
             && let Some(precision @ ("bf16" | "fp16")) = precision.value.as_str()
             && named
