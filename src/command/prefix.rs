@@ -35,12 +35,6 @@ struct Layer {
     is_shell: bool,
 }
 
-/// The words behind a layer: from this one on, or those of a text for a shell.
-enum Behind {
-    At(usize),
-    InText(Vec<OsString>),
-}
-
 impl Prefix {
     pub fn is_one(word: &OsStr) -> bool {
         let name = base_name(word);
@@ -53,10 +47,7 @@ impl Prefix {
         let mut prefix = Prefix::default();
         let mut words = command.to_vec();
         while let Some(behind) = prefix.take(&words) {
-            words = match behind {
-                Behind::At(next) => words.split_off(next),
-                Behind::InText(text) => text,
-            };
+            words = behind;
         }
         prefix.command = words;
         (!prefix.layers.is_empty()).then_some(prefix)
@@ -97,8 +88,8 @@ impl Prefix {
             })
     }
 
-    /// Takes one layer off these words.
-    fn take(&mut self, words: &[OsString]) -> Option<Behind> {
+    /// Takes one layer off these words, and returns those behind it.
+    fn take(&mut self, words: &[OsString]) -> Option<Vec<OsString>> {
         let first = words.first()?;
         // Most commands start with one of these, so the table need not be read.
         if is_python(first) || trainer::is_console(first) {
@@ -106,11 +97,7 @@ impl Prefix {
         }
         // A shell takes it for a variable of the command.
         if self.layers.last().is_none_or(|layer| layer.is_shell) && assignment(first).is_some() {
-            let Behind::At(at) = self.take_program(&[&[OsString::from("env")], words].concat())?
-            else {
-                return None;
-            };
-            return Some(Behind::At(at - 1));
+            return self.take_program(&[&[OsString::from("env")], words].concat());
         }
         let name = base_name(first);
         if let Some(shell) = SHELLS.iter().find(|shell| **shell == name) {
@@ -119,7 +106,7 @@ impl Prefix {
         self.take_program(words)
     }
 
-    fn take_program(&mut self, words: &[OsString]) -> Option<Behind> {
+    fn take_program(&mut self, words: &[OsString]) -> Option<Vec<OsString>> {
         let mut programs = PROGRAMS.iter();
         let (program, name) =
             programs.find_map(|program| Some((program, program.name_in(words)?)))?;
@@ -150,33 +137,29 @@ impl Prefix {
             words: words[..at].to_vec(),
             is_shell: false,
         });
-        Some(Behind::At(at))
+        Some(words[at..].to_vec())
     }
 
     /// `bash -lc 'swift sft …'`. A text that is more than one plain command is not taken apart.
-    fn take_shell(&mut self, name: &'static str, words: &[OsString]) -> Option<Behind> {
-        let at = words.len().checked_sub(2).filter(|at| *at > 0)?;
-        let flags: Vec<&str> = words[1..=at]
-            .iter()
-            .filter_map(|word| word.to_str()?.strip_prefix('-'))
-            .collect();
-        let are_known = flags.len() == at && flags.concat().bytes().all(|b| b"celux".contains(&b));
-        if !are_known || !flags[at - 1].ends_with('c') {
+    fn take_shell(&mut self, name: &'static str, words: &[OsString]) -> Option<Vec<OsString>> {
+        let [_, flags, text] = words else {
+            return None;
+        };
+        let flags = flags.to_str()?.strip_prefix('-')?.strip_suffix('c')?;
+        if !flags.bytes().all(|b| b"elux".contains(&b)) {
             return None;
         }
-        let command = shell::plain_words(words[at + 1].to_str()?)?;
+        let command = shell::plain_words(text.to_str()?)?;
         // A login shell may set another PATH.
-        if flags.concat().contains('l') {
+        if flags.contains('l') {
             self.own_python = self.own_python.or(Some(name));
         }
         self.layers.push(Layer {
             name,
-            words: words[..=at].to_vec(),
+            words: words[..2].to_vec(),
             is_shell: true,
         });
-        Some(Behind::InText(
-            command.into_iter().map(OsString::from).collect(),
-        ))
+        Some(command.into_iter().map(OsString::from).collect())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     host::{Host, is_shim},
     report::{
         NOT_EXECUTABLE, NOT_FOUND, Problem, Rule,
-        fix::{Fixes, meant, run},
+        fix::{meant, run, say},
         nearest,
     },
 };
@@ -147,27 +147,16 @@ pub fn not_found(word: &OsStr, host: &Host) -> Problem {
     if let Some(file) = files.find(|file| file.is_file() && !is_shim(file)) {
         return no_such_program(&file.to_string_lossy(), true);
     }
-    let package = match &*name {
-        "torchrun" => Some("torch"),
-        "deepspeed" => Some("deepspeed"),
-        _ => of_console(&name).and_then(|trainer| trainer.distribution),
-    };
     let activate = format!("activate the environment that has `{name}`");
     // The program of a trainer or a launcher that a misspelt name is close to.
     let consoles = ALL
         .iter()
         .flat_map(|trainer| trainer.launch.consoles)
         .copied();
-    let python3 = host.find_program("python3".as_ref()).map(|_| "python3");
     let known = consoles
         .chain(["torchrun", "deepspeed", "accelerate", "python"])
-        .chain(python3)
         .filter(|known| *known != name);
-    let help = match (nearest(&name, known), package) {
-        (Some(near), _) => meant(near).into(),
-        (None, Some(package)) => Fixes::from(activate).or(run(format!("pip install {package}"))),
-        (None, None) => activate.into(),
-    };
+    let help = nearest(&name, known).map_or_else(|| say(activate), meant);
     Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
         .at(&*name)
         .fix(help)

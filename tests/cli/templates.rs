@@ -130,20 +130,14 @@ fn wrong_headers_are_named() {
     for (header, words) in [
         (
             r#"{"extend": "zero2"}"#,
-            ["`extend`", "did you mean `extends`"],
+            ["`extend`", "expected one of `about`"],
         ),
         (r#"{"extends": "zero9"}"#, ["zero9", "did you mean `zero"]),
-        (r#"{"about": 3}"#, ["$zlaunch.about", "a string"]),
-        (r#"{"about.zh": []}"#, ["$zlaunch.about.zh", "a string"]),
-        (
-            r#"{"patch": {}}"#,
-            ["$zlaunch.patch", "a list of operations"],
-        ),
-        (r#"{"needs": []}"#, ["$zlaunch.needs", "an object"]),
-        (
-            r#"{"extends": 3}"#,
-            ["$zlaunch.extends", "the name of a template"],
-        ),
+        (r#"{"about": 3}"#, ["$zlaunch", "a string"]),
+        (r#"{"about.zh": []}"#, ["$zlaunch", "a string"]),
+        (r#"{"patch": {}}"#, ["$zlaunch.patch", "not a list"]),
+        (r#"{"needs": []}"#, ["$zlaunch", "a map"]),
+        (r#"{"extends": 3}"#, ["$zlaunch", "a string"]),
         (
             r#"{"extends": "../zero2"}"#,
             ["$zlaunch.extends", "the name of a template"],

@@ -330,7 +330,7 @@ mod nested {
                 "a=1 trainer.deepspeed=/c.json",
             ),
             (
-                "++t.args.deepspeed='z3' b=1",
+                "++t.args.deepspeed=z3 b=1",
                 "++t.args.deepspeed",
                 "z3",
                 "++t.args.deepspeed=/c.json b=1",

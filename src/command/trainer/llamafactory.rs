@@ -1,6 +1,8 @@
 //! LLaMA-Factory. `llamafactory-cli train x.yaml k=v` starts torchrun on its own launcher module (and splits arguments
 //! with spaces on the way); zlaunch runs that module directly, without the word `train`.
 
+use serde_json::{Value, json};
+
 use crate::{
     base::{
         vars,
@@ -54,14 +56,19 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     if let Some(run_file) = job.read_run_file(&file, dialect, host) {
-        let mut entries = run_file.entries.clone();
+        let mut entries = Value::Object(run_file.entries.clone());
         let mut others = Vec::new();
         for word in &behind {
             match word.split_once('=') {
-                // A part of a section, which no argument of zlaunch's is in.
-                Some((key, _)) if key.contains('.') => {}
                 Some((key, value)) if !key.starts_with('-') => {
-                    entries.insert(key.to_string(), scalar(value, Dialect::OmegaConf));
+                    // `a.b=1` reaches into a section.
+                    let place = key.split('.').fold(&mut entries, |section, part| {
+                        if !section.is_object() {
+                            *section = json!({});
+                        }
+                        &mut section[part]
+                    });
+                    *place = scalar(value, Dialect::OmegaConf);
                 }
                 _ => others.push(word.as_str()),
             }
@@ -69,7 +76,8 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         if !others.is_empty() {
             job.problems.push(not_assigned(&others.join(" "), host));
         }
-        job.effective_words = Some(job.words_of(&entries, false));
+        let entries = entries.as_object();
+        job.effective_words = entries.map(|entries| job.words_of(entries, false));
         if job.is_before([0, 9, 3]) {
             job.run_file = Some(run_file);
         }

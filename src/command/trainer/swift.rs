@@ -97,8 +97,7 @@ pub fn ignores_unknown(job: &Job, _: &Host) -> bool {
 
 /// With `--load_args`, a file beside a checkpoint has defaults too.
 pub fn has_recorded_defaults(args: &Args) -> bool {
-    !args.is_given("load_args")
-        || matches!(args.bool("load_args"), Ok(Some(loads)) if !loads.value)
+    !args.is_given("load_args") || matches!(args.bool("load_args"), Ok(Some(loads)) if !loads.value)
 }
 
 /// The tuner decides `learning_rate`, and there are as many accumulation steps as make 16 samples.

@@ -476,28 +476,37 @@ fn prefetch_bucket(context: &FillContext) -> Answer {
         let why = "ms-swift sets it to 0 for GRPO at stage 3";
         return defer(why);
     }
-    // transformers fills it at stage 3, accelerate below.
+    // transformers fills it at stage 3, accelerate below. Old versions of both do not round.
     let keeps_fractions = if context.is_stage3() {
         context.installed_before("transformers", [4, 45, 0])
     } else {
         context.installed_before("accelerate", [0, 31, 0])
     };
-    if keeps_fractions {
-        return defer("the installed version does not round it");
-    }
-    let formula = "⌊0.9 · hidden_size²⌋";
-    sized(context, formula, false, nine_tenths_squared)
+    let formula = if keeps_fractions {
+        "0.9 · hidden_size²"
+    } else {
+        "⌊0.9 · hidden_size²⌋"
+    };
+    sized(context, formula, false, |h| {
+        nine_tenths_squared(h, !keeps_fractions)
+    })
 }
 
-/// Python's `int(0.9 * h * h)`.
+/// Python's `int(0.9 * h * h)`, or the same without `int`. DeepSpeed takes 23592960.0 for a whole number, and refuses a
+/// number with a fraction.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     reason = "h is below 2^24"
 )]
-fn nine_tenths_squared(h: u64) -> Value {
-    json!((0.9 * h as f64 * h as f64) as u64)
+fn nine_tenths_squared(h: u64, rounded: bool) -> Value {
+    let size = 0.9 * h as f64 * h as f64;
+    if rounded || size.fract() == 0.0 {
+        json!(size as u64)
+    } else {
+        json!(size)
+    }
 }
 
 fn global_batch(context: &FillContext) -> Answer {

@@ -151,7 +151,7 @@ pub const RULES: &[AutoRule] = &[
     },
     AutoRule {
         key: "zero_optimization.stage3_prefetch_bucket_size",
-        doc: "⌊0.9 · hidden_size²⌋ (left to transformers before 4.45 at stage 3, to accelerate before 0.31 below); ms-swift's GRPO sets 0",
+        doc: "⌊0.9 · hidden_size²⌋ (not rounded at stage 3 before transformers 4.45, below before accelerate 0.31); ms-swift's GRPO sets 0",
         compared: false,
         plain: Some("50000000"),
         how: PrefetchBucket,
