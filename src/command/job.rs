@@ -451,13 +451,6 @@ impl Job {
         }
     }
 
-    /// The trainer's own config that has the name of a built-in template, and its file beside the target.
-    pub fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
-        let config = shipped::by_name(self.trainer.distribution?, self.version(), name)?;
-        let path = self.beside_target(config.file)?;
-        path.is_file().then_some((config, path))
-    }
-
     /// A file of an installed package. Other folders are looked through only where the target is not in that package.
     pub fn installed_file(&self, inside: &str) -> Option<PathBuf> {
         match self.beside_target(inside) {

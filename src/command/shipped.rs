@@ -9,16 +9,6 @@ pub struct ShippedConfig {
     pub word: &'static str,
     /// Relative to the folder of packages.
     pub file: &'static str,
-    /// The hash of a file that equals zlaunch's template of that name.
-    pub hash: Option<u64>,
-}
-
-impl ShippedConfig {
-    /// The name of the file without its ending, which zlaunch's template has too.
-    fn name(self) -> &'static str {
-        let name = self.file.rsplit('/').next().unwrap_or(self.file);
-        name.strip_suffix(".json").unwrap_or(name)
-    }
 }
 
 fn of(distribution: &str, version: Option<Version>) -> impl Iterator<Item = ShippedConfig> {
@@ -26,21 +16,13 @@ fn of(distribution: &str, version: Option<Version>) -> impl Iterator<Item = Ship
         let (word, history) = line.split_once(' ')?;
         let found =
             at(history, version.unwrap_or(Version([u32::MAX; 3]))).filter(|file| *file != "-")?;
-        let (file, hash) = found.split_once('#').unwrap_or((found, ""));
-        Some(ShippedConfig {
-            word,
-            file,
-            hash: u64::from_str_radix(hash, 16).ok(),
-        })
+        let file = found.split('#').next()?;
+        Some(ShippedConfig { word, file })
     })
 }
 
 pub fn by_word(distribution: &str, version: Option<Version>, word: &str) -> Option<ShippedConfig> {
     of(distribution, version).find(|config| config.word == word)
-}
-
-pub fn by_name(distribution: &str, version: Option<Version>, name: &str) -> Option<ShippedConfig> {
-    of(distribution, version).find(|config| config.name() == name)
 }
 
 pub fn is_word(distribution: &str, word: &str) -> bool {

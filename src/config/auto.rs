@@ -239,35 +239,22 @@ fn mismatch_fixes(
 
 /// The samples of a step and the factors, also by the trainer's defaults, as far as they are known.
 pub fn batch(context: &FillContext) -> Option<(Value, String)> {
-    if context.job.trainer.is_hf() {
-        let filled = rule_of("train_batch_size")?.value(&context.comparing());
-        let FilledValue {
-            value,
-            mut from,
-            arguments,
-        } = filled.ok()?;
-        let mut doubts = arguments
-            .iter()
-            .filter_map(|source| source.doubt().or(source.trainer_default()?.unless));
-        if let Some(unless) = doubts.next() {
-            from += &format!(", unless {unless}");
-        }
-        return Some((value, from));
-    }
-    let size = |key: &str| context.config.get(key).and_then(Value::as_u64);
-    let divides = ["sequence_parallel_size", "pipeline", "tensor_parallel"];
-    if divides.iter().any(|key| context.config.get(key).is_some())
-        || context.job.trainer.is_passthrough()
-    {
+    if !context.job.trainer.is_hf() {
         return None;
     }
-    let world = context.topology.world_size.as_ref()?.value;
-    let steps = size("gradient_accumulation_steps").unwrap_or(1);
-    let micro = size("train_micro_batch_size_per_gpu")?;
-    let whole = world.checked_mul(micro)?.checked_mul(steps)?;
-    let agrees = size("train_batch_size").is_none_or(|said| said == whole);
-    let factors = format!("{world} × {micro} × {steps} (the config)");
-    agrees.then(|| (whole.into(), factors))
+    let filled = rule_of("train_batch_size")?.value(&context.comparing());
+    let FilledValue {
+        value,
+        mut from,
+        arguments,
+    } = filled.ok()?;
+    let mut doubts = arguments
+        .iter()
+        .filter_map(|source| source.doubt().or(source.trainer_default()?.unless));
+    if let Some(unless) = doubts.next() {
+        from += &format!(", unless {unless}");
+    }
+    Some((value, from))
 }
 
 /// Removes an open "auto" from the config if the trainer or DeepSpeed sets a missing key. False if nobody sets it.

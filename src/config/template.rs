@@ -322,22 +322,16 @@ pub fn listed(all: Vec<ListedTemplate>) -> String {
     let width = terminal::width().map_or(110, |width| width.min(110));
     let mut table = TextTable::new(0);
     for row in all {
-        let about = row.about.split(". ").next().unwrap_or_default();
-        let mut name = row.name;
-        if row.hidden || row.origin != Origin::BuiltIn.to_string() {
-            let hidden = if row.hidden {
-                " (hidden by one above)"
-            } else {
-                ""
-            };
-            let origin = format!("{}{hidden}", row.origin);
-            table.lines.push(Line::Row(vec![name, origin]));
-            name = String::new();
+        let mut about = row.about.split(". ").next().unwrap_or_default().to_string();
+        if row.hidden {
+            about += " (hidden by one above)";
         }
-        if !about.is_empty() {
-            let cells = vec![name, about.to_string()];
-            table.lines.push(Line::Wrapped(cells, width));
+        if row.origin != Origin::BuiltIn.to_string() {
+            about += &format!(" ({})", row.origin);
         }
+        table
+            .lines
+            .push(Line::Wrapped(vec![row.name, about], width));
     }
     table.to_string()
 }

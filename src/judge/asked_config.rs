@@ -2,7 +2,7 @@
 //! that name.
 
 use crate::{
-    base::{bytes::fnv1a, json, source::Sourced},
+    base::{json, source::Sourced},
     command::{script::cannot_use_config, shipped},
     config::{
         layers::Layers,
@@ -70,15 +70,12 @@ pub fn differs_from_shipped(
     spec: &Sourced<String>,
     template: &Template,
 ) -> Option<Problem> {
-    if template.origin != Origin::BuiltIn {
+    let UnderstoodLaunch { job, host, .. } = understood;
+    if template.origin != Origin::BuiltIn || !job.ships_config(&template.name) {
         return None;
     }
-    let (config, file) = understood.job.own_config_of_name(&template.name)?;
+    let file = job.own_file(&template.name, host)?;
     let text = reading::text_if_any(&file)?;
-    // Usually the file is the recorded one, which is equal.
-    if config.hash == Some(fnv1a(text.as_bytes())) {
-        return None;
-    }
     let keys = json::differing(&template.config, &json::parse(&text).ok()?);
     if keys.is_empty() {
         return None;

@@ -357,7 +357,7 @@ fn mismatches_are_reported_together_with_both_sides() {
     run.refused(&[
         "`train_micro_batch_size_per_gpu` is 4 in the config, but `--per_device_train_batch_size` makes it 2",
         "`gradient_accumulation_steps` is \"8\" in the config, but `--gradient_accumulation_steps` makes it 8",
-        "`gradient_clipping` is 1.0 in the config, but `--max_grad_norm` makes it 0.5",
+        "`gradient_clipping` is 1 in the config, but `--max_grad_norm` makes it 0.5",
         "`bf16.enabled` is false",
         "`optimizer.params.betas`",
         "--max_grad_norm",

@@ -583,7 +583,7 @@ fn a_key_that_set_wrote_is_not_unset() {
         ),
         (
             "zero_optimization.reduce_buckt_size=2e8",
-            "did you mean `reduce_bucket_size`? --set zero_optimization.reduce_bucket_size=2e8\n",
+            "did you mean `reduce_bucket_size`? --set zero_optimization.reduce_bucket_size=200000000\n",
         ),
     ] {
         let run = check(set);
@@ -621,9 +621,7 @@ fn numbers_between_quotes_are_not_guessed_anew() {
     }
     let set = ["--set", "train_micro_batch_size_per_gpu=\"4\""];
     let run = sandbox.launch(&[&two[..], &set].concat(), &["swift", "sft"]);
-    run.refused(&[
-        "help: zlaunch --nproc-per-node 2 --deepspeed zero2 --set 'train_micro_batch_size_per_gpu=\"4\"' --set train_micro_batch_size_per_gpu=4 -- swift sft --per_device_train_batch_size 4, or --set train_micro_batch_size_per_gpu=auto\n",
-    ]);
+    run.refused(&["help: --set train_micro_batch_size_per_gpu=auto"]);
 }
 
 #[test]

@@ -173,15 +173,15 @@ fn the_plan_says_which_recorded_version_stands_in_for_one_that_is_not() {
     assert!(told("4.6.0").starts_with("ranks"), "{}", told("4.6.0"));
     assert_eq!(
         told("4.6.99"),
-        "its arguments are not recorded; ms-swift 4.6.0 is used, the nearest older one"
+        "its arguments are not recorded; those of ms-swift 4.6.0 are used"
     );
     assert_eq!(
         told("4.0.2"),
-        "its arguments are not recorded; ms-swift 4.0.0 is used, the nearest older one"
+        "its arguments are not recorded; those of ms-swift 4.0.0 are used"
     );
     assert_eq!(
         told("2.6.1"),
-        "its arguments are not recorded; ms-swift 3.0.0 is used, the oldest recorded"
+        "its arguments are not recorded; those of ms-swift 3.0.0 are used"
     );
 }
 

@@ -271,7 +271,7 @@ fn several_machines_need_an_address_and_a_port() {
         plan["fills"][2]["from"]
             .as_str()
             .unwrap()
-            .starts_with("2 × 2 × 1 × 16 ("),
+            .starts_with("4 × 1 × 16 ("),
         "{}",
         plan["fills"]
     );

@@ -174,7 +174,7 @@ fn configs_are_compared_by_key() {
         .refused(&["needs two configs"]);
     sandbox
         .run(["diff", "zero2", "zero9"])
-        .refused(&["ZeRO has the stages 0 to 3"]);
+        .refused(&["did you mean `zero3`?"]);
     sandbox.run(["diff", "a", "b"]).refused(&["`a`", "`b`"]);
     sandbox
         .run([

@@ -81,17 +81,13 @@ fn layouts() {
         );
     };
 
-    // A virtual environment; PYTHONPATH beats it unless the script's interpreter ignores that, as pipx's does.
+    // A virtual environment; PYTHONPATH beats it.
     plant(
         "v/pyvenv.cfg",
         "home = /usr/bin\ninclude-system-site-packages = false\n",
     );
     interpreter("v");
     install("v", "4.6.0");
-    plant(
-        "v/bin/swift-pipx",
-        &format!("#!{} -E\n", at("v/bin/python3.11")),
-    );
     plant("other/swift/cli/sft.py", "");
     same(found("v/bin/swift", &[]), &sft("v"), "4.6.0");
     let path = format!("/proc/nowhere:{}", at("other"));
@@ -100,12 +96,6 @@ fn layouts() {
         "other/swift/cli/sft.py",
         "4.6.0",
     );
-    same(
-        found("v/bin/swift-pipx", &[("PYTHONPATH", &path)]),
-        &sft("v"),
-        "4.6.0",
-    );
-
     // uv's relocatable environment, moved.
     plant(
         "v/bin/swift-uv",

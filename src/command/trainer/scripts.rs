@@ -1,6 +1,6 @@
 //! Front ends of scripts, which are recognised by their text, and of commands that take no DeepSpeed config.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
 use crate::{
     base::vars,
@@ -8,6 +8,7 @@ use crate::{
         argv::Args,
         front_end::{NoConfig, Variable},
         job::{Job, Trainer},
+        run_file,
         script::{
             ScriptKind, ScriptSource, calls, flow::ArgumentFlow, is_text, keyword, made_arguments,
             of_text, script_kind, shown,
@@ -20,6 +21,7 @@ use crate::{
         target::{ParsedCommand, Target},
     },
     host::Host,
+    report::reading,
 };
 
 const BY_ACCELERATE: &str = "zlaunch passes the config in ACCELERATE_DEEPSPEED_CONFIG_FILE";
@@ -125,7 +127,7 @@ pub fn in_code(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) 
         .find_map(|call| keyword(call, "deepspeed"))
         .filter(|config| *config != "None");
     let no_config = match named {
-        None if may_name_config(source, &made) => return None,
+        None if may_name_config(source, &made, command, host) => return None,
         None => None,
         Some(config) if is_text(config) || config.starts_with('{') => {
             let config = shown(config);
@@ -146,7 +148,12 @@ pub fn in_code(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) 
 }
 
 /// The script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).
-fn may_name_config(source: &ScriptSource, made: &[&str]) -> bool {
+fn may_name_config(
+    source: &ScriptSource,
+    made: &[&str],
+    command: &ParsedCommand,
+    host: &Host,
+) -> bool {
     let unpacks = made.iter().any(|call| call.contains("**"));
     let flow = ArgumentFlow::read(source);
     if flow.overrides("deepspeed").is_some() {
@@ -159,8 +166,18 @@ fn may_name_config(source: &ScriptSource, made: &[&str]) -> bool {
         let is_code = |line: &str| !line.trim_start().starts_with('#');
         return unpacks || lines.any(|line| line.contains("deepspeed") && is_code(line));
     };
-    let has_key = || source.mentions("\"deepspeed\"") || source.mentions("'deepspeed'");
-    options.contains(&true) || unpacks && has_key()
+    // A file that the command names may have the key `deepspeed`.
+    let has_key = |word: &OsString| {
+        let path = Path::new(word);
+        let text = run_file::is_one(path).then(|| reading::text_if_any(&host.absolute(path)));
+        text.flatten()
+            .is_some_and(|text| text.contains("deepspeed"))
+    };
+    options.contains(&true)
+        || unpacks
+            && (source.mentions("\"deepspeed\"")
+                || source.mentions("'deepspeed'")
+                || command.args.iter().any(has_key))
 }
 
 /// Scripts that call `deepspeed.initialize` themselves, with `--deepspeed_config FILE` as `DeepSpeed`'s

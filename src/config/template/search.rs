@@ -216,7 +216,7 @@ impl Search {
                 &known_stage,
                 known.chain(ALIASES.iter().map(|alias| alias.old)),
             );
-            near.map_or_else(|| lists.into(), meaning)
+            near.map_or_else(|| lists.into(), |near| meaning(alias(near).unwrap_or(near)))
         };
         Problem::error(Rule::Template, what).at(spec).fix(fixes)
     }
