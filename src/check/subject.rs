@@ -189,12 +189,9 @@ impl<'a> Subject<'a> {
     /// An argument of the trainer as it is spelled, with its value, if it has one.
     pub fn given(&self, name: &str) -> Option<Sourced<Option<&'a str>>> {
         let args = &self.job.args;
-        if let Some((option, values)) = args.list(name) {
-            let value = values.first().and_then(|value| value.to_str());
-            return Some(Sourced::new(value, Source::Argument(option)));
-        }
-        let abbreviated = args.raw(name)?;
-        Some(abbreviated.map(|value| value.to_str()))
+        let (option, values) = args.list(name)?;
+        let value = values.first().and_then(|value| value.to_str());
+        Some(Sourced::new(value, Source::Argument(option)))
     }
 
     /// The value of an argument, `true` if it stands alone. `None` also if something that zlaunch does not see decides it.

@@ -22,8 +22,7 @@ use crate::{
         python::Python,
         run_file::{self, RunFile},
         script::{ScriptSource, flow::ArgumentFlow},
-        section_option,
-        shipped::{self, ShippedConfig},
+        section_option, shipped,
         tables::{
             Keys,
             front_end::{
@@ -444,7 +443,7 @@ impl Job {
     pub fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
         let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
-        let installed = |config: ShippedConfig| self.installed_file(config.file);
+        let installed = |file: &str| self.installed_file(file);
         match self.trainer.config.ships_configs {
             false => local(),
             true => config().map_or_else(local, installed),

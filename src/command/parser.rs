@@ -151,8 +151,7 @@ impl Parser {
     /// The types of an argument in the versions that may be installed; every known type where that may be any version.
     fn types(&self, name: &str, versions: &Versions) -> Vec<ArgType> {
         let histories = self.histories(name);
-        let is_settled = matches!(&histories[..], [only] if is_constant(only.line));
-        if is_settled || histories.iter().any(|it| versions.is_any(it.distribution)) {
+        if histories.iter().any(|it| versions.is_any(it.distribution)) {
             return Self::known_types(&histories);
         }
         let types = [0, 1].map(|which| {

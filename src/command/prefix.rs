@@ -187,13 +187,11 @@ impl PrefixProgram {
     fn name_in(&self, words: &[OsString]) -> Option<&'static str> {
         let mut names = self.names.iter().copied();
         names.find(|name| {
-            let mut parts = name.split(' ').zip(words);
-            let is_program = parts
-                .next()
-                .is_some_and(|(part, word)| base_name(word) == part);
-            is_program
-                && name.split(' ').count() <= words.len()
-                && parts.all(|(part, word)| word == part)
+            let parts: Vec<&str> = name.split(' ').collect();
+            let given = words.get(..parts.len());
+            given.is_some_and(|given| {
+                base_name(&given[0]) == parts[0] && given[1..].iter().eq(&parts[1..])
+            })
         })
     }
 

@@ -178,20 +178,26 @@ fn mismatch(
     let names: Vec<String> = defaults
         .map(|default| format!("--{}", default.argument))
         .collect();
-    let verb = if names.len() == 1 { "is" } else { "are" };
-    let not_set = format!("({} {verb} not set)", names.join(" and "));
-    let differs = format!("`{key}` is {value} in the config, but");
-    let found = if let Some(doubt) = arguments.iter().find_map(Source::doubt) {
-        let what = format!("{differs} {computes} unless the script changes it ({doubt})");
-        Problem::warning(Rule::DoubtfulMismatch, what)
-    } else if let Some(unless) = unless {
-        let what = format!("{differs} the trainer defaults to {wanted} unless {unless} {not_set}");
-        Problem::warning(Rule::DefaultMismatch, what)
-    } else if names.is_empty() {
-        Problem::error(Rule::Mismatch, format!("{differs} {computes}"))
+    let doubt = arguments.iter().find_map(Source::doubt);
+    let mut why = if names.is_empty() {
+        computes
     } else {
-        let what = format!("{differs} the trainer defaults to {wanted} {not_set}");
-        Problem::error(Rule::Mismatch, what)
+        format!("the trainer defaults to {wanted}")
+    };
+    if let Some(doubt) = doubt {
+        why += &format!(" unless the script changes it ({doubt})");
+    } else if let Some(unless) = unless {
+        why += &format!(" unless {unless}");
+    }
+    if !names.is_empty() {
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        why += &format!(" ({} {verb} not set)", names.join(" and "));
+    }
+    let what = format!("`{key}` is {value} in the config, but {why}");
+    let found = match (doubt, unless) {
+        (Some(_), _) => Problem::warning(Rule::DoubtfulMismatch, what),
+        (None, Some(_)) => Problem::warning(Rule::DefaultMismatch, what),
+        (None, None) => Problem::error(Rule::Mismatch, what),
     };
     let fixes = mismatch_fixes(key, value, computed, context);
     found.at(place).at(argument).fix(fixes)

@@ -10,7 +10,7 @@ use crate::{
     },
     command::{
         allocator::EXPANDABLE,
-        argv::Args,
+        argv::{Args, hf_bool},
         front_end::Variable,
         job::{Job, Trainer},
         run_file,
@@ -109,17 +109,13 @@ fn not_assigned(given: &str, host: &Host) -> Problem {
 }
 
 fn is_switched_on(name: &str, host: &Host) -> bool {
-    host.var(name).is_some_and(is_on)
-}
-
-fn is_on(value: &str) -> bool {
-    ["true", "y", "1"].contains(&value.to_ascii_lowercase().as_str())
+    host.var(name).and_then(hf_bool) == Some(true)
 }
 
 /// `OPTIM_TORCH` (on unless switched off) sets two.
 fn variables(job: &Job, host: &Host) -> Vec<Variable> {
     let mut variables = Vec::new();
-    if host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !job.is_before([0, 9, 3]) {
+    if host.var(vars::OPTIM_TORCH).and_then(hf_bool) != Some(false) && !job.is_before([0, 9, 3]) {
         let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
         variables.push(Variable::new(
             vars::PYTORCH_CUDA_ALLOC_CONF,

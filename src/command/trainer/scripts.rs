@@ -305,28 +305,21 @@ fn processes(trainers: &[&str], host: &Host) -> Option<Variable> {
 
 /// Another strategy reads no config. One that is not written out may be DeepSpeed's.
 fn other_strategy(text: &str, trainers: &[&str], words: &[OsString]) -> Option<NoConfig> {
-    let is_deepspeed = |text: &str| text.contains("deepspeed") || text.contains("DeepSpeed");
-    let named: Vec<&str> = trainers
-        .iter()
-        .filter_map(|call| keyword(call, "strategy"))
-        .collect();
-    let from_elsewhere = named.iter().any(|value| !is_text(value))
-        || READ_OPTIONS
-            .iter()
-            .any(|name| !calls(text, name).is_empty());
+    let is_deepspeed = |text: &str| text.to_lowercase().contains("deepspeed");
+    let named = trainers.iter().find_map(|call| keyword(call, "strategy"));
+    let reads_options = |name: &&str| !calls(text, name).is_empty();
     if is_deepspeed(text)
         || words
             .iter()
             .any(|word| is_deepspeed(&word.to_string_lossy()))
-        || from_elsewhere
+        || named.is_some_and(|value| !is_text(value))
+        || READ_OPTIONS.iter().any(reads_options)
     {
         return None;
     }
-    let strategy = named
-        .first()
-        .map_or("its default strategy".to_string(), |value| {
-            format!("strategy={value}")
-        });
+    let strategy = named.map_or("its default strategy".to_string(), |value| {
+        format!("strategy={value}")
+    });
     Some(NoConfig::new(
         format!("the script uses {strategy}, which reads no DeepSpeed config"),
         "write strategy=\"deepspeed\" in the script: zlaunch passes the config in PL_DEEPSPEED_CONFIG_PATH",
