@@ -128,8 +128,9 @@ impl Launch {
             // Only a value can be other than text, and then it is joined to its option.
             let text = word.to_string_lossy();
             let Some(long) = text.strip_prefix("--") else {
-                // `-n` is for the zlaunch that shows the plan.
-                forwarded.extend((text != "-n").then(|| word.clone()));
+                // Short switches may be joined: `-nq`. `-n` is for the zlaunch that shows the plan.
+                let kept = text.replace('n', "");
+                forwarded.extend((kept != "-").then(|| kept.into()));
                 continue;
             };
             let Some(option) = launch_option(long) else {

@@ -120,9 +120,6 @@ impl Plan<'_> {
         {
             row("", note);
         }
-        if let Some(reads) = self.reads() {
-            row("", reads);
-        }
         row("ranks", self.ranks_text());
         for piece in &self.topology.evidence {
             row("", piece.clone());
@@ -136,11 +133,6 @@ impl Plan<'_> {
         let config = self.config.as_ref();
         let config = config.map_or(&Value::Null, PlannedConfig::value);
         auto::batch(&FillContext::new(job, &self.topology, config, host))
-    }
-
-    /// Says how the user's own script reads its arguments.
-    fn reads(&self) -> Option<String> {
-        Some(self.understood.job.flow()?.in_words())
     }
 
     fn ranks_text(&self) -> String {
@@ -224,9 +216,6 @@ impl Plan<'_> {
             "version": job.version_text(),
             "python": python.map(|python| python.program.to_string_lossy()),
         });
-        if let Some(reads) = self.reads() {
-            plan["trainer"]["reads"] = reads.into();
-        }
         plan["topology"] = self.topology_json();
         if let Some((size, from)) = self.batch() {
             plan["batch"] = json!({"value": size, "from": from});

@@ -45,19 +45,15 @@ fn argparse(options: &str, handed: &str) -> String {
 fn a_value_is_filled_where_nothing_changes_it() {
     let sandbox = Sandbox::new();
     let words = "--learning_rate 1e-5";
-    for (script, reads) in [
-        (
-            format!("{HEAD}{PARSED}print(args.learning_rate)\n"),
-            "HfArgumentParser → TrainingArguments",
-        ),
-        (String::new(), "own.py: no argument parsing found"),
+    for script in [
+        format!("{HEAD}{PARSED}print(args.learning_rate)\n"),
+        String::new(),
     ] {
         let plan = plan(&sandbox, RATE, &script, words);
         assert_eq!(
             plan["config"]["optimizer"]["params"]["lr"], 1e-5,
             "{script}"
         );
-        assert_eq!(plan["trainer"]["reads"], reads, "{script}");
     }
 }
 

@@ -277,18 +277,6 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    /// `HfArgumentParser → TrainingArguments`
-    pub fn in_words(&self) -> String {
-        let Some(read) = self.reader_name() else {
-            return format!("{}: no argument parsing found", self.name());
-        };
-        let made = self.made.first().map(|call| call.start - 2);
-        match made.or_else(|| self.parsed().next()) {
-            Some(class) => format!("{read} → {}", self.tokens[class].text),
-            None => read.to_string(),
-        }
-    }
-
     /// `None`: the script does not show all of its options.
     pub fn has_option(&self, option: &str) -> Option<bool> {
         let mut named = self

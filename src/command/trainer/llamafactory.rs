@@ -78,7 +78,8 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         }
         let entries = entries.as_object();
         job.effective_words = entries.map(|entries| job.words_of(entries, false));
-        if job.is_before([0, 9, 3]) {
+        // Up to 0.9.2 a run file is the only argument, and the trainer refuses more.
+        if job.is_before([0, 9, 3]) && behind.is_empty() {
             job.run_file = Some(run_file);
         }
     }
