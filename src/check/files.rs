@@ -71,7 +71,7 @@ pub fn missing_paths(subject: &Subject, found: &mut Findings) {
 
 pub fn missing_weights(subject: &Subject, found: &mut Findings) {
     let Subject { job, host, .. } = subject;
-    let Some(model) = job.args.raw(job.trainer.model.argument) else {
+    let Some(model) = job.args.text(job.trainer.model.argument) else {
         return;
     };
     let folder = host.cwd.join(model.value);

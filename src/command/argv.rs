@@ -107,14 +107,10 @@ impl Args {
         self.last(name).is_some_and(|option| option.value.is_none())
     }
 
-    pub fn raw(&self, name: &str) -> Option<Sourced<&OsStr>> {
-        let option = self.last(name)?;
-        Some(option.sourced(option.value.as_deref()?))
-    }
-
     pub fn text(&self, name: &str) -> Option<Sourced<String>> {
-        self.raw(name)
-            .map(|sourced| sourced.map(|value| value.to_string_lossy().into_owned()))
+        let option = self.last(name)?;
+        let value = option.value.as_ref()?.to_string_lossy();
+        Some(option.sourced(value.into_owned()))
     }
 
     pub fn int(&self, name: &str) -> Typed<i64> {

@@ -360,7 +360,7 @@ impl Job {
             Some(name) => name,
             None => {
                 let options = self.trainer.config.options;
-                let mut given = options.iter().filter(|name| self.args.raw(name).is_some());
+                let mut given = options.iter().filter(|name| self.args.text(name).is_some());
                 given.next().unwrap_or(&options[0])
             }
         }

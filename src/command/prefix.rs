@@ -1,4 +1,4 @@
-//! Programs in front of a command: `env A=1`, `nice -n 5`, `uv run`, `bash -c '…'`. They stay in front and zlaunch goes
+//! Programs in front of a command: `env A=1`, `nice -n 5`, `uv run`. They stay in front and zlaunch goes
 //! behind them, where it finds the variables and the Python that they bring.
 
 pub mod tables;
@@ -6,7 +6,7 @@ pub mod tables;
 use std::ffi::{OsStr, OsString};
 
 use crate::{
-    base::{shell, vars},
+    base::vars,
     command::{
         argv::split_joined,
         target::{base_name, is_python},
@@ -14,9 +14,6 @@ use crate::{
     },
 };
 use tables::{PROGRAMS, PrefixProgram};
-
-/// The shells whose `-c` is seen through, where the text is one plain command.
-const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh"];
 
 #[derive(Default)]
 pub struct Prefix {
@@ -31,15 +28,13 @@ pub struct Prefix {
 struct Layer {
     name: &'static str,
     words: Vec<OsString>,
-    /// It takes the command as one word, for a shell.
-    is_shell: bool,
 }
 
 impl Prefix {
     pub fn is_one(word: &OsStr) -> bool {
         let name = base_name(word);
         let mut programs = PROGRAMS.iter().flat_map(|program| program.names);
-        SHELLS.contains(&name) || programs.any(|known| known.split(' ').next() == Some(name))
+        programs.any(|known| known.split(' ').next() == Some(name))
     }
 
     /// Splits off everything that is known to run the words behind it.
@@ -57,35 +52,14 @@ impl Prefix {
         self.layers[0].name
     }
 
-    /// The programs that must be on this PATH: not those behind one with an environment of its own.
-    pub fn programs(&self) -> impl Iterator<Item = &OsString> {
-        let here = self
-            .layers
-            .iter()
-            .position(|layer| Some(layer.name) == self.own_python);
-        self.layers
-            .iter()
-            .take(here.map_or(usize::MAX, |at| at + 1))
-            .map(|layer| &layer.words[0])
+    /// The one that must be on this PATH.
+    pub fn program(&self) -> &OsString {
+        &self.layers[0].words[0]
     }
 
     pub fn in_front_of(&self, command: Vec<OsString>) -> Vec<OsString> {
-        self.layers
-            .split_inclusive(|layer| layer.is_shell)
-            .rev()
-            .fold(command, |command, layers| {
-                let is_shell = layers.last().is_some_and(|layer| layer.is_shell);
-                let behind = if is_shell {
-                    vec![shell::line(&command)]
-                } else {
-                    command
-                };
-                layers
-                    .iter()
-                    .flat_map(|layer| layer.words.clone())
-                    .chain(behind)
-                    .collect()
-            })
+        let words = self.layers.iter().flat_map(|layer| layer.words.clone());
+        words.chain(command).collect()
     }
 
     /// Takes one layer off these words, and returns those behind it.
@@ -96,12 +70,8 @@ impl Prefix {
             return None;
         }
         // A shell takes it for a variable of the command.
-        if self.layers.last().is_none_or(|layer| layer.is_shell) && assignment(first).is_some() {
+        if self.layers.is_empty() && assignment(first).is_some() {
             return self.take_program(&[&[OsString::from("env")], words].concat());
-        }
-        let name = base_name(first);
-        if let Some(shell) = SHELLS.iter().find(|shell| **shell == name) {
-            return self.take_shell(shell, words);
         }
         self.take_program(words)
     }
@@ -135,32 +105,10 @@ impl Prefix {
         self.layers.push(Layer {
             name,
             words: words[..at].to_vec(),
-            is_shell: false,
         });
         Some(words[at..].to_vec())
     }
 
-    /// `bash -lc 'swift sft …'`. A text that is more than one plain command is not taken apart.
-    fn take_shell(&mut self, name: &'static str, words: &[OsString]) -> Option<Vec<OsString>> {
-        let [_, flags, text] = words else {
-            return None;
-        };
-        let flags = flags.to_str()?.strip_prefix('-')?.strip_suffix('c')?;
-        if !flags.bytes().all(|b| b"elux".contains(&b)) {
-            return None;
-        }
-        let command = shell::plain_words(text.to_str()?)?;
-        // A login shell may set another PATH.
-        if flags.contains('l') {
-            self.own_python = self.own_python.or(Some(name));
-        }
-        self.layers.push(Layer {
-            name,
-            words: words[..2].to_vec(),
-            is_shell: true,
-        });
-        Some(command.into_iter().map(OsString::from).collect())
-    }
 }
 
 fn assignment(word: &OsString) -> Option<(OsString, OsString)> {

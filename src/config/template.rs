@@ -174,12 +174,6 @@ fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Li
             }
         }
     }
-    if path.is_dir() {
-        return Err(Problem {
-            what: format!("`{word}` is a folder, not a config"),
-            ..search.unknown(spec)
-        });
-    }
     // The trainers accept any path, also one without a slash or an ending.
     if path.is_file() {
         Ok(file_link(path, search))

@@ -283,8 +283,8 @@ impl<'a> UnderstoodLaunch<'a> {
     /// The first program that is missing here, unless it is only needed elsewhere.
     pub fn blocker(&self, launcher: Option<Launcher>) -> Option<Problem> {
         let elsewhere = launcher == Some(Launcher::Srun) || self.runs_elsewhere();
-        let mut programs = self.prefix.iter().flat_map(|prefix| prefix.programs());
-        let missing = programs.find(|program| self.machine.find_program(program).is_none());
+        let first = self.prefix.as_ref().map(|prefix| prefix.program());
+        let missing = first.filter(|program| self.machine.find_program(program).is_none());
         let missing = missing.map(|program| trainer::not_found(program, self.machine));
         if missing.is_some() || elsewhere {
             missing

@@ -56,11 +56,6 @@ fn the_command_behind_a_prefix_is_launched() {
         assert_eq!(sandbox.recorded_env()["A"], "1", "{prefix}");
         sandbox.forget_execution();
     }
-    let text = format!("A=1 {}", SWIFT.join(" "));
-    sandbox
-        .launch(OPTIONS, &["bash", "-c", &text])
-        .succeeded_silently();
-    assert_eq!(sandbox.recorded_env()["A"], "1");
 }
 
 #[test]

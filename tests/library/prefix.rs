@@ -93,38 +93,6 @@ fn variables_and_barriers() {
 }
 
 #[test]
-fn plain_text_for_a_shell_is_a_command() {
-    let split = |line: &[&str]| Prefix::split(&line.iter().map(OsString::from).collect::<Vec<_>>());
-    let prefix = split(&["nice", "bash", "-c", "A=1 swift sft --model 'a b'"]).unwrap();
-    assert_eq!(prefix.command, ["swift", "sft", "--model", "a b"]);
-    assert_eq!(
-        prefix.in_front_of(prefix.command.clone()),
-        ["nice", "bash", "-c", "env A=1 swift sft --model 'a b'"]
-    );
-    assert_eq!(
-        split(&["bash", "-lc", "swift sft"]).unwrap().own_python,
-        Some("bash")
-    );
-    for text in [
-        "cd x && swift sft",
-        "swift sft $X",
-        "swift sft; true",
-        "swift `x`",
-        "",
-    ] {
-        assert!(split(&["bash", "-c", text]).is_none(), "{text}");
-    }
-    for line in [
-        "bash train.sh",
-        "bash -x train.sh",
-        "bash -rc nvidia-smi",
-        "sh -c nvidia-smi x",
-    ] {
-        assert!(Prefix::split(&words(line)).is_none(), "{line}");
-    }
-}
-
-#[test]
 fn every_option_is_one_and_what_bars_is_known() {
     assert!(PROGRAMS.len() > 40);
     for PrefixProgram {

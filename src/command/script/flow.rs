@@ -230,13 +230,6 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    /// The reason why the model's hidden size may be another one than that of `--model_name_or_path`.
-    pub fn doubt_about_model(&self, argument: &str) -> Option<String> {
-        let size = "hidden_size";
-        self.doubt(argument)
-            .or_else(|| self.may_set(self.touched_at(size), size))
-    }
-
     /// The place that sets the argument.
     pub fn overrides(&self, argument: &str) -> Option<String> {
         self.may_set(self.set_at(argument), argument)

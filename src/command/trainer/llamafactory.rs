@@ -17,10 +17,7 @@ use crate::{
         target::ParsedCommand,
     },
     host::Host,
-    report::{
-        Problem, Rule,
-        fix::{Owner, rename_option},
-    },
+    report::{Problem, Rule},
 };
 
 pub fn ignores_unknown(_: &Job, host: &Host) -> bool {
@@ -88,20 +85,8 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 
 /// Every word after a run file becomes a key, with its dashes.
 fn not_assigned(given: &str, host: &Host) -> Problem {
-    let options = given
-        .split("--")
-        .map(str::trim)
-        .filter(|option| !option.is_empty());
-    let assigned = options.map(|name| {
-        if name.contains([' ', '=']) {
-            name.replacen(' ', "=", 1)
-        } else {
-            format!("{name}=true")
-        }
-    });
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
-    let fix = rename_option(given, assigned.collect::<Vec<_>>().join(" ")).of(Owner::Trainer);
-    let problem = Problem::error(Rule::Argument, what).at(given).fix(fix);
+    let problem = Problem::error(Rule::Argument, what).at(given).fix("write NAME=VALUE, without dashes");
     if is_switched_on(vars::ALLOW_EXTRA_ARGS, host) {
         problem.into_warning()
     } else {

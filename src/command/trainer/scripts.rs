@@ -190,7 +190,7 @@ pub fn deepspeed(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
     let given = Args::read(command.args.clone(), &[]);
     let named = ["deepspeed_config", "deepspeed"]
         .iter()
-        .any(|name| given.raw(name).is_some());
+        .any(|name| given.text(name).is_some());
     let source = command.source(host).map(|source| &**source);
     let asked = if named { None } else { source };
     let no_config = asked.and_then(makes_config);

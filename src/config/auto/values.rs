@@ -83,7 +83,8 @@ impl<'a> FillContext<'a> {
         let Some(model) = args.text(name) else {
             return needs(format!("--{name} is not set"));
         };
-        if let Some(why) = self.flow().and_then(|flow| flow.doubt_about_model(name)) {
+        let doubt = |flow: &ArgumentFlow| flow.doubt(name).or_else(|| flow.doubt("hidden_size"));
+        if let Some(why) = self.flow().and_then(doubt) {
             return needs(why);
         }
         let mut others = ["config_name", "config_overrides"].iter();
