@@ -85,8 +85,7 @@ impl<'a> Draft<'a> {
             return;
         };
         // A config of the trainer's package is read where the package is.
-        let missing = self.understood.missing_shipped_config(spec);
-        if self.understood.runs_elsewhere() && missing.is_some() {
+        if self.understood.runs_elsewhere() && self.understood.is_in_package(spec) {
             return;
         }
         let layered = self.read_template(spec, choose);
@@ -117,9 +116,6 @@ impl<'a> Draft<'a> {
     ) -> Result<Option<LayeredConfig>, Vec<Problem>> {
         let UnderstoodLaunch { launch, host, .. } = &self.understood;
         can_be_handed_over(spec, &self.understood)?;
-        if let Some(problem) = self.understood.missing_shipped_config(spec) {
-            return Err(problem.into());
-        }
         let mut spec = spec.clone();
         let mut why = None;
         if spec.value == AUTO {

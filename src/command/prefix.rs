@@ -108,7 +108,6 @@ impl Prefix {
         });
         Some(words[at..].to_vec())
     }
-
 }
 
 fn assignment(word: &OsString) -> Option<(OsString, OsString)> {

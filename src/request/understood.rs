@@ -343,23 +343,11 @@ impl<'a> UnderstoodLaunch<'a> {
         own
     }
 
-    /// A config of the trainer's package, if the package is not here and zlaunch has no template for it.
-    pub fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
-        let job = &self.job;
-        if !matches!(spec.from, Source::Argument(_))
-            || !job.ships_config(&spec.value)
-            || self.launch.search.knows(&spec.value)
-        {
-            return None;
-        }
-        let what = format!(
-            "`{}` is a config from {}'s package, which was not found",
-            spec.value, job.trainer.name
-        );
-        let problem = Problem::error(Rule::Template, what)
-            .at(spec)
-            .fix("give the path of the JSON file");
-        Some(job.blocker.clone().unwrap_or(problem))
+    /// A config of the trainer's package. Where the package is not here, zlaunch has no template for it.
+    pub fn is_in_package(&self, spec: &Sourced<String>) -> bool {
+        matches!(spec.from, Source::Argument(_))
+            && self.job.ships_config(&spec.value)
+            && !self.launch.search.knows(&spec.value)
     }
 
     /// True if a command from a shim is a training with a config: its own, or one that the site sets for all trainers.

@@ -1009,7 +1009,9 @@ fn a_missing_file_has_a_neighbour() {
     }
     let folder = sandbox.run(["check", "--deepspeed", "team", "--", "swift", "sft"]);
     assert!(
-        folder.stdout.contains("`team` is a folder, not a config"),
+        folder
+            .stdout
+            .contains("no DeepSpeed template is named `team`"),
         "{folder:?}"
     );
 }

@@ -262,14 +262,6 @@ impl<'a> ArgumentFlow<'a> {
         }
     }
 
-    fn reader_name(&self) -> Option<&'static str> {
-        match self.reader {
-            Reader::Hf => Some("HfArgumentParser"),
-            Reader::Other(package) => Some(package),
-            Reader::Nothing | Reader::Elsewhere => None,
-        }
-    }
-
     /// `None`: the script does not show all of its options.
     pub fn has_option(&self, option: &str) -> Option<bool> {
         let mut named = self
@@ -308,7 +300,11 @@ impl<'a> ArgumentFlow<'a> {
         if is_open || tolerates || self.has_option(option) != Some(false) {
             return None;
         }
-        self.reader_name()
+        match self.reader {
+            Reader::Hf => Some("HfArgumentParser"),
+            Reader::Other(package) => Some(package),
+            Reader::Nothing | Reader::Elsewhere => None,
+        }
     }
 
     /// argparse's parser is made here with all options written out, and no other function may add more.

@@ -86,7 +86,9 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 /// Every word after a run file becomes a key, with its dashes.
 fn not_assigned(given: &str, host: &Host) -> Problem {
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
-    let problem = Problem::error(Rule::Argument, what).at(given).fix("write NAME=VALUE, without dashes");
+    let problem = Problem::error(Rule::Argument, what)
+        .at(given)
+        .fix("write NAME=VALUE, without dashes");
     if is_switched_on(vars::ALLOW_EXTRA_ARGS, host) {
         problem.into_warning()
     } else {
