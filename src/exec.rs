@@ -59,8 +59,8 @@ pub fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> {
             files::write(run_file, OutputFile::RUN_FILE)?;
         }
     }
-    for environment in &plan.environment_files {
-        files::write(&environment.file, OutputFile::VARIABLES)?;
+    if let Some(file) = &plan.environment_file {
+        files::write(file, OutputFile::VARIABLES)?;
     }
     let records = writes && plan.topology.is_first();
     if records && let Some(record) = Record::of(plan, problems, SystemTime::now())? {

@@ -273,35 +273,6 @@ pub fn is_ignored(signal: Signal) -> bool {
     mask.unwrap_or(0) >> (signal as i32 - 1) & 1 == 1
 }
 
-/// The nearest process above this one that runs one of these programs. /proc has the first 15 bytes of a name.
-pub fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)> {
-    if programs.is_empty() {
-        return None;
-    }
-    let mut process = "self".to_string();
-    // /proc may change while it is read, so the chain of parents could have a circle.
-    for _ in 0..64 {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // `13 (name) S 12 …`; a name may have blanks and parentheses.
-        let (before, after) = stat.rsplit_once(')')?;
-        let (id, name) = before.split_once(" (")?;
-        if let Some(program) = programs.iter().find(|program| **program == name) {
-            return Some((program, id.parse().ok()?));
-        }
-        process = after.split_ascii_whitespace().nth(1)?.to_string();
-    }
-    None
-}
-
-/// The word behind an option in the command line of a process.
-pub fn argument_of(process: u32, option: &str) -> Option<String> {
-    let line = fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
-    line.split('\0')
-        .skip_while(|word| *word != option)
-        .nth(1)
-        .map(str::to_string)
-}
-
 /// The children of this process, which has one thread that starts any. A kernel without this file lists none.
 pub fn children() -> Vec<Pid> {
     let pid = getpid();

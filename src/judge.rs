@@ -128,7 +128,6 @@ impl Judge<'_> {
         if let Some(existing) = existing_launcher {
             self.add(existing.run_file_problem(job, host));
             self.add(existing.refused_flags(job, host));
-            self.add(existing.changed_by_shells(job, host));
             self.add(existing.ignored_devices(host));
             let ranks = self.draft.topology.as_ref();
             self.add(ranks.and_then(|ranks| existing.missing_hostfile(ranks, host)));
@@ -350,18 +349,6 @@ impl Judge<'_> {
                 let fixes = run(chmod).or("set XDG_CACHE_HOME to a folder you own");
                 let problem = Problem::warning(Rule::CacheNotOurs, what).at(folder);
                 self.add([problem.fix(fixes)]);
-            }
-        }
-        for file in &handed_over.environment_files {
-            let path = file.file.path.as_path();
-            if !file.read_by_all.is_empty() && host.is_of_this_machine(path) {
-                let what = format!(
-                    "every machine must read {} from this file: do they all see its folder?",
-                    file.read_by_all.join(", ")
-                );
-                let help = "set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines";
-                let problem = Problem::warning(Rule::ConfigNotShared, what).at(path);
-                self.add([problem.fix(help)]);
             }
         }
     }

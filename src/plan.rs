@@ -163,7 +163,7 @@ impl<'a> Draft<'a> {
                 .then(|| LocalRanks::new(&topology, &self.understood.host)),
             config,
             environment: handed_over.environment,
-            environment_files: handed_over.environment_files,
+            environment_file: handed_over.environment_file,
             argv: handed_over.argv,
             blocker: self.understood.blocker(Some(launcher)),
             opens: opens.cloned(),
@@ -222,7 +222,7 @@ impl<'a> Draft<'a> {
             output: existing_launcher.is_none().then_some(&launch.rank_output),
             host,
         };
-        let environment_files = environment.for_other_machines(&context)?;
+        let environment_file = environment.for_other_machines(&context)?;
         let argv = match understood.zlaunch_behind_prefix() {
             Some(argv) => argv,
             None => argv(understood, launcher, &context, config)?,
@@ -231,7 +231,7 @@ impl<'a> Draft<'a> {
             file,
             run_file,
             environment,
-            environment_files,
+            environment_file,
             argv,
         })
     }

@@ -12,7 +12,7 @@ pub use crate::{
         shipped, tables as command_tables, target, trainer,
     },
     config::{auto, layers, patch, schema, tables, template, template::search::BUILT_IN, zero},
-    host::{Host, argument_of, cards, machine},
+    host::{Host, cards, machine},
     judge::Judged,
     plan::{record::timestamp, refused_json},
     ranks::{

@@ -14,7 +14,7 @@ use crate::{
     host::Host,
     ranks::{
         launcher::Launcher,
-        topology::{Role, Topology, devices::DeviceFault},
+        topology::{Role, Topology},
     },
     report::{
         Place, Problem, Rule, Severity, When,
@@ -75,16 +75,14 @@ fn wrong_item(text: &str) -> Option<&str> {
     })
 }
 
-/// A list of devices that names another GPU than there is, or by another rule one without commas.
+/// A list of devices that names another GPU than there is, or none.
 pub fn visible_devices(subject: &Subject, found: &mut Findings) {
     let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else {
         return;
     };
     let devices = &topology.devices;
     let Some(fault) = &devices.fault else { return };
-    let is_range = matches!(fault, DeviceFault::MoreThanANumber(_));
-    let is_of_rule = is_range == (found.rule() == Rule::DeviceRange);
-    if !is_of_rule || !is_range && subject.trains_on_cpu() {
+    if subject.trains_on_cpu() {
         return;
     }
     let nproc = topology.nproc_per_node.as_ref();
@@ -99,8 +97,8 @@ pub fn visible_devices(subject: &Subject, found: &mut Findings) {
     let place = Place::variable(devices.variable, list);
     let fix = fault.fix(devices.variable, list);
     found
-        .at([place], fault.what(seen), fix)
-        .error_if(is_range || is_counted || seen < needed);
+        .at([place], fault.to_string(), fix)
+        .error_if(is_counted || seen < needed);
 }
 
 pub fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {

@@ -1,7 +1,7 @@
 //! The whole command line as clap knows it: a launch and the sub-commands. The help, the completions, the man page and the
 //! tables in the documents are made from it. `pages.txt` and `options.txt` have the texts.
 
-use clap::{Arg, ArgAction, Command, ValueHint, builder::PossibleValuesParser};
+use clap::{Arg, ArgAction, Command, builder::PossibleValuesParser};
 
 use super::{
     reader::{LaunchOptions, Subcommand, Tools},
@@ -64,20 +64,10 @@ fn explained(command: Command) -> Command {
             };
             let about = help.field("en").unwrap_or_default();
             match help.field("value") {
-                Some(value) if takes_value(&arg) => {
-                    arg.value_name(value).value_hint(hint(value)).help(about)
-                }
+                Some(value) if takes_value(&arg) => arg.value_name(value).help(about),
                 _ => arg.help(about),
             }
         })
-}
-
-fn hint(value: &str) -> ValueHint {
-    match value {
-        "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
-        "FILE" | "PATH" => ValueHint::FilePath,
-        _ => ValueHint::Unknown,
-    }
 }
 
 pub fn described(subcommand: &Subcommand) -> Command {

@@ -58,12 +58,8 @@ pub fn page(name: &str, host: &Host, tools: &Tools) -> String {
     let command = command_of(name, tools);
     let name = command.get_name();
     let is_launch = command.has_subcommands();
-    let mut usages = usage(name).to_string();
-    for subcommand in command.get_subcommands() {
-        usages += &format!("\n       {}", usage(subcommand.get_name()));
-    }
     let mut text = page.texts(name, "en");
-    text += &format!("\n{} {usages}\n", page.title("Usage"));
+    text += &format!("\n{} {}\n", page.title("Usage"), usage(name));
     if is_launch {
         text += &page.commands(&command, tools);
     }

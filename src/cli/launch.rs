@@ -134,7 +134,7 @@ pub fn read_described(command: Vec<OsString>, reader: &mut Reader) -> Launch {
         record: reader.option("record", values::path),
         strict: reader.switch("strict").is_some(),
         allow: reader
-            .options("allow", values::allowed)
+            .options("allow", one_of(values::RULES))
             .into_iter()
             .map(|rule| rule.value)
             .collect(),

@@ -12,7 +12,7 @@ use clap::{
 };
 
 use super::{
-    commands::{command_of, described, help_of, takes_command, usage, value_of},
+    commands::{command_of, described, takes_command, usage, value_of},
     reader::{Reader, Subcommand, Tools, describes_launch},
     tables::{
         foreign_options::{FOREIGN_OPTIONS, Instead, Place},
@@ -55,7 +55,10 @@ pub fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> Problem 
         ErrorKind::TooManyValues => {
             let value = context(why, ContextKind::InvalidValue).unwrap_or_default();
             if given.starts_with('-') {
-                takes_no_value(&given, &value)
+                let what = format!("`{given}` is a switch and takes no value");
+                Problem::error(Rule::Usage, what)
+                    .at(format!("{given}={value}"))
+                    .fix("give it alone, or leave it out")
             } else {
                 report::unexpected_argument(&value, name, usage)
             }
@@ -79,27 +82,14 @@ fn name_of(place: &str) -> String {
     format!("zlaunch {place}").trim_end().to_string()
 }
 
-/// `given` is the option as clap shows it: `--set <KEY=VALUE>`.
+/// `given` is the option as clap shows it: `--set <SET>`.
 fn needs_value(given: &str, command: &Command) -> Problem {
     let name = given.split(' ').next().unwrap_or(given);
     let problem = Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name);
-    let Some(arg) = command.get_arguments().find(|arg| flag(arg) == name) else {
-        return problem;
-    };
-    let help = help_of(command.get_name(), arg).and_then(|help| help.field("en"));
-    let help = help.unwrap_or_default();
-    problem.fix(format!("{name} {}: {help}", value_of(arg)))
-}
-
-fn takes_no_value(name: &str, value: &str) -> Problem {
-    let is_off = matches!(value, "0" | "false" | "no" | "off");
-    Problem::error(Rule::Usage, format!("`{name}` takes no value"))
-        .at(format!("{name}={value}"))
-        .fix(if is_off {
-            drop_word(name)
-        } else {
-            give(name, "")
-        })
+    match command.get_arguments().find(|arg| flag(arg) == name) {
+        Some(arg) => problem.fix(give(name, value_of(arg))),
+        None => problem,
+    }
 }
 
 /// What was probably meant by an option that zlaunch does not have.
@@ -159,8 +149,6 @@ pub fn unknown_option(at: usize, words: &mut Vec<OsString>, host: &Host, tools: 
             words.extend(taken);
             refused(": the trainer's options go after its command")
         }
-        None if place.is_empty() => refused("")
-            .fix("`zlaunch --help` lists the options; the trainer's own go after its command"),
         None => refused("").fix(format!("`{name} --help` lists the options")),
     }
 }
@@ -201,11 +189,8 @@ fn meant_option(given: &str, place: &str, command: &Command) -> Option<MeantOpti
     }
     let mut spellings: Vec<&str> = options().filter_map(Arg::get_long).collect();
     spellings.extend(options().filter_map(Arg::get_all_aliases).flatten());
-    let near = report::nearest(name, spellings.iter().copied()).or_else(|| {
-        let mut longer = spellings.into_iter();
-        longer.find(|it| name.len() >= 3 && it.replace('-', "_").starts_with(name))
-    });
-    option_named(options(), near?).map(MeantOption::known)
+    let near = report::nearest(name, spellings)?;
+    option_named(options(), near).map(MeantOption::known)
 }
 
 /// Tells the value of an option from the command behind it.
@@ -233,17 +218,7 @@ pub fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Problem> {
     if !word.is_empty() && word.trim().is_empty() {
         return Some(report::only_a_space());
     }
-    if let Some(problem) = command_for_config(reader, command) {
-        return Some(problem);
-    }
-    let (more, rest) = rest.split_at(count_options(rest, reader.command.clone()));
-    let stray = Stray {
-        reader,
-        word,
-        more,
-        rest,
-    };
-    let meant = stray.meant(is_program);
+    let meant = meant_word(reader, word, rest, is_program);
     if !is_program {
         return meant;
     }
@@ -270,96 +245,53 @@ fn is_meant_as_program(reader: &Reader, word: &OsStr) -> bool {
         || reader.host.cwd.join(word).is_file()
 }
 
-/// `--deepspeed swift sft`: the option took the command for its value.
-fn command_for_config(reader: &Reader, command: &[OsString]) -> Option<Problem> {
-    let [front @ .., option, program] = reader.options else {
-        return None;
-    };
-    if option != "--deepspeed" || !trains(program) {
-        return None;
-    }
-    let mut words: Vec<OsString> = words_of(reader.place).collect();
-    words.extend_from_slice(front);
-    words.extend(words_of("--deepspeed zero2 --"));
-    words.push(program.clone());
-    words.extend_from_slice(command);
-    let what = "the command, and no template";
-    let word = program.to_string_lossy();
-    Some(report::meant(&word, what, &line(&words)))
-}
-
-fn words_of(line: &str) -> impl Iterator<Item = OsString> {
-    line.split_whitespace().map(OsString::from)
-}
-
-/// A word in the place of the command, and the words behind it.
-struct Stray<'a> {
-    reader: &'a Reader<'a>,
-    word: &'a str,
-    /// Options of ours.
-    more: &'a [OsString],
-    rest: &'a [OsString],
-}
-
-impl Stray<'_> {
-    fn meant(&self, is_program: bool) -> Option<Problem> {
-        let Stray {
-            reader, word, rest, ..
-        } = *self;
-        let place = reader.place;
-        let config = if is_json(&word.into()) {
-            Some(("a config, not a command", "check"))
-        } else if Search::default().knows(word) {
-            Some(("a template, not a command", "templates"))
-        } else {
-            None
-        };
-        match config {
-            Some((what, shows)) if rest.is_empty() && place != "fit" => {
-                return Some(self.is(what, shows, &[word]));
-            }
-            Some((what, _)) => return Some(self.is(what, place, &["--deepspeed", word])),
-            None => {}
-        }
-        if let Some(name) = reader.tools.names().find(|name| *name == word) {
-            let what = "a sub-command, which comes before the options";
-            return Some(self.is(what, name, &[]));
-        }
-        if let Some(row) = OTHER_COMMANDS.iter().find(|row| row.name == word) {
-            return Some(self.is("not a sub-command", row.subcommand, &[row.option]));
-        }
-        if NEEDLESS.contains(&word) && !rest.is_empty() && !is_program {
-            let what = "not a sub-command: without one, zlaunch launches";
-            return Some(self.is(what, place, &[]));
-        }
-        if !place.is_empty() || !reader.options.is_empty() {
-            return None;
-        }
-        let near = report::nearest(word, reader.tools.names())?;
-        // `swfit` is not a typo of `fit`; another name is far from it.
-        let is_name = strsim::damerau_levenshtein(word, near) > 2;
-        let is_meant = is_name || !is_program && near.chars().next() == word.chars().next();
-        is_meant.then(|| self.is("not a sub-command", near, &[]))
-    }
-
-    /// Says what the word is, with the line that was probably meant: these words are ours, too.
-    fn is(&self, what: &str, subcommand: &str, more: &[&str]) -> Problem {
-        let takes_command = takes_command(&command_of(subcommand, self.reader.tools));
-        let given = if takes_command {
-            self.reader.options
-        } else {
-            &[]
-        };
-        let ours = given.iter().chain(self.more).filter(|word| *word != "--");
-        let mut words: Vec<OsString> = words_of(subcommand).chain(ours.cloned()).collect();
+/// What was probably meant by a word in the place of the command.
+fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) -> Option<Problem> {
+    let place = reader.place;
+    // The line that was probably meant: with the options that were given and these words.
+    let is = |what: &str, subcommand: &str, more: &[&str]| {
+        let takes_command = takes_command(&command_of(subcommand, reader.tools));
+        let given = reader.options.iter();
+        let given = given.filter(|option| takes_command && *option != "--");
+        let mut words: Vec<OsString> = subcommand.split_whitespace().map(OsString::from).collect();
+        words.extend(given.cloned());
         words.extend(more.iter().map(OsString::from));
-        let are_configs = subcommand == "check" && self.rest.iter().all(is_json);
-        if takes_command && !self.rest.is_empty() && !are_configs {
-            words.push("--".into());
+        words.extend_from_slice(rest);
+        report::meant(word, what, &line(&words))
+    };
+    let config = if is_json(&word.into()) {
+        Some(("a config, not a command", "check"))
+    } else if Search::default().knows(word) {
+        Some(("a template, not a command", "templates"))
+    } else {
+        None
+    };
+    match config {
+        Some((what, shows)) if rest.is_empty() && place != "fit" => {
+            return Some(is(what, shows, &[word]));
         }
-        words.extend_from_slice(self.rest);
-        report::meant(self.word, what, &line(&words))
+        Some((what, _)) => return Some(is(what, place, &["--deepspeed", word])),
+        None => {}
     }
+    if let Some(name) = reader.tools.names().find(|name| *name == word) {
+        let what = "a sub-command, which comes before the options";
+        return Some(is(what, name, &[]));
+    }
+    if let Some(row) = OTHER_COMMANDS.iter().find(|row| row.name == word) {
+        return Some(is("not a sub-command", row.subcommand, &[row.option]));
+    }
+    if NEEDLESS.contains(&word) && !rest.is_empty() && !is_program {
+        let what = "not a sub-command: without one, zlaunch launches";
+        return Some(is(what, place, &[]));
+    }
+    if !place.is_empty() || !reader.options.is_empty() {
+        return None;
+    }
+    let near = report::nearest(word, reader.tools.names())?;
+    // `swfit` is not a typo of `fit`; another name is far from it.
+    let is_name = strsim::damerau_levenshtein(word, near) > 2;
+    let is_meant = is_name || !is_program && near.chars().next() == word.chars().next();
+    is_meant.then(|| is("not a sub-command", near, &[]))
 }
 
 fn is_json(word: &OsString) -> bool {
@@ -384,21 +316,14 @@ pub fn options_first(
     check: &Subcommand,
     is_config: impl Fn(&OsString) -> bool,
 ) -> Vec<OsString> {
-    let mut options = Vec::new();
-    let mut configs = Vec::new();
-    let mut rest = words;
-    while !rest.is_empty() {
-        let (ours, behind) = rest.split_at(count_options(rest, described(check)));
-        let end = behind.iter().position(|word| !is_config(word));
-        let (own, other) = behind.split_at(end.unwrap_or(behind.len()));
-        if own.is_empty() && !other.is_empty() {
-            return words.to_vec();
-        }
-        options.extend_from_slice(ours);
-        configs.extend_from_slice(own);
-        rest = other;
+    let configs = words.iter().take_while(|word| is_config(word)).count();
+    let (configs, rest) = words.split_at(configs);
+    let (options, behind) = rest.split_at(count_options(rest, described(check)));
+    if behind.iter().all(is_config) {
+        [options, configs, behind].concat()
+    } else {
+        words.to_vec()
     }
-    [options, configs].concat()
 }
 
 pub fn line(words: &[OsString]) -> String {

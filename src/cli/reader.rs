@@ -18,7 +18,7 @@ use crate::{
     request::Launch,
 };
 
-const NOT_OPTIONS: &[&str] = &[
+const NOT_OPTIONS: [&str; 3] = [
     vars::ZLAUNCH_LANG,
     vars::ZLAUNCH_SHIM,
     vars::ZLAUNCH_SHIM_OF,
@@ -269,15 +269,12 @@ pub fn describes_launch(command: &Command) -> bool {
 
 /// Warns of a `ZLAUNCH_*` variable that is not that of an option.
 pub fn unknown_variable(name: &str) -> Option<Problem> {
-    let known: Vec<String> = launch_options().map(variable).collect();
-    let mut names = known
-        .iter()
-        .map(String::as_str)
-        .chain(NOT_OPTIONS.iter().copied());
-    if names.clone().any(|known| known == name) {
+    let options = launch_options().map(variable);
+    let known: Vec<String> = options.chain(NOT_OPTIONS.map(String::from)).collect();
+    if known.iter().any(|known| known == name) {
         return None;
     }
-    let nearest = report::nearest(name, names.by_ref());
+    let nearest = report::nearest(name, known.iter().map(String::as_str));
     let help = report::did_you_mean(
         nearest,
         "`zlaunch --help` lists the options, and each has a variable",

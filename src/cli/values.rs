@@ -10,11 +10,7 @@ use crate::{
     config::{layers::Assignment, template::search::BUILT_IN},
     host::cards::{self, CARDS, Cards},
     ranks::{launcher::Launcher, topology::Processes},
-    report::{
-        self, Place, Problem, Rule,
-        fix::{drop_word, give_as},
-        nearest,
-    },
+    report::{self, Problem, Rule, fix::give_as, nearest},
     request::Format,
 };
 
@@ -150,19 +146,6 @@ pub fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
             )),
         }
     }
-}
-
-/// `explain` knows more rules: those that no option silences.
-pub fn allowed(given: &Given) -> Result<Rule, Problem> {
-    let known = Rule::all().find(|rule| given.value == rule.name());
-    let Some(rule) = known.filter(|rule| !Rule::allowable().contains(rule)) else {
-        return one_of(RULES)(given);
-    };
-    let place = Place::option(given.from.to_string(), rule.name());
-    let what = format!("`{rule}` stops a launch: `--allow` cannot silence it");
-    Err(Problem::error(Rule::Usage, what)
-        .fix(drop_word(&place))
-        .at(place))
 }
 
 /// `0.19.8`, `v0.19`.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The line of the only option that the word means. argparse accepts an abbreviation that fits one option only.
-fn find(lists: &[Table], spelled: &str) -> Option<&'static str> {
+pub fn find(lists: &[Table], spelled: &str) -> Option<&'static str> {
     let exact = lines_of(lists, &with_underscores(spelled)).next();
     exact.or_else(|| {
         let all = lists.iter().flat_map(|list| list.lines());

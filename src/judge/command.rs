@@ -10,13 +10,10 @@ use crate::{
         target::base_name,
         trainer,
     },
-    ranks::{
-        launcher::{self, ExistingLauncher},
-        topology::Topology,
-    },
+    ranks::topology::Topology,
     report::{
         self, Place, Problem, Rule,
-        fix::{Fixes, Owner, give, meant, run},
+        fix::{Fixes, run},
     },
     request::{Launch, understood::UnderstoodLaunch},
 };
@@ -83,21 +80,6 @@ impl UnderstoodLaunch<'_> {
         // A missing program is the more useful message.
         if self.job.blocker.is_some() {
             return None;
-        }
-        if let Some([option, script]) = ExistingLauncher::script_as_value(command) {
-            let option = option.to_string_lossy();
-            let script = script.to_string_lossy();
-            let problem = error(format!(
-                "`{option}` takes `{script}` for its value, so there is no script"
-            ));
-            let fix = give(&option, "VALUE").of(Owner::Launcher);
-            return Some(problem.at(format!("{option} {script}")).fix(fix));
-        }
-        let word = command.get(1).and_then(|word| word.to_str());
-        let word = word.unwrap_or_default();
-        if let Some(right) = launcher::meant_command(program, word) {
-            let problem = error(format!("`{program}` has no sub-command `{word}`"));
-            return Some(problem.at(format!("{program} {word}")).fix(meant(right)));
         }
         let what = format!(
             "zlaunch does not recognize `{program}` as a training command: it runs unchanged and unchecked"

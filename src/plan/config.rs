@@ -1,7 +1,7 @@
 //! The config of a plan, the files it is written to, and the text about it.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     path::{Path, PathBuf},
 };
 
@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::{
     base::{bytes::fnv1a, json, shell, source::Sourced},
-    cli::tables::foreign_options::{FOREIGN_OPTIONS, Instead},
     command::{front_end::NoConfig, tables::ACCELERATE_OPTIONS, trainer},
     config::{auto::Resolved, places::Places, template::Template},
     host::Host,
@@ -62,74 +61,26 @@ fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) ->
         let problem = Problem::error(Rule::HandOver, what).at(&command);
         return problem.fix(meant(line));
     }
-    let right_order = understood.right_order();
-    let help = match known {
-        _ if is_known => for_accelerate(understood).unwrap_or_else(|| drop_given(spec)),
-        [first, ..] if !right_order.is_command() => say(format_args!(
-            "give the config to `{program} {}`, with its arguments on the command line",
-            first.name
-        )),
-        _ => right_order,
+    let help = if is_known {
+        for_accelerate(understood).unwrap_or_else(|| drop_given(spec))
+    } else {
+        understood.right_order()
     };
     let what = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
     Problem::error(Rule::HandOver, what).at(spec).fix(help)
 }
 
-/// TRL passes accelerate's options on to it. zlaunch starts the ranks itself, so that these are options of ours.
+/// TRL passes accelerate's options on to it. zlaunch starts the ranks itself, so they are for zlaunch.
 fn for_accelerate(understood: &UnderstoodLaunch) -> Option<Fix> {
-    let launch = understood.launch;
-    let mut theirs = Vec::new();
-    let mut ours = Vec::new();
-    let mut rest = Vec::new();
-    let mut machines = 1;
-    let mut processes = None;
-    let mut is_all = true;
-    let mut words = launch.command.iter();
-    while let Some(word) = words.next() {
-        let text = word.to_string_lossy();
-        let (option, joined) = match text.split_once('=') {
-            Some((option, value)) => (option, Some(value.to_string())),
-            None => (&*text, None),
-        };
-        let name = option.trim_start_matches('-').replace('-', "_");
-        if !option.starts_with("--") || !ACCELERATE_OPTIONS.contains(&&*name) {
-            rest.push(word.clone());
-            continue;
-        }
-        theirs.push(option.to_string());
-        let mut rows = FOREIGN_OPTIONS.iter();
-        let instead = rows.find(|row| row.names.contains(&&*name));
-        let mut value = || {
-            joined
-                .clone()
-                .or_else(|| words.next()?.to_str().map(str::to_string))
-        };
-        match (instead.map(|row| row.instead), &*name) {
-            (Some(Instead::Needless(_)), _) => {}
-            (_, "num_processes") => processes = Some(value()?.parse::<u32>().ok()?),
-            (Some(Instead::Option(option, start)), _) if option != "--deepspeed" => {
-                let value = value()?;
-                if name == "num_machines" {
-                    machines = value.parse().ok()?;
-                }
-                ours.extend([option.to_string(), format!("{start}{value}")]);
-            }
-            _ => is_all = false,
-        }
-    }
-    // accelerate counts the processes of all machines.
-    if let Some(all) = processes {
-        is_all &= machines > 0 && all % machines == 0;
-        let here = all / machines.max(1);
-        ours.extend(["--nproc-per-node".to_string(), here.to_string()]);
-    }
-    if theirs.is_empty() {
-        return None;
-    }
-    let ours: Vec<OsString> = ours.into_iter().map(OsString::from).collect();
-    Some(if is_all {
-        run(shell::text(&launch.words_with(&ours, &rest)))
-    } else {
+    let words = understood.launch.command.iter();
+    let theirs: Vec<&str> = words
+        .filter_map(|word| word.to_str()?.split('=').next())
+        .filter(|option| {
+            let name = option.strip_prefix("--").unwrap_or_default();
+            ACCELERATE_OPTIONS.contains(&&*name.replace('-', "_"))
+        })
+        .collect();
+    (!theirs.is_empty()).then(|| {
         say(format_args!(
             "leave {} to zlaunch, which starts the ranks itself (--nproc-per-node, --nnodes)",
             theirs.join(", ")
@@ -204,14 +155,9 @@ impl PlannedConfig {
 
     /// The keys that stay "auto", and why.
     pub fn not_filled(&self) -> Vec<(String, String)> {
-        let mut last = "";
-        let rows = self.resolved.left.iter().map(|left| {
-            let is_same = left.why == last;
-            last = &left.why;
-            let why = if is_same { "likewise" } else { last };
-            (left.key.clone(), why.to_string())
-        });
-        rows.collect()
+        let left = self.resolved.left.iter();
+        left.map(|left| (left.key.clone(), left.why.clone()))
+            .collect()
     }
 }
 
@@ -280,12 +226,9 @@ impl PlannedFile {
         Some(Self::in_our_folder(&name, &ending, text, host))
     }
 
-    /// A file named after its source and its content. Long names are cut: a file name has at most 255 bytes.
+    /// A file named after its source and its content. A file name has at most 255 bytes.
     fn in_our_folder(made_from: &str, ending: &str, text: String, host: &Host) -> Self {
-        const LONGEST: usize = 200;
-        let letters = made_from.char_indices();
-        let stem = letters.take_while(|(at, letter)| at + letter.len_utf8() <= LONGEST);
-        let stem: String = stem.map(|(_, letter)| letter).collect();
+        let stem: String = made_from.chars().take(50).collect();
         let name = format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes()));
         PlannedFile {
             path: host.configs_folder().join(name),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::{
     config::{LayeredConfig, PlannedConfig, PlannedFile},
-    environment::{Environment, EnvironmentFile},
+    environment::Environment,
 };
 use crate::{
     base::{
@@ -32,8 +32,8 @@ pub struct Plan<'a> {
     pub argv: Vec<OsString>,
     /// The reason why this can be planned but not started here.
     pub blocker: Option<Problem>,
-    /// Files with variables for other machines.
-    pub environment_files: Vec<EnvironmentFile>,
+    /// The file with variables for other machines.
+    pub environment_file: Option<PlannedFile>,
     /// The port of the rendezvous, if it is on this machine.
     pub opens: Option<Sourced<u16>>,
 }
@@ -56,8 +56,8 @@ pub struct HandOver {
     pub file: Option<PlannedFile>,
     pub run_file: Option<PlannedFile>,
     pub environment: Environment,
-    /// Files with variables for other machines.
-    pub environment_files: Vec<EnvironmentFile>,
+    /// The file with variables for other machines.
+    pub environment_file: Option<PlannedFile>,
     pub argv: Vec<OsString>,
 }
 

@@ -2,10 +2,8 @@
 //! The user's variables beat a template's; `--env` beats both. The other machines of a hostfile get them by a file.
 
 use std::{
-    collections::BTreeMap,
     ffi::{OsStr, OsString},
     fmt,
-    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -17,7 +15,6 @@ use crate::{
     base::{
         bytes::fnv1a,
         layout::plural,
-        shell,
         source::{Source, Sourced},
         vars,
     },
@@ -33,14 +30,9 @@ use crate::{
             deepspeed::{is_shell_safe, uses_pdsh},
             srun,
         },
-        topology::{PET_ELSEWHERE, Role, Task, Topology},
+        topology::{PET_ELSEWHERE, Role, Task, Topology, devices::check},
     },
-    report::{
-        Place, Problem, Rule,
-        fix::unset_variable,
-        reading,
-        secrets::{READ_FROM_FILE, is_secret},
-    },
+    report::{Place, Problem, Rule, fix::unset_variable, reading, secrets::is_secret},
     request::understood::UnderstoodLaunch,
 };
 
@@ -386,65 +378,39 @@ impl Environment {
 /// DeepSpeed's runner hands on variables whose names begin like this; `NCCL` only if it finds CUDA.
 const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 
-/// A file from which other machines read variables.
-pub struct EnvironmentFile {
-    pub file: PlannedFile,
-    /// The variables that must not appear in arguments: every machine reads this file itself.
-    pub read_by_all: Vec<String>,
-}
-
-/// The variables for the other machines of a hostfile.
-///
-/// pdsh carries them as `export NAME=VALUE;` in its arguments, which every user of a machine can read, so secrets go into
-/// a file of their own. So do values that a shell would change: DeepSpeed puts a value into double quotes without escaping
-/// it, and before 0.15.2 without quotes.
-struct ForwardedVariables {
-    /// The lines of the runner's file of variables.
-    exported: String,
-    /// The variables that the shell of each machine reads from the other file.
-    apart: BTreeMap<String, String>,
-    apart_file: String,
-    /// Put around a value, if DeepSpeed does not.
-    quote: &'static str,
-    problems: Vec<Problem>,
-}
-
-fn needs_care(name: &str, value: &OsStr) -> bool {
-    is_secret(name, value) || !value.is_empty() && !is_shell_safe(value.as_encoded_bytes())
-}
-
 impl Environment {
-    /// The files for the other machines. None if no other machine is reached.
+    /// The file with the variables for the other machines of a hostfile, if others are reached. It replaces the user's
+    /// `.deepspeed_env` files, so it starts with their lines.
+    ///
+    /// pdsh carries the variables as `export NAME=VALUE;` in its arguments, which every user of a machine can read, and the
+    /// shells there read the values. So secrets are refused, and values that would not arrive as they are.
     pub fn for_other_machines(
         &mut self,
         context: &LaunchContext<'_>,
-    ) -> Result<Vec<EnvironmentFile>, Vec<Problem>> {
+    ) -> Result<Option<PlannedFile>, Vec<Problem>> {
         if !uses_pdsh(context) {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let host = context.host;
-        let folder = host.configs_folder();
-        let path = |kind: &str, content: &OsStr| {
-            folder.join(format!(
-                "deepspeed_{kind}-{:016x}",
-                fnv1a(content.as_encoded_bytes())
-            ))
+        let mut problems = Vec::new();
+        let mut text = own_variables(host, &mut problems)?;
+        let mut refuse = |name: &str, why: &str| {
+            let what = format!("DeepSpeed's runner cannot hand on {name}: {why}");
+            let problem = Problem::error(Rule::Hosts, what).at(Place::bare_variable(name));
+            let fixes = unset_variable(name).or("set it on the machines");
+            problems.push(problem.fix(fixes));
         };
-        // Named after the command, not after its content, because the name is in the arguments of pdsh.
-        let mut command = context.job.rank_args(None);
-        command.push(host.cwd.clone().into());
-        let apart_path = path("secrets", &command.join(OsStr::new("\0")));
-        let is_bare = context.job.has_older("deepspeed", [0, 15, 2]);
-        let mut forwarded = ForwardedVariables {
-            exported: String::new(),
-            apart: BTreeMap::new(),
-            apart_file: shell::text(&[apart_path.clone().into()]).replace('%', "%%"),
-            quote: if is_bare { "\"" } else { "" },
-            problems: Vec::new(),
-        };
-        forwarded.add_own_files(host)?;
         for (name, value) in self.settings() {
-            forwarded.add(name, value, &host.cwd);
+            let is_safe = |value: &&str| value.is_empty() || is_shell_safe(value.as_bytes());
+            match value.to_str().filter(is_safe) {
+                _ if is_secret(name, value) => refuse(name, SEEN_BY_ALL),
+                None => refuse(name, "the shells of the machines would change its value"),
+                // DeepSpeed puts the folder in front.
+                Some(value) if name == "PYTHONPATH" => {
+                    text += &format!("{name}={}:{value}\n", host.cwd.display());
+                }
+                Some(value) => text += &format!("{name}={value}\n"),
+            }
         }
         // The variables that the runner hands on by itself.
         for (name, value) in &host.env {
@@ -452,103 +418,47 @@ impl Environment {
                 && HANDED_ON.iter().any(|prefix| name.starts_with(prefix))
                 && !self.unset.iter().any(|unset| unset == name)
                 && !self.sets(name)
-                && needs_care(name, value)
+                && is_secret(name, value)
             {
-                forwarded.add(name, value, &host.cwd);
+                refuse(name, SEEN_BY_ALL);
             }
         }
-        if !forwarded.problems.is_empty() {
-            return Err(forwarded.problems);
-        }
-        let ForwardedVariables {
-            exported, apart, ..
-        } = forwarded;
-        let file = |path: PathBuf, text: String, read_by_all: Vec<String>| EnvironmentFile {
-            file: PlannedFile {
-                path,
-                kind: FileKind::Ours,
-                text,
-            },
-            read_by_all,
-        };
-        let path = path("env", exported.as_ref());
+        check(problems)?;
+        let name = format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes()));
+        let path = host.configs_folder().join(name);
         self.set(vars::DS_ENV_FILE, &path, "for the other machines");
-        let mut files = vec![file(path, exported, Vec::new())];
-        if !apart.is_empty() {
-            let lines = apart.iter();
-            let lines = lines.map(|(name, value)| format!("{name}={value}\n"));
-            files.push(file(
-                apart_path,
-                lines.collect(),
-                apart.into_keys().collect(),
-            ));
-        }
-        Ok(files)
+        Ok(Some(PlannedFile {
+            path,
+            kind: FileKind::Ours,
+            text,
+        }))
     }
 }
 
-impl ForwardedVariables {
-    /// Our file replaces the user's `.deepspeed_env` files, so it starts with their lines, which may need the shell.
-    fn add_own_files(&mut self, host: &Host) -> Result<(), Vec<Problem>> {
-        let name = host.nonempty_var(vars::DS_ENV_FILE);
-        let name = name.unwrap_or(".deepspeed_env");
-        for folder in host.home().into_iter().chain([host.cwd.clone()]) {
-            let path = folder.join(name);
-            if !path.is_file() {
-                continue;
-            }
-            let own = reading::read_text(&path)?;
-            host.has_read(&own);
-            for (number, line) in (1..).zip(own.lines()) {
-                let Some((name, value)) = line.split_once('=') else {
-                    let what = format!(
-                        "DeepSpeed's runner stops at `{line}`: every line must be NAME=VALUE"
-                    );
-                    let place = format!("{}:{number}", path.display());
-                    let problem = Problem::error(Rule::Hosts, what).at(place);
-                    self.problems
-                        .push(problem.fix("remove blank lines and comments"));
-                    continue;
-                };
-                let value = value.trim();
-                if is_secret(name.trim(), value) && is_shell_safe(value.as_bytes()) {
-                    self.add(name.trim(), OsStr::new(value), &host.cwd);
-                } else {
-                    self.exported += &format!("{line}\n");
-                }
-            }
-        }
-        Ok(())
-    }
+const SEEN_BY_ALL: &str = "every user of a machine would see this secret";
 
-    /// Adds a variable that must arrive unchanged.
-    fn add(&mut self, name: &str, value: &OsStr, cwd: &Path) {
-        // DeepSpeed puts the folder in front.
-        let in_front = (name == "PYTHONPATH").then_some(cwd.as_os_str());
-        let value: Vec<&OsStr> = in_front.into_iter().chain([value]).collect();
-        let value = value.join(OsStr::new(":"));
-        let Some(value) = value.to_str().filter(|value| !value.contains('\n')) else {
-            let what = "DeepSpeed's runner only passes on variables that are one line of text";
-            let problem = Problem::error(Rule::Hosts, what).at(Place::bare_variable(name));
-            let fixes = unset_variable(name).or("set it on the machines");
-            self.problems.push(problem.fix(fixes));
-            return;
-        };
-        // DeepSpeed quotes the value, drops blanks at its ends, and reads the file line by line.
-        let is_kept = self.quote.is_empty()
-            && value.trim() == value
-            && !value.contains(|c: char| c.is_control() || "\\$`\"%".contains(c))
-            && !is_secret(name, value);
-        if is_kept || !needs_care(name, OsStr::new(value)) {
-            self.exported += &format!("{name}={value}\n");
-            return;
+/// The lines of the user's `.deepspeed_env` files.
+fn own_variables(host: &Host, problems: &mut Vec<Problem>) -> Result<String, Problem> {
+    let name = host.nonempty_var(vars::DS_ENV_FILE);
+    let name = name.unwrap_or(".deepspeed_env");
+    let mut lines = String::new();
+    for folder in host.home().into_iter().chain([host.cwd.clone()]) {
+        let path = folder.join(name);
+        if !path.is_file() {
+            continue;
         }
-        // `[=]`, so that a script that hides secrets finds none behind `NAME=`.
-        let read = format!(
-            "{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)",
-            self.apart_file
-        );
-        self.exported += &format!("{name}={0}{read}{0}\n", self.quote);
-        self.apart.insert(name.to_string(), value.to_string());
+        let own = reading::read_text(&path)?;
+        host.has_read(&own);
+        for (number, line) in (1..).zip(own.lines()) {
+            if !line.contains('=') {
+                let what =
+                    format!("DeepSpeed's runner stops at `{line}`: every line must be NAME=VALUE");
+                let place = format!("{}:{number}", path.display());
+                let problem = Problem::error(Rule::Hosts, what).at(place);
+                problems.push(problem.fix("remove blank lines and comments"));
+            }
+            lines += &format!("{line}\n");
+        }
     }
+    Ok(lines)
 }

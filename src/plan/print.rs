@@ -17,13 +17,15 @@ use crate::{
     base::{
         layout::{TextTable, escape_controls},
         shell::quoted,
-        source::Sourced,
         vars,
     },
     command::{argument_class::stand_in, trainer},
     config::auto::{self, FillContext},
     host::{self, terminal},
-    ranks::{launcher::Launcher, topology::PER_RANK},
+    ranks::{
+        launcher::Launcher,
+        topology::{PER_RANK, Stated},
+    },
     report::{
         Place, Problem,
         secrets::{Names, Piece, Secrets},
@@ -262,17 +264,17 @@ impl Plan<'_> {
     }
 
     fn topology_json(&self) -> Value {
-        fn known<T: Into<Value>>(fact: Sourced<T>) -> Sourced<Value> {
-            fact.map(Into::into)
+        fn known<T: Clone + Into<Value>>(fact: &Stated<T>) -> Stated<Value> {
+            Some(fact.clone()?.map(Into::into))
         }
         let topology = &self.topology;
         let facts = [
-            ("nnodes", topology.nnodes.clone().map(known)),
-            ("node_rank", Some(known(topology.node_rank.clone()))),
-            ("nproc_per_node", topology.nproc_per_node.clone().map(known)),
-            ("world_size", topology.world_size.clone().map(known)),
-            ("master_addr", topology.master_addr.clone().map(known)),
-            ("master_port", topology.master_port.clone().map(known)),
+            ("nnodes", known(&topology.nnodes)),
+            ("node_rank", known(&Some(topology.node_rank.clone()))),
+            ("nproc_per_node", known(&topology.nproc_per_node)),
+            ("world_size", known(&topology.world_size)),
+            ("master_addr", known(&topology.master_addr)),
+            ("master_port", known(&topology.master_port)),
         ];
         let mut object = json!({});
         let mut from = json!({});
@@ -297,8 +299,7 @@ impl Plan<'_> {
         let config = self.config.iter();
         let configs =
             config.flat_map(|config| std::iter::once(&config.file).chain(&config.run_file));
-        let files = configs.chain(self.environment_files.iter().map(|it| &it.file));
-        for file in files {
+        for file in configs.chain(&self.environment_file) {
             script.extend(written(file, secrets, &mut names));
         }
         for name in &environment.unset {

@@ -26,7 +26,7 @@ use crate::{
         vars,
     },
     command::{
-        argv::{Args, is_value, option_name},
+        argv::{Args, find, is_value, option_name},
         job::Job,
         python::Python,
         target::{ParsedCommand, Target, base_name, is_python, is_script, of_python},
@@ -34,11 +34,7 @@ use crate::{
     },
     host::Host,
     ranks::topology::{HostFlags, RankFlags, Stated, Topology},
-    report::{
-        Place, Problem, Rule,
-        fix::{drop_word, give},
-        nearest,
-    },
+    report::{Place, Problem, Rule},
 };
 
 pub use tables::launchers::Launcher;
@@ -47,17 +43,6 @@ use tables::launchers::{LAUNCH_MODULE, LauncherSpec, Program, RankOptions, SPECS
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
 pub fn torchrun_option(name: &str) -> Option<bool> {
     Some(!is_switch(TORCHRUN.line(name)?))
-}
-
-/// `accelerate launch`, where the command has a word like it.
-pub fn meant_command(program: &str, word: &str) -> Option<String> {
-    let sub_command = SPECS
-        .iter()
-        .flat_map(|spec| spec.programs)
-        .find(|it| it.name == program)?
-        .sub_command?;
-    let near = nearest(word, [sub_command]).filter(|near| *near != word)?;
-    Some(format!("{program} {near}"))
 }
 
 /// A command that starts with a launcher.
@@ -129,14 +114,6 @@ impl ExistingLauncher {
         Some((launcher, parsed))
     }
 
-    /// `--master_port train.py` of a launcher that is left without a script.
-    pub fn script_as_value(command: &[OsString]) -> Option<&[OsString]> {
-        let (spec, start) = LauncherSpec::of(command)?;
-        spec.split_flags(&command[start..])
-            .into_iter()
-            .find(|flag| flag.get(1).is_some_and(|value| is_script(value)))
-    }
-
     /// True if the command starts with a launcher, even one that launches nothing: `torchrun --help`, `accelerate env`. The
     /// module that DeepSpeed's runner starts on each machine counts too:
     /// written out by hand it says in its own way who starts which ranks.
@@ -199,11 +176,7 @@ impl LauncherSpec {
     }
 
     fn words(&self, context: &LaunchContext) -> Vec<OsString> {
-        let script = self
-            .programs
-            .iter()
-            .find(|program| program.sub_command.is_none());
-        context.launcher_words(script.map(|script| script.name), self.modules[0].name)
+        context.launcher_words(self.modules[0].name)
     }
 
     fn parse(&self, flags: &[OsString]) -> Args {
@@ -245,11 +218,7 @@ impl LauncherSpec {
                 Launcher::Accelerate => {
                     !word.starts_with("--") || option_name(line) == name.replace('-', "_")
                 }
-                // `--nproc` may be short for an option with dashes or with underscores, so argparse refuses it.
-                _ => {
-                    let option = option_name(line);
-                    option.len() == name.len() || !option.contains('_') || name.contains(['-', '_'])
-                }
+                _ => true,
             })
     }
 
@@ -269,13 +238,11 @@ impl LauncherSpec {
 
     /// The recorded line of the option that this word gives or abbreviates.
     fn option(&self, word: &str) -> Option<&'static str> {
-        let name = match self.short_option(word) {
-            Some((option, _)) => option.to_string(),
-            None if word.starts_with("--") => name_of(word).replace('-', "_"),
-            None => return None,
-        };
-        self.line(&name)
-            .or_else(|| self.options.lines().find(|line| line.starts_with(&name)))
+        match self.short_option(word) {
+            Some((option, _)) => self.line(option),
+            None if word.starts_with("--") => find(&[Table(self.options)], name_of(word)),
+            None => None,
+        }
     }
 
     /// The long name of the short option at the start of this word, and what is joined to it.
@@ -369,19 +336,6 @@ impl OutputFlags {
         given.filter(|from| from.is_flag())
     }
 
-    /// The launcher, unless it cannot do what these ask for.
-    fn check(&self, launcher: Launcher) -> Result<Launcher, Problem> {
-        let (Launcher::Local, Some(from)) = (launcher, self.flags().next()) else {
-            return Ok(launcher);
-        };
-        let what = "`local` does not log the ranks' output: log folders and prefixes need torchrun";
-        Err(refused(what).at(from).fix(
-            give("--launcher", "torchrun")
-                .remark("where torch is installed")
-                .or(drop_word(from)),
-        ))
-    }
-
     /// Warns of these flags where zlaunch does not tell torchrun to start the ranks: their output is not its own. Behind `srun`
     /// or a prefix it looks again.
     /// `in_command`: the launcher is the command's own.
@@ -390,8 +344,10 @@ impl OutputFlags {
             return Vec::new();
         }
         let problems = self.flags().map(|from| {
-            let what = format!("{from} has no effect: `{launcher}` starts the ranks, not zlaunch");
-            let help = "let zlaunch start the ranks, or use the launcher's own option";
+            let what = format!(
+                "{from} has no effect: `{launcher}` starts the ranks, not zlaunch's torchrun"
+            );
+            let help = "let zlaunch start the ranks by torchrun, or use the launcher's own option";
             Problem::warning(Rule::OutputWithoutEffect, what)
                 .at(from)
                 .fix(help)
@@ -427,23 +383,19 @@ impl LaunchContext<'_> {
     }
 
     /// The interpreter runs a launcher as the launcher's console script would: without the current folder on `sys.path`.
-    fn launcher_words(&self, script: Option<&str>, module: &str) -> Vec<OsString> {
-        let python = self.job.python.as_ref();
-        let version = python
-            .and_then(Python::own_version)
-            .map(|version| Version::parse(&version));
-        if version.is_some_and(|version| !version.is_before([3, 11, 0])) {
+    fn launcher_words(&self, module: &str) -> Vec<OsString> {
+        let version = self.job.python.as_ref().and_then(Python::own_version);
+        let has_option =
+            version.is_some_and(|version| !Version::parse(&version).is_before([3, 11, 0]));
+        if has_option {
             return vec![self.python(), "-P".into(), "-m".into(), module.into()];
         }
-        match python.and_then(|python| Some(python.program.parent()?.join(script?))) {
-            Some(script) if script.is_file() => vec![self.python(), script.into_os_string()],
-            _ => vec![
-                self.python(),
-                "-c".into(),
-                WITHOUT_FOLDER.into(),
-                module.into(),
-            ],
-        }
+        vec![
+            self.python(),
+            "-c".into(),
+            WITHOUT_FOLDER.into(),
+            module.into(),
+        ]
     }
 
     /// One process without a launcher, up to the trainer's arguments.
@@ -487,24 +439,16 @@ pub fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
         return Vec::new();
     };
     let args = spec.parse(extra);
-    let mut problems = Vec::new();
-    // Our own options have the names of torchrun's.
-    let ours = TORCHRUN.rank_options.names();
-    for (ours, theirs) in ours.into_iter().zip(spec.rank_options.names()) {
-        if let Some(theirs) = args.text(theirs) {
-            let ours = ours.replace('_', "-");
-            let what = format!(
-                "`{}` changes the ranks, so it must be an option of zlaunch",
-                theirs.from
-            );
-            problems.push(
-                refused(what)
-                    .at(Place::option("--launcher-arg", theirs.spelling()))
-                    .fix(format!("--{ours} {} in its place", theirs.value)),
-            );
-        }
-    }
-    problems
+    let names = spec.rank_options.names().into_iter();
+    let given = names.filter_map(|name| args.text(name));
+    let problems = given.map(|given| {
+        let option = &given.from;
+        let what = format!("`{option}` changes the ranks, so it must be an option of zlaunch");
+        refused(what)
+            .at(Place::option("--launcher-arg", given.spelling()))
+            .fix("give --nproc-per-node, --nnodes, --node-rank, --master-addr and --master-port to zlaunch itself")
+    });
+    problems.collect()
 }
 
 /// torchrun's own default.

@@ -383,11 +383,8 @@ fn same_count(engine: &str, count: &Sourced<u32>, listed: &Sourced<u32>) -> Resu
 }
 
 fn not_understood(engine: &str, variable: &str) -> Problem {
-    let what =
-        format!("{engine} started this process, but its variables do not say on which machine");
-    refused(what)
-        .at(Place::bare_variable(variable))
-        .fix(give_place())
+    let set = [Place::bare_variable(variable)];
+    place_unknown(engine, set, "which of its machines this is")
 }
 
 /// `kind`: `rank` or `machine`.

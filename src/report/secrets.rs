@@ -18,7 +18,6 @@ use serde_json::Value;
 #[cfg(feature = "testing")]
 pub use super::tables::secrets::TOKENS;
 use crate::{base::layout::escape_controls, host::Host};
-pub use structure::READ_FROM_FILE;
 pub use structure::{HIDDEN, Sensitivity};
 use structure::{Named, in_document, in_words, scalar};
 

@@ -382,77 +382,8 @@ fn the_shell_of_a_job_on_several_machines_is_told_the_line_to_paste() {
         .var("LSF_PM_TASKID", "2")
         .var("LSB_MCPU_HOSTS", format!("n1 2 {} 2", this_host()));
     let placed = topology(&sandbox.plan(ZERO3, SWIFT));
-    assert_eq!(placed, json!([2, 1, 4, 8, "n1", 20007]), "{placed}");
+    assert_eq!(placed, json!([2, 1, 4, 8, "n1", 23446]), "{placed}");
 }
-
-/// What started the tasks tells two starts of a job apart where no variable does.
-#[test]
-fn the_program_above_the_tasks_tells_starts_apart() {
-    let openmpi = |name: &'static str| {
-        (
-            name,
-            ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"],
-            OPENMPI_SIZES,
-        )
-    };
-    let forked = ["PMI_RANK", "PMI_RANK"];
-    for (program, ranks, sizes) in [
-        openmpi("mpirun"),
-        openmpi("mpiexec"),
-        openmpi("orterun"),
-        (
-            "horovodrun",
-            ["HOROVOD_RANK", "HOROVOD_LOCAL_RANK"],
-            ["HOROVOD_SIZE", "HOROVOD_LOCAL_SIZE"],
-        ),
-        (
-            "hydra_pmi_proxy",
-            ["PMI_RANK", "MPI_LOCALRANKID"],
-            ["PMI_SIZE", "MPI_LOCALNRANKS"],
-        ),
-        ("mpiexec.gforker", forked, ["PMI_SIZE", "PMI_SIZE"]),
-    ] {
-        let mut sandbox = with(&ranks.map(|name| (name, "1")));
-        sandbox
-            .vars(&sizes.map(|name| (name, "4")))
-            .vars(&[("PMI_FD", "7"), ("MPI_UNIVERSE_SIZE", "4")]);
-        if program != "mpiexec.gforker" {
-            sandbox.unset("PMI_FD").unset("MPI_UNIVERSE_SIZE");
-        }
-        // Not by exec: it stays above what it starts. Its option is the same on every machine of one start.
-        let path = sandbox.executable(
-            &format!("env/bin/{program}"),
-            "#!/bin/sh\nshift 2\n\"$@\"\n",
-        );
-        let plan = |sandbox: &Sandbox, control: &str| {
-            let words = [
-                "--control-port",
-                control,
-                ZLAUNCH,
-                "-n",
-                "--format",
-                "json",
-                "--",
-                "python",
-                "x.py",
-            ];
-            Run::of(sandbox.inside(&path).args(words)).json()
-        };
-        assert_eq!(
-            plan(&sandbox, "n1:1")["topology"]["from"]["master_port"],
-            program
-        );
-        if program == "hydra_pmi_proxy" {
-            sandbox.var("MPI_LOCALNRANKS", "2").var("MASTER_ADDR", "n1");
-            let [one, other] =
-                ["n1:1", "n1:2"].map(|control| plan(&sandbox, control)["topology"].clone());
-            assert_eq!(one["from"]["master_port"], program);
-            assert_ne!(one["master_port"], other["master_port"]);
-        }
-    }
-}
-
-const OPENMPI_SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 
 fn this_host() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
@@ -1293,7 +1224,7 @@ fn what_a_scheduler_does_not_tell_can_be_given_by_flags() {
                 ("VC_MASTER_HOSTS", "m"),
                 ("VC_WORKER_HOSTS", "w"),
             ],
-            "do not say on which machine",
+            "nothing says which of its machines",
         ),
     ] {
         let sandbox = with(variables);
@@ -1351,7 +1282,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
     plain.file("hosts", "h0 slots=4\nh1 slots=4\n");
     plain
         .launch(&odd, SCRIPT)
-        .refused(&["one line of text", "set it on the machines"]);
+        .refused(&["would change its value", "set it on the machines"]);
 }
 
 #[test]
@@ -1365,11 +1296,6 @@ fn pet_variables_do_not_change_the_rendezvous() {
     assert_eq!(
         run.json()["env"]["unset"],
         json!(["PET_RDZV_BACKEND", "PET_NO_PYTHON"])
-    );
-    assert!(
-        run.stderr
-            .contains("`PET_RDZV_BACKEND` says something else, and is ignored"),
-        "{run:?}"
     );
 }
 

@@ -216,14 +216,6 @@ const LINES: &[(&str, &str)] = &[
     ),
     (
         "",
-        "--deepspeed zero2 -- trl sft --model_name_or_path m/m --dataset_name d/d --num_processes 2",
-    ),
-    (
-        "",
-        "--deepspeed zero2 -- trl sft --model_name_or_path m/m --dataset_name d/d --num-processes=4 --num_machines 2 --machine_rank 1 --main_process_ip n1 --main_process_port 29500 --multi_gpu",
-    ),
-    (
-        "",
         "--deepspeed zero2 -- deepspeed --include localhost:0,1 --num_gpus 2 hf.py --output_dir out",
     ),
     (

@@ -130,7 +130,7 @@ fn the_plan_says_what_the_launcher_in_the_command_starts() {
             "accelerate launch --config_file no.yaml t.py",
             "would start one process",
         ),
-        ("torchrun --nproc 2 t.py", "is short for both"),
+        ("torchrun --nproc 2 t.py", "has no option `--nproc`"),
         ("torchrun --nproc_per_node 0 t.py", "cannot start 0 ranks"),
         (
             "torchrun --nproc_per_node four t.py",

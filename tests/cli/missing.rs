@@ -157,17 +157,17 @@ fn gpus_that_are_not_there_are_refused() {
     for (list, says, help) in [
         (
             "0,1,1",
-            "`1` is in the list twice: torch sees no GPU",
+            "`1` is in the list twice, so torch sees no GPU",
             "CUDA_VISIBLE_DEVICES=0,1 (each GPU once)",
         ),
         (
             "a,b",
-            "`a` is not a GPU, and the list ends there",
+            "`a` is not a GPU, and torch sees only what is before it",
             "CUDA_VISIBLE_DEVICES=0,1 (comma-separated numbers, or GPU-…",
         ),
         (
             "0,x",
-            "torch sees only the GPU before it",
+            "torch sees only what is before it",
             "CUDA_VISIBLE_DEVICES=0,1 (comma-separated numbers, or GPU-…",
         ),
     ] {
@@ -326,9 +326,9 @@ fn a_word_that_is_no_command_is_answered_with_what_was_meant() {
             "--deepspeed zero2 doctor",
             "zlaunch doctor --deepspeed zero2",
         ),
-        ("-- check swift sft", "zlaunch check -- swift sft"),
+        ("-- check swift sft", "zlaunch check swift sft"),
         ("-n templates zero2", "zlaunch templates zero2"),
-        ("launch swift sft", "zlaunch -- swift sft"),
+        ("launch swift sft", "zlaunch swift sft"),
         (
             "check ds.json -- swift sft",
             "zlaunch check --deepspeed ds.json -- swift sft",

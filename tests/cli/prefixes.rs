@@ -286,7 +286,7 @@ fn a_wrapper_of_a_trainer_is_not_launched_twice() {
                 &["--trainer", trainer, "--deepspeed", "zero2"],
                 &["my-swift", "sft"],
             )
-            .refused(&["`my-swift` may run"]);
+            .refused(&["`my-swift` starts ranks itself, or a program that does"]);
     }
     sandbox
         .launch(

@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 
 use crate::sandbox::{Run, SWIFT, Sandbox};
 
@@ -28,47 +27,17 @@ fn silent(run: &Run, secrets: &[&str]) {
 fn a_script_for_several_machines_writes_their_variables() {
     let sandbox = Sandbox::new();
     sandbox.file("hosts", "h0 slots=2\nh1 slots=2\n");
-    let options = [
-        "--hostfile",
-        "hosts",
-        "--env",
-        "HF_TOKEN=abc abcabc",
-        "--env",
-        "NCCL_DEBUG=INFO",
-    ];
+    let options = ["--hostfile", "hosts", "--env", "NCCL_DEBUG=INFO"];
     let command = ["python", "x.py"];
     sandbox.launch(&options, &command).succeeded();
     let argv = sandbox.recorded();
     let carried = sandbox.recorded_env()["DS_ENV_FILE"].clone();
     let text = std::fs::read_to_string(&carried).unwrap();
     std::fs::remove_file(&carried).unwrap();
-    // The arguments of pdsh and DeepSpeed's log have the value of each line, so a secret is in a file of its own.
-    let (_, apart) = text
-        .split_once("HF_TOKEN=$(sed -n 's/^HF_TOKEN[=]//p' ")
-        .unwrap();
-    let apart = apart.split_once(' ').unwrap().0;
-    assert_eq!(
-        std::fs::read_to_string(apart).unwrap(),
-        "HF_TOKEN=abc abcabc\n"
-    );
-    assert_eq!(
-        std::fs::metadata(apart).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
-    std::fs::remove_file(apart).unwrap();
-    let script = script(&sandbox, &options, &command, &["abcabc"]);
-    sandbox.forget_execution();
-    assert_ne!(sandbox.script(&script).status, Some(0), "{script}");
-    assert!(!sandbox.executed());
-    sandbox
-        .script_with(&script, &[("HF_TOKEN", "abc abcabc")])
-        .succeeded();
+    let script = script(&sandbox, &options, &command, &[]);
+    sandbox.script(&script).succeeded();
     assert_eq!(sandbox.recorded(), argv);
     assert_eq!(std::fs::read_to_string(&carried).unwrap(), text);
-    assert_eq!(
-        std::fs::read_to_string(apart).unwrap(),
-        "HF_TOKEN=abc abcabc\n"
-    );
 }
 
 #[test]

@@ -295,25 +295,25 @@ fn a_gpu_that_is_not_there_is_told_with_those_that_are() {
         (
             1,
             "1",
-            "there is no GPU 1 (the machine has one, GPU 0): torch sees no GPU",
+            "there is no GPU 1 (the first is 0, the last 0), and torch sees only what is before it",
             "0",
         ),
         (
             2,
             "0,3",
-            "there is no GPU 3 (the machine has 2, from 0 to 1): torch sees only the GPU before it",
+            "there is no GPU 3 (the first is 0, the last 1), and torch sees only what is before it",
             "0,1",
         ),
         (
             4,
             "0,1,4",
-            "there is no GPU 4 (the machine has 4, from 0 to 3): torch sees only the 2 GPUs before it",
+            "there is no GPU 4 (the first is 0, the last 3), and torch sees only what is before it",
             "0,1,2,3",
         ),
         (
             12,
             "12",
-            "there is no GPU 12 (the machine has 12, from 0 to 11): torch sees no GPU",
+            "there is no GPU 12 (the first is 0, the last 11), and torch sees only what is before it",
             "0,1,2,3,4,5,6,7",
         ),
     ] {

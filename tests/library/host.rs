@@ -1,38 +1,11 @@
 //! What is seen of other processes, and where programs are found.
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
-use zlaunch::testing::{Host, argument_of};
+use zlaunch::testing::Host;
 
-use crate::invariants::{fake::start, host};
-
-#[test]
-fn an_argument_of_another_process_is_read() {
-    let words = ["-c", "echo; read line", "sh", "--control-port", "n1:34567"];
-    let mut process = start(
-        Command::new("sh")
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped()),
-    );
-    // Its words are there once it says something.
-    process
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut [0])
-        .unwrap();
-    let of = |option| argument_of(process.id(), option);
-    assert_eq!(
-        (of("--control-port").as_deref(), of("--other")),
-        (Some("n1:34567"), None)
-    );
-    process.kill().unwrap();
-    process.wait().unwrap();
-}
+use crate::invariants::host;
 
 #[test]
 fn a_program_is_found_as_exec_would() {

@@ -44,6 +44,8 @@ mod device_list {
             ("[0]", 0),
             ("cuda:0", 0),
             ("0,GPU-012e41ed", 1),
+            ("0 1", 0),
+            ("0,1-3", 1),
         ] {
             assert_eq!(read(list).names.len(), seen, "{list}");
             assert!(
@@ -55,13 +57,6 @@ mod device_list {
             assert_eq!(read(list).names.len(), seen, "{list}");
             assert!(
                 matches!(read(list).fault, Some(DeviceFault::NotThere(_, 1))),
-                "{list}"
-            );
-        }
-        for list in ["0gpu", "0x0", "0 1", "0;1", "0.5"] {
-            assert_eq!(read(list).names, ["0"], "{list}");
-            assert!(
-                matches!(read(list).fault, Some(DeviceFault::MoreThanANumber(_))),
                 "{list}"
             );
         }
@@ -141,7 +136,7 @@ mod rendezvous {
     use std::net::IpAddr;
 
     use zlaunch::testing::topology::is_loopback;
-    use zlaunch::testing::topology::slurm::{maps_to_loopback, resolve};
+    use zlaunch::testing::topology::slurm::resolve;
 
     #[test]
     fn names_are_resolved() {
@@ -169,24 +164,6 @@ mod rendezvous {
         for address in ["10.0.0.1", "node01", "localhostess", "fe80::1", ""] {
             assert!(!is_loopback(address), "{address}");
         }
-    }
-
-    #[test]
-    fn the_first_entry_in_the_hosts_file_decides() {
-        let hosts = "127.0.0.1 localhost\n127.0.1.1 node01.lab node01 # own\n10.0.0.2\tnode02\n";
-        for (name, expected) in [
-            ("node01", true),
-            ("NODE01.lab", true),
-            ("node02", false),
-            ("node0", false),
-            ("own", false),
-        ] {
-            assert_eq!(maps_to_loopback(hosts, name), expected, "{name}");
-        }
-        assert!(!maps_to_loopback(
-            "10.0.0.1 node01\n127.0.1.1 node01\n",
-            "node01"
-        ));
     }
 }
 

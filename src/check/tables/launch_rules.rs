@@ -267,14 +267,6 @@ pub const VARIABLES: &[Check] = &[
         }],
         code: None,
     },
-    Check {
-        rule: Rule::DeviceRange,
-        about: "CUDA_VISIBLE_DEVICES has a range or another list without commas: only its first number counts",
-        severity: Severity::Error,
-        noticed: When::Start,
-        rows: &[],
-        code: Some(variables::visible_devices),
-    },
 ];
 
 /// Only asked if the ranks run on this machine.

@@ -24,7 +24,10 @@ use crate::{
         vars,
         yaml::{self, Dialect},
     },
-    command::{argument_class::Versions, argv::Args, job::Job, parser::ArgType},
+    command::{
+        argv::{Args, option_name},
+        job::Job,
+    },
     host::Host,
     ranks::topology::{self, Processes, RankFlags, Stated, Topology, devices::Devices, is_set},
     report::{
@@ -272,22 +275,11 @@ impl ExistingLauncher {
                 let source = job
                     .installed_file("accelerate/commands/config/config_args.py")
                     .and_then(|file| reading::text_if_any(&file));
-                if let Some((key, near)) = unknown_key(&settings, source.as_deref()) {
+                if let Some(key) = unknown_key(&settings, source.as_deref()) {
                     let what = format!("accelerate has no setting `{key}`");
-                    let fix = near.map_or_else(
-                        || say(format!("remove {key}")),
-                        |near| meant(format!("{near}:")),
-                    );
+                    let near = nearest(key, ACCELERATE.options.lines().map(option_name));
+                    let fix = near.map_or(say("remove it"), meant);
                     return Some(refused(&what).fix(fix));
-                }
-                for (key, value) in &settings {
-                    if let (Some(line), Some(text)) = (ACCELERATE.line(key), value.as_str())
-                        && ArgType::of_option(line).is_number()
-                        && ArgType::of_option(line).refuses(text, &Versions::default())
-                    {
-                        let what = format!("accelerate needs a number for `{key}`, not `{text}`");
-                        return Some(refused(&what).fix(give(format!("{key}:"), "NUMBER")));
-                    }
                 }
                 let key = settings
                     .get("deepspeed_config")?
@@ -322,19 +314,17 @@ impl Setting {
     }
 }
 
-/// A key that the installed accelerate does not name, and what is most like it. Without its source, nothing is said.
-fn unknown_key<'s>(
-    settings: &'s Map<String, Value>,
-    source: Option<&'s str>,
-) -> Option<(&'s str, Option<&'s str>)> {
-    let fields = source?
-        .lines()
-        .map(str::trim_start)
-        .filter_map(|line| line.split_once(": "))
-        .map(|(field, _)| field);
-    let is_known = |key: &str| fields.clone().any(|field| field == key) || names(source, key);
-    let key = settings.keys().find(|key| !is_known(key))?;
-    Some((key, nearest(key, fields.clone())))
+/// A key that the installed accelerate does not name. Without its source, nothing is said.
+fn unknown_key<'s>(settings: &'s Map<String, Value>, source: Option<&str>) -> Option<&'s str> {
+    let lines = || source.unwrap_or_default().lines().map(str::trim_start);
+    let is_known = |key: &&str| {
+        names(source, key) || lines().any(|line| line.starts_with(&format!("{key}: ")))
+    };
+    source?;
+    settings
+        .keys()
+        .map(String::as_str)
+        .find(|key| !is_known(key))
 }
 
 /// Before accelerate 1.5, the run file beats a flag.

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use super::{LaunchContext, Launcher, OutputFlags, deepspeed, refused, torchrun};
 use crate::{
     base::source::{Given, Sourced},
-    command::{job::Job, target::Target, trainer},
+    command::{job::Job, target::Target},
     ranks::topology::{Role, Topology, alone, tasks_are_ranks},
     report::{
         Problem,
-        fix::{Fixes, drop_word, give, run},
+        fix::{Fixes, drop_word, give},
     },
 };
 
@@ -21,16 +21,13 @@ pub fn choose(
     job: &Job,
     topology: &Topology,
 ) -> Result<Launcher, Problem> {
-    let launcher = match asked {
+    match asked {
         Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
         Some(asked) if !job.trainer.is_passthrough() && !topology.ranks_exist() => {
-            requested(asked, job, topology)
-                .and_then(|launcher| output.check(launcher))
-                .or_else(|_| default_launcher(output, job, topology))
+            requested(asked, job, topology).or_else(|_| default_launcher(output, job, topology))
         }
         _ => default_launcher(output, job, topology),
-    }?;
-    output.check(launcher)
+    }
 }
 
 fn default_launcher(
@@ -68,7 +65,6 @@ fn requested(
     if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
         return Err(starts_ranks_itself(job));
     }
-    let drop_launcher = |why: &str| drop_word("--launcher").remark(why);
     let (what, fixes): (&str, Fixes) = match (&topology.role, asked.value) {
         (_, launcher) if topology.pool.is_some() && launcher != Launcher::Deepspeed => (
             "only DeepSpeed's own launcher reads a hostfile",
@@ -80,11 +76,11 @@ fn requested(
         }
         (_, Launcher::Srun) => (
             "srun can only start from the shell of a job on several machines",
-            drop_launcher("inside a step, zlaunch works out its place itself").into(),
+            drop_word("--launcher").into(),
         ),
         (Role::Shell { .. }, _) => (
             "this shell runs on only one machine of the job",
-            drop_launcher("zlaunch starts itself on each of them").or(alone()),
+            drop_word("--launcher").or(alone()),
         ),
         (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => return Ok(Launcher::Direct),
         (Role::Rank { .. }, _) => (
@@ -130,21 +126,13 @@ fn requested(
 
 fn starts_ranks_itself(job: &Job) -> Problem {
     let program = job.target.name();
-    let (starts, fix) = match job.trainer.launch.consoles.first() {
-        // `--trainer` names it, so the program probably runs that trainer's console script.
-        Some(console) if !trainer::is_console(job.target.word()) => (
-            format!("may run `{console}`, which starts ranks itself"),
-            run(format!("zlaunch … -- {console} …"))
-                .remark(format!("put zlaunch before `{console}` inside it")),
-        ),
-        _ => (
-            "starts ranks itself".to_string(),
-            drop_word("--launcher and --trainer")
-                .remark("if it has no launcher options of its own, zlaunch runs its script"),
-        ),
-    };
-    let what = format!("`{program}` {starts}: another launcher would start them twice");
-    refused(what).at(program).fix(fix)
+    let what = format!(
+        "`{program}` starts ranks itself, or a program that does: another launcher would start them twice"
+    );
+    let fixes = drop_word("--launcher and --trainer")
+        .remark("if it has no launcher options of its own, zlaunch runs its script")
+        .or("put zlaunch before the trainer's command inside it");
+    refused(what).at(program).fix(fixes)
 }
 
 /// Everything in front of the trainer's arguments.

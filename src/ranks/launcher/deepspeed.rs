@@ -10,7 +10,6 @@
 use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
-    iter,
     os::unix::ffi::OsStrExt,
     path::Path,
 };
@@ -18,7 +17,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    ExistingLauncher, LaunchContext, count, option_words, refused,
+    LaunchContext, count, option_words, refused,
     tables::launchers::{DEEPSPEED, DEFAULT_HOSTFILE, LAUNCH_MODULE, Launcher},
     value_word,
 };
@@ -29,7 +28,7 @@ use crate::{
         source::{Given, Sourced, default},
         vars,
     },
-    command::{argv::Args, job::Job},
+    command::argv::Args,
     host::Host,
     ranks::topology::{
         HostFlags, PoolMachine, Processes, RankFlags, Stated, Topology, devices::parse_hostfile,
@@ -130,7 +129,7 @@ fn launch_words(context: &LaunchContext) -> Vec<OsString> {
         (format!("machine{machine}"), gpus)
     });
     let world_info = base64(world_info.collect::<Value>().to_string().as_bytes());
-    let mut words = context.launcher_words(None, LAUNCH_MODULE);
+    let mut words = context.launcher_words(LAUNCH_MODULE);
     words.insert(1, "-u".into());
     words.push(format!("--world_info={world_info}").into());
     if machines > 1 {
@@ -302,13 +301,7 @@ pub fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Probl
             .remark("with mpirun or srun in front, zlaunch gives each rank its place");
         return refused(what).at(place).fix(fix).into();
     }
-    let stated = [
-        context.topology.master_addr.clone(),
-        options.text("venv_script"),
-        options.text("enable_each_rank_log"),
-    ]
-    .into_iter()
-    .flatten();
+    let address = context.topology.master_addr.iter().cloned();
     let mut command = context.rank_words("--module");
     command.retain(|word| word != "--module" && word != "--no_python");
     let folder = context.host.cwd.clone().into_os_string();
@@ -316,7 +309,7 @@ pub fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Probl
         (folder, Place::from("the current folder")),
         (context.python(), Place::from("the interpreter")),
     ];
-    unquoted.extend(stated.map(|stated| (stated.value.into(), Place::from(&stated.from))));
+    unquoted.extend(address.map(|stated| (stated.value.into(), Place::from(&stated.from))));
     unquoted.retain(|(word, _)| !is_shell_safe(word.as_bytes()));
     unquoted.extend(
         command
@@ -337,50 +330,14 @@ pub fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Probl
     problems.collect()
 }
 
-impl ExistingLauncher {
-    /// Warns of words that a runner in the command passes through the shells of a hostfile's machines.
-    pub fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
-        let args = &self.args;
-        let launcher = args.text("launcher");
-        let file = host.absolute(Path::new(&args.text("hostfile")?.value));
-        if self.spec.launcher != Launcher::Deepspeed
-            || launcher.is_some_and(|name| !name.value.eq_ignore_ascii_case("pdsh"))
-            || args.is_given("no_ssh")
-            || reading::text_if_any(&file)?.matches("slots=").count() < 2
-        {
-            return None;
-        }
-        let arguments = job.rank_args(None);
-        let mut words = iter::once((job.target.word(), false))
-            .chain(arguments.iter().map(|word| (&**word, true)));
-        let (word, _) = words.find(|(word, is_argument)| {
-            // A word that is quoted for the shells already is meant so.
-            let is_meant = matches!(word.as_bytes(), [b'"', .., b'"'] | [b'\'', .., b'\'']);
-            is_changed(word, *is_argument) && !is_meant
-        })?;
-        let program = &self.name;
-        let word = word.display();
-        let what = format!(
-            "`{program}` passes `{word}` through a shell on every machine, which may change it"
-        );
-        Some(Problem::warning(Rule::ChangedByShells, what).at(format!("{program} --hostfile")).fix(
-            "put it in a file, or start zlaunch on every machine without the launcher: torchrun passes on any argument",
-        ))
-    }
-}
-
 /// True if the shells or pdsh would change this word. `is_argument`: the runner quotes it if there is a blank in it.
 fn is_changed(word: &OsStr, is_argument: bool) -> bool {
     let word = word.as_bytes();
-    let is_quoted = is_argument && word.contains(&b' ');
-    let special: &[u8] = if is_quoted {
-        b"$`\\%"
+    if is_argument && word.contains(&b' ') {
+        word.iter().any(|byte| b"$`\\%".contains(byte))
     } else {
-        b" \t\n\"'\\$`;&|<>()*?{~#%"
-    };
-    word.is_empty()
-        || !is_quoted && word[0] == b'='
-        || word.iter().any(|byte| special.contains(byte))
+        !is_shell_safe(word)
+    }
 }
 
 /// True if neither pdsh nor any shell would change these bytes.
@@ -388,5 +345,5 @@ pub fn is_shell_safe(bytes: &[u8]) -> bool {
     !matches!(bytes, [] | [b'=', ..])
         && bytes
             .iter()
-            .all(|b| b.is_ascii_alphanumeric() || b"_-./=:,@+".contains(b))
+            .all(|b| !b.is_ascii() || b.is_ascii_alphanumeric() || b"_-./=:,@+^[]!".contains(b))
 }

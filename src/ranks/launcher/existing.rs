@@ -9,7 +9,7 @@ use std::{
 use super::{
     ExistingLauncher, LaunchContext, accelerate, count, deepspeed, is_switch, name_of, names,
     option_words, refused,
-    tables::launchers::{CountMeaning, Launcher},
+    tables::launchers::{CountMeaning, DEVICE_WORDS, Launcher},
     torchrun, value_word,
 };
 use crate::{
@@ -20,11 +20,7 @@ use crate::{
         vars,
     },
     command::{
-        argument_class::Versions,
-        argv::option_name,
-        job::Job,
-        parser::ArgType,
-        target::{Target, is_python},
+        argument_class::Versions, argv::option_name, job::Job, parser::ArgType, target::Target,
     },
     host::Host,
     ranks::topology::{self, PoolMachine, RankFlags, Stated, Topology, alone},
@@ -86,18 +82,14 @@ impl ExistingLauncher {
                 if self.name.ends_with("torch.distributed.launch")
                     && !self.args.is_given("use_env") =>
             {
-                let is_older = job.has_older("torch", [2, 0, 0]);
-                let option = if is_older { "local_rank" } else { "local-rank" };
-                (option, give("--use_env", "").of(Owner::Launcher))
+                ("local-rank", give("--use_env", "").of(Owner::Launcher))
             }
             _ => return None,
         };
-        let starts_python = self.args.is_given("no_python") && is_python(&self.behind[0]);
         let word = format!("--{option}");
         let names_it = |text: &str| names(Some(text), &word) || text.contains(&format!("'{word}'"));
         let is_known = job.source.as_ref().is_some_and(|it| names_it(&it.text));
         let reads = match job.script_refuses(option) {
-            _ if starts_python => "the interpreter",
             Some(reads) if !is_known => reads,
             _ => return None,
         };
@@ -238,31 +230,17 @@ impl ExistingLauncher {
 
     /// Refuses our flags that the command contradicts. A variable may be set for a whole site, and gives way.
     pub fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for (theirs, asked) in self.spec.rank_options.of(flags) {
-            let is_count = theirs == self.spec.rank_options.nproc_per_node;
-            let theirs = if is_count {
-                let mut counts = self.spec.count_options.iter();
-                counts.find_map(|name| self.args.text(name))
-            } else {
-                self.args.text(theirs)
-            };
-            let (Some(asked), Some(theirs)) = (asked.filter(|it| it.from.is_flag()), theirs) else {
-                continue;
-            };
-            let is_same = if is_count {
-                let stated = self.stated_ranks(host).nproc_per_node;
-                stated.is_some_and(|stated| stated.to_string() == asked.value)
-            } else {
-                let number = int(&asked.value);
-                asked.value == theirs.value || number.is_some() && number == int(&theirs.value)
-            };
-            if !is_same {
-                let problem = refused("zlaunch and the command give different numbers");
-                problems.push(problem.at(&asked).at(&theirs).fix("drop one of them"));
-            }
-        }
-        problems
+        let stated = self.stated_ranks(host).texts();
+        let options = self.spec.rank_options.of(flags).into_iter().zip(stated);
+        let contradicted = options.filter_map(|((option, asked), stated)| {
+            let is_count = option == self.spec.rank_options.nproc_per_node;
+            let is_given = self.args.is_given(option) || is_count && self.states_count();
+            let (asked, stated) = asked.zip(stated.filter(|_| is_given))?;
+            let problem = refused("zlaunch and the command give different numbers");
+            (asked.from.is_flag() && asked.value != stated.value)
+                .then(|| problem.at(&asked).at(&stated.from).fix("drop one of them"))
+        });
+        contradicted.collect()
     }
 
     /// Refuses flags that the launcher does not have or that have no value, and a hostfile that is not there.
@@ -272,7 +250,7 @@ impl ExistingLauncher {
             Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, host)),
             Launcher::Torchrun => {
                 problems.extend(torchrun::meets_alone(&self.args, host));
-                problems.extend(torchrun::wrong_counts(&self.args));
+                problems.extend(torchrun::wrong_machines(&self.args));
             }
             _ => problems.extend(accelerate::starts_fewer(&self.args, host)),
         }
@@ -319,13 +297,7 @@ impl ExistingLauncher {
         let name = name_of(&word).replace('-', "_");
         let option = self.spec.option(&word).map(option_name);
         let near = option.or_else(|| nearest(&name, self.spec.options.lines().map(option_name)));
-        let what = match option.filter(|_| self.spec.launcher == Launcher::Torchrun) {
-            Some(option) => {
-                let dashed = option.replace('_', "-");
-                format!("`{given}` is short for both `--{option}` and `--{dashed}`")
-            }
-            None => format!("`{}` has no option `{given}`", self.name),
-        };
+        let what = format!("`{}` has no option `{given}`", self.name);
         let fix = match near {
             Some(near) => rename_option(&word, word.replacen(given, &format!("--{near}"), 1)),
             None => drop_word(shell::text(flag)),
@@ -342,16 +314,9 @@ impl ExistingLauncher {
         let kind = ArgType::of_option(line);
         let (option, values) = self.args.list(option_name(line))?;
         let value = values.first()?.to_str()?;
-        let is_port = option_name(line) == self.spec.rank_options.master_port;
-        if is_port && int(value).is_some_and(|port| u16::try_from(port).is_err()) {
-            let problem = refused(format!("`{value}` is no port: these go to 65535"))
-                .at(Place::option(&option, value));
-            return Some(problem.fix(give(&option, 29500).of(Owner::Launcher)));
-        }
         let is_count = option_name(line) == self.spec.rank_options.nproc_per_node
             && self.spec.launcher != Launcher::Deepspeed;
-        let is_word = matches!(value, "auto" | "gpu" | "cpu" | "xpu" | "npu" | "hpu");
-        if is_count && !is_word && int(value).is_none_or(|count| count < 1) {
+        if is_count && !DEVICE_WORDS.contains(&value) && int(value).is_none_or(|count| count < 1) {
             let problem = refused(format!("`{}` cannot start {value} ranks", self.name));
             let fix = give(&option, 1).of(Owner::Launcher);
             return Some(problem.at(Place::option(&option, value)).fix(fix));

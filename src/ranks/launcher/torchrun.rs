@@ -4,9 +4,7 @@
 use std::{ffi::OsString, str::FromStr};
 
 use super::{
-    LaunchContext, OutputFlags, option_words, refused,
-    tables::launchers::{DEVICE_WORDS, TORCHRUN},
-    value_word,
+    LaunchContext, OutputFlags, option_words, refused, tables::launchers::TORCHRUN, value_word,
 };
 use crate::{
     base::{
@@ -128,30 +126,19 @@ pub fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
     )
 }
 
-/// What torchrun raises on that its parser takes as a text.
-pub fn wrong_counts(args: &Args) -> impl Iterator<Item = Problem> {
-    let wrong = |name: &str, is_count: &dyn Fn(&str) -> bool, wanted: &str| {
-        let given = args.text(name)?;
-        let is_empty = given.value.is_empty();
-        let place = Place::option(given.from.to_string(), &given.value);
-        let what = format!("torchrun refuses `{place}`: it expects {wanted}");
-        let fix = give(&given.from, "N").of(Owner::Launcher);
-        (!is_empty && !is_count(&given.value)).then(|| refused(what).at(place).fix(fix))
-    };
-    let is_number = |text: &str| int(text).is_some();
-    let is_range = |text: &str| text.split(':').count() < 3 && text.split(':').all(is_number);
-    let is_processes = |text: &str| is_number(text) || DEVICE_WORDS.contains(&text);
-    let nproc = wrong(
-        "nproc_per_node",
-        &is_processes,
-        "a number, `gpu`, `cpu` or `auto`",
+/// Refuses a number of machines on which torchrun raises, although its parser takes it as a text.
+pub fn wrong_machines(args: &Args) -> Option<Problem> {
+    let given = args.text("nnodes").filter(|it| !it.value.is_empty())?;
+    let numbers: Vec<&str> = given.value.split(':').collect();
+    if numbers.len() < 3 && numbers.iter().all(|number| int(number).is_some()) {
+        return None;
+    }
+    let what = format!(
+        "torchrun needs a number for {}, or two with a colon between them",
+        given.from
     );
-    let nnodes = wrong(
-        "nnodes",
-        &is_range,
-        "a number, or two with a colon between them",
-    );
-    nproc.into_iter().chain(nnodes)
+    let fix = give(&given.from, "N").of(Owner::Launcher);
+    Some(refused(what).at(&given).fix(fix))
 }
 
 fn meets_here(args: &Args, host: &Host) -> bool {

@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 
 use super::{
-    Allocation, Answer, Placement, Stated, Task, alone, any_is_set,
+    Allocation, Answer, Placement, Task, alone, any_is_set,
     engine::{
         distinct, first_host, hosts, hosts_in_file, is_this_host, job_id, machine_count,
         port_of_job,
@@ -20,12 +20,8 @@ use super::{
     text, too_large,
 };
 use crate::{
-    base::{
-        shell,
-        source::{Source, Sourced},
-        vars,
-    },
-    host::{self, Host},
+    base::{shell, source::Sourced, vars},
+    host::Host,
     report::{
         Problem, Rule,
         fix::{run, say},
@@ -97,28 +93,11 @@ fn read(engine: &Engine, host: &Host) -> Answer {
         world_size,
         local_world_size,
     };
-    let start = start(engine, &task, host)
-        .or(engine.told(Role::Job, host)?)
-        .or_else(|| job_id(host));
+    let start = engine.told(Role::Job, host)?.or_else(|| job_id(host));
     Ok(Some(Allocation {
         master_port: start.as_ref().map(port_of_job),
         ..allocate(task, host)?
     }))
-}
-
-/// What tells this start from another one of the same job, if their variables do not.
-fn start(engine: &Engine, task: &Task, host: &Host) -> Stated<String> {
-    let Kind::RanksBelow(programs, option) = engine.kind else {
-        return None;
-    };
-    let (program, process) = host::ancestor(programs)?;
-    let start = if task.world_size.value == task.local_world_size.value {
-        let job = job_id(host).map(|job| job.value).unwrap_or_default();
-        format!("{job}.{process}")
-    } else {
-        host::argument_of(process, option?)?
-    };
-    Some(Sourced::new(start, Source::Machine(program)))
 }
 
 fn allocate(task: Task, host: &Host) -> Result<Allocation, Problem> {

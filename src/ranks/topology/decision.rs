@@ -12,8 +12,8 @@ use super::{
     refused, rendezvous_problem,
     tables::{
         rank_variables::{
-            MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, PET_ELSEWHERE,
-            RANK_VARIABLES, SCHEDULED_JOBS,
+            MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, RANK_VARIABLES,
+            SCHEDULED_JOBS,
         },
         uncounted::UNCOUNTED,
     },
@@ -302,7 +302,7 @@ impl Inputs<'_> {
         let nproc = devices.processes(stated.nproc_per_node, allocation.gpus.clone(), host);
         let mut problems = Vec::new();
         if nproc.is_none() {
-            problems.push(devices.count_problem());
+            problems.push(devices.count_problem(host));
         }
         if several {
             match rendezvous_problem(address.as_ref(), port.is_some(), &nnodes) {
@@ -554,12 +554,6 @@ fn unused_variables(topology: &Topology, allocation: &Allocation, host: &Host) -
                 notes.push(is_ignored(&variable, &decided.spelling()));
             }
         }
-    }
-    for variable in PET_ELSEWHERE.iter().filter_map(|name| text(name, host)) {
-        notes.push(is_ignored(
-            &variable,
-            "static rendezvous, as zlaunch decides it",
-        ));
     }
     if let Some(rank) = text(vars::RANK, host)
         && all_are_set(&RANK_VARIABLES, host)

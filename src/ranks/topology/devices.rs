@@ -142,11 +142,11 @@ impl Devices {
         Some(count).filter(|count| count.value > 0)
     }
 
-    pub fn count_problem(&self) -> Problem {
+    pub fn count_problem(&self, host: &Host) -> Problem {
         match (&self.from, &self.fault) {
-            (Source::Variable(name), Some(fault)) => refused(fault.what(0))
+            (Source::Variable(name), Some(fault)) => refused(fault.to_string())
                 .at(&self.from)
-                .fix(fault.fix(name, "")),
+                .fix(fault.fix(name, host.var(name).unwrap_or_default())),
             (Source::Variable(name), None) => {
                 let what = format!("`{name}` hides every GPU, so the number of ranks is unknown");
                 let one = give("--nproc-per-node", 1).remark("for one process without a GPU");
@@ -182,8 +182,6 @@ pub enum DeviceFault {
     NotADevice(String),
     /// The list ends before a number that the machine does not have.
     NotThere(String, usize),
-    /// Only the number at the start counts: `0 1`.
-    MoreThanANumber(String),
 }
 
 impl DeviceList {
@@ -205,22 +203,12 @@ impl DeviceList {
             if entry.is_empty() || entry.starts_with('-') {
                 break;
             }
-            let mut name = entry.to_string();
-            let mut is_device = !is_judged || is_id(entry);
-            if !by_id {
-                let digits = entry.split(|c: char| !c.is_ascii_digit()).next();
-                let number = digits.and_then(|digits| digits.parse::<u32>().ok());
-                is_device = number.is_some();
-                name = number.map_or(String::new(), |number| number.to_string());
-                if is_device && digits != Some(entry) {
-                    let fault = DeviceFault::MoreThanANumber(entry.to_string());
-                    devices.fault.get_or_insert(fault);
-                }
-            }
-            if !is_device {
+            let number = entry.parse::<u32>().ok().filter(|_| !by_id);
+            if is_judged && number.is_none() && !(by_id && is_id(entry)) {
                 devices.fault = Some(DeviceFault::NotADevice(entry.to_string()));
                 break;
             }
+            let name = number.map_or(entry.to_string(), |number| number.to_string());
             if let (Some(count), Ok(number)) = (gpus, name.parse::<usize>())
                 && number >= count
             {
@@ -239,32 +227,26 @@ impl DeviceList {
     }
 }
 
-impl DeviceFault {
-    /// `seen`: how many GPUs are left.
-    pub fn what(&self, seen: usize) -> String {
-        let what = match self {
-            DeviceFault::Repeated(name) => format!("`{name}` is in the list twice"),
-            DeviceFault::NotADevice(name) => {
-                format!("`{name}` is not a GPU, and the list ends there")
+impl Display for DeviceFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceFault::Repeated(name) => {
+                write!(f, "`{name}` is in the list twice, so torch sees no GPU")
             }
-            DeviceFault::NotThere(name, 1) => {
-                format!("there is no GPU {name} (the machine has one, GPU 0)")
-            }
-            DeviceFault::NotThere(name, count) => {
-                let last = count - 1;
-                format!("there is no GPU {name} (the machine has {count}, from 0 to {last})")
-            }
-            DeviceFault::MoreThanANumber(name) => {
-                return format!("only the number at the start of `{name}` counts");
-            }
-        };
-        match seen {
-            0 => what + ": torch sees no GPU",
-            1 => what + ": torch sees only the GPU before it",
-            _ => format!("{what}: torch sees only the {seen} GPUs before it"),
+            DeviceFault::NotADevice(name) => write!(
+                f,
+                "`{name}` is not a GPU, and torch sees only what is before it"
+            ),
+            DeviceFault::NotThere(name, count) => write!(
+                f,
+                "there is no GPU {name} (the first is 0, the last {}), and torch sees only what is before it",
+                count - 1
+            ),
         }
     }
+}
 
+impl DeviceFault {
     pub fn fix(&self, variable: &str, list: &str) -> Fix {
         let export = |list: &str| run(format!("export {variable}={list}"));
         match self {
@@ -366,7 +348,6 @@ pub fn filtered(
                         let list = filter.value.replacen(&slot, &numbers, 1);
                         give_as(&filter.from, list)
                     }
-                    (None, _) => say("write the numbers with commas between them"),
                     (_, []) => say("no GPU is visible"),
                     (_, slots) => say(format_args!("it has {}", slots.join(","))),
                 };
@@ -423,14 +404,9 @@ pub fn parse_hostfile(text: &str, file: &str) -> Result<Vec<PoolMachine>, Vec<Pr
         let problem = |what: String| hosts_refused(what).at(Place::line(file, (number, 1)));
         match parse_line(line) {
             None => {
-                let (name, rest) = line.split_once([' ', '\t', ':']).unwrap_or((line, ""));
-                let slots = rest.trim_matches(|c: char| !c.is_ascii_digit());
-                let slots = slots
-                    .parse()
-                    .map_or("N".to_string(), |slots: u32| slots.to_string());
                 problems.push(
                     problem(format!("`{line}` is not of the form `host slots=N`"))
-                        .fix(format!("{name} slots={slots}")),
+                        .fix("node01 slots=8"),
                 );
             }
             Some(machine) if !known.insert(machine.name.clone()) => {

@@ -145,23 +145,11 @@ pub fn job_id(host: &Host) -> Stated<String> {
 }
 
 /// A port that every machine of a job computes alike and two jobs rarely share. It lies below the range from which the
-/// system takes ports for outgoing connections. Ids that differ in one number, as those of jobs and processes that start
-/// together do, never have the same one.
+/// system takes ports for outgoing connections.
 pub fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
     const FIRST: u16 = 20_000;
-    // Primes: whatever a number is multiplied with, neighbours stay apart.
-    const COUNT: u64 = 12_007;
-    const FACTOR: u64 = 1_009;
-    let is_digit = |byte: &u8| byte.is_ascii_digit();
-    let number = job
-        .value
-        .as_bytes()
-        .chunk_by(|one, two| is_digit(one) == is_digit(two))
-        .fold(0, |sum, part| {
-            let digits = str::from_utf8(part).ok();
-            let digits = digits.and_then(|digits| digits.parse::<u64>().ok());
-            (sum * FACTOR + digits.unwrap_or_else(|| fnv1a(part)) % COUNT) % COUNT
-        });
+    const COUNT: u64 = 12_000;
+    let number = fnv1a(job.value.as_bytes()) % COUNT;
     job.says(FIRST + u16::try_from(number).unwrap_or(0))
 }
 
@@ -212,7 +200,7 @@ pub fn without_port(address: &str) -> String {
 /// Slurm refuses a range of more hosts, and no cluster has more.
 const MOST: usize = 64 * 1024;
 
-/// The hosts, in Slurm's order. `None`: Slurm would refuse the list.
+/// The hosts, the first one first. `None`: Slurm would refuse the list.
 pub fn expand_hosts(list: &str) -> Option<Vec<String>> {
     // Commas inside brackets do not separate.
     let mut in_bracket = false;
@@ -227,33 +215,24 @@ pub fn expand_hosts(list: &str) -> Option<Vec<String>> {
     (!hosts.is_empty()).then_some(hosts)
 }
 
-/// The last bracket counts fastest, then the first, the second, …
-fn expand_item(mut rest: &str) -> Option<Vec<String>> {
-    let mut hosts = vec![String::new()];
-    while let Some(first) = rest.find('[') {
-        let close = first + rest[first..].find(']')?;
-        // As Slurm does: of several `[`, the last one before the `]` opens the bracket.
-        let open = rest[..close].rfind('[')?;
-        let text = &rest[..open];
-        let numbers = numbers(&rest[open + 1..close])?;
-        if hosts.len() * numbers.len() > MOST {
-            return None;
-        }
-        rest = &rest[close + 1..];
-        let is_last = !rest.contains('[');
-        let mut longer = Vec::new();
-        if is_last {
-            for host in &hosts {
-                longer.extend(numbers.iter().map(|number| format!("{host}{text}{number}")));
-            }
-        } else {
-            for number in &numbers {
-                longer.extend(hosts.iter().map(|host| format!("{host}{text}{number}")));
-            }
-        }
-        hosts = longer;
+fn expand_item(item: &str) -> Option<Vec<String>> {
+    let Some(first) = item.find('[') else {
+        return Some(vec![item.to_string()]);
+    };
+    let close = first + item[first..].find(']')?;
+    // As Slurm does: of several `[`, the last one before the `]` opens the bracket.
+    let open = item[..close].rfind('[')?;
+    let numbers = numbers(&item[open + 1..close])?;
+    let endings = expand_item(&item[close + 1..])?;
+    if numbers.len() * endings.len() > MOST {
+        return None;
     }
-    Some(hosts.into_iter().map(|host| host + rest).collect())
+    let text = &item[..open];
+    let hosts = numbers.iter().flat_map(|number| {
+        let each = endings.iter();
+        each.map(move |ending| format!("{text}{number}{ending}"))
+    });
+    Some(hosts.collect())
 }
 
 /// `08-12,7`: the numbers of a range are padded to the width of its lower bound.

@@ -475,7 +475,7 @@ fn set(names: impl IntoIterator<Item: AsRef<str>>, host: &Host) -> Vec<String> {
 fn ask(engine: &Engine, host: &Host) -> Answer {
     let detect = match engine.kind {
         Kind::Machines | Kind::Pods { .. } => machines::detect,
-        Kind::Ranks | Kind::RanksBelow(..) | Kind::RanksWithoutPlace => batch::detect_ranks,
+        Kind::Ranks | Kind::RanksWithoutPlace => batch::detect_ranks,
         Kind::Shell => batch::detect_shell,
         Kind::Slurm => slurm::detect,
         Kind::Lsf => batch::detect_lsf,
@@ -485,7 +485,6 @@ fn ask(engine: &Engine, host: &Host) -> Answer {
         Kind::Determined => machines::detect_determined,
         Kind::SageMaker => machines::detect_sagemaker,
         Kind::Vertex => machines::detect_vertex,
-        Kind::ClearMl => machines::detect_clearml,
     };
     detect(engine, host)
 }
@@ -494,37 +493,35 @@ fn ask(engine: &Engine, host: &Host) -> Answer {
 fn counted_by_another(host: &Host) -> Option<Problem> {
     let number = |name: &str| host.nonempty_var(name)?.trim().parse::<u64>().ok();
     let names = || host.env.keys().filter_map(|name| name.to_str());
-    let of_tool = |tool: &str, name: &str| {
-        name.strip_prefix(tool).unwrap_or_default().starts_with('_')
-            && ends_so(name, PLACES)
-            && !NO_MACHINES.iter().any(|part| name.contains(part))
-    };
-    let place_beside = |count: &str, is_place: &dyn Fn(&str) -> bool| {
-        let is_among = |name: &str| number(name).is_some() && number(name) <= number(count);
-        text(names().find(|name| is_place(name) && is_among(name))?, host)
-    };
     names()
         .filter(|count| number(count) > Some(1))
         .find_map(|count| {
-            let (tool, place) = if BARE_COUNTS.contains(&count) {
-                (
-                    "another tool",
-                    place_beside(count, &|name| BARE_PLACES.contains(&name))
-                        .or_else(|| foreign_address(host))?,
-                )
-            } else {
-                let (tool, _) = count.split_once('_').filter(|_| ends_so(count, COUNTS))?;
-                let mut prefixes = ENGINES.iter().flat_map(|engine| engine.prefixes);
-                if tool.is_empty()
-                    || OF_TORCH.contains(&tool)
-                    || prefixes.any(|prefix| count.starts_with(prefix))
-                {
-                    return None;
-                }
-                (tool, place_beside(count, &|name| of_tool(tool, name))?)
+            let is_bare = BARE_COUNTS.contains(&count);
+            let (tool, _) = count.split_once('_').unwrap_or_default();
+            let mut prefixes = ENGINES.iter().flat_map(|engine| engine.prefixes);
+            let is_known = tool.is_empty()
+                || OF_TORCH.contains(&tool)
+                || prefixes.any(|prefix| count.starts_with(prefix));
+            if !is_bare && (is_known || !ends_so(count, COUNTS)) {
+                return None;
+            }
+            let is_place = |name: &&str| {
+                let is_of_tool = || {
+                    name.strip_prefix(tool).unwrap_or_default().starts_with('_')
+                        && ends_so(name, PLACES)
+                        && !NO_MACHINES.iter().any(|part| name.contains(part))
+                };
+                let is_so_named = if is_bare {
+                    BARE_PLACES.contains(name)
+                } else {
+                    is_of_tool()
+                };
+                is_so_named && number(name).is_some() && number(name) <= number(count)
             };
+            let place = names().find(is_place).and_then(|name| text(name, host));
+            let place = place.or_else(|| foreign_address(host).filter(|_| is_bare))?;
             Some(place_unknown(
-                tool,
+                if is_bare { "another tool" } else { tool },
                 [&text(count, host)?, &place],
                 "where its machines meet",
             ))

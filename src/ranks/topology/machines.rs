@@ -9,10 +9,9 @@ use serde_json::Value;
 use super::{
     Allocation, Answer, Stated, alone,
     batch::detect_shell,
-    devices::Devices,
     engine::{hosts, port_of_job, without_port},
-    first_number, first_text, foreign_address, is_loopback, is_set, machines_of, not_understood,
-    number, parsed, place_unknown, refused, same_count,
+    first_text, foreign_address, is_loopback, is_set, machines_of, not_understood, number, parsed,
+    place_unknown, refused, same_count,
     tables::engines::{Engine, Kind, Role, SHOW_A_JOB},
     text, too_large,
 };
@@ -83,8 +82,6 @@ fn detect_pods(begins: &str, contains: &str, host: &Host) -> Answer {
 fn read(engine: &Engine, host: &Host) -> Answer {
     let told = |role| engine.told(role, host);
     let number = |role, least: u32| engine.number(role, least, host);
-    let others = number(Role::Others, 0)?;
-    let others = others.map(|others| others.map(|others| others.saturating_add(1)));
     let mut index = number(Role::Index, 0)?.or(number(Role::Instance, 0)?);
     let main = number(Role::Main, 0)?.value();
     let first_port = |ports: Sourced<String>| {
@@ -123,7 +120,7 @@ fn read(engine: &Engine, host: &Host) -> Answer {
         }
     }
     let machines = Machines {
-        count: number(Role::Count, 1)?.or(others),
+        count: number(Role::Count, 1)?,
         index,
         listed: told(Role::Hosts)?.map(|list| list.says(hosts(&list.value))),
         first,
@@ -266,14 +263,7 @@ pub fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
             count += 1;
         }
     }
-    let is_alone = json["cluster"].as_object().is_some_and(|cluster| {
-        cluster
-            .values()
-            .filter_map(Value::as_array)
-            .flatten()
-            .count()
-            < 2
-    });
+    let is_alone = json["cluster"].is_object() && count < 2;
     if index.is_none() && !is_alone {
         return Err(not_understood(engine.name, &spec.from.to_string()));
     }
@@ -288,32 +278,28 @@ pub fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
     machines.allocate(engine)
 }
 
-/// Determined. Every container of a task runs its entry point. Where they are is in a file
-/// (github.com/determined-ai/determined, harness/determined/_info.py); without it, the trial's configuration still says how
-/// many slots it has, and DET_SLOT_IDS how many of them are here. Somebody may have the client's variables, such as
-/// DET_MASTER, on any machine.
+/// Determined. Every container of a trial runs its entry point. Where they are is in a file
+/// (github.com/determined-ai/determined, harness/determined/_info.py).
 pub fn detect_determined(engine: &Engine, host: &Host) -> Answer {
-    let slots = text("DET_SLOT_IDS", host);
-    let config = text("DET_EXPERIMENT_CONFIG", host);
-    if slots.is_none() && config.is_none() {
+    let Some(trial) = text("DET_EXPERIMENT_CONFIG", host) else {
         return Ok(None);
-    }
+    };
     if let Some(file) = reading::text_if_any(Path::new(RENDEZVOUS)) {
         return determined_container(engine, &file);
     }
-    let json = |text: &Sourced<String>| serde_json::from_str::<Value>(&text.value);
-    let here = slots.as_ref().and_then(|slots| json(slots).ok());
-    let here = here.and_then(|here| Some(here.as_array()?.len() as u64));
-    let trial = config.as_ref().map(json).transpose();
-    let all = trial.map(|trial| trial?.pointer("/resources/slots_per_trial")?.as_u64());
-    match (here, all) {
-        (Some(here), Ok(Some(all))) if all <= here => Ok(None),
-        (Some(_), Ok(None)) | (None, Ok(Some(0 | 1))) => Ok(None),
-        _ => {
-            let set = slots.iter().chain(&config).map(|set| &set.from);
-            Err(place_unknown(engine.name, set, "where its containers are"))
-        }
+    // Without it, the slots of the trial and of this container still show whether there are more.
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let all = json(&trial.value)["resources"]["slots_per_trial"].as_u64();
+    let here = json(host.nonempty_var("DET_SLOT_IDS").unwrap_or_default());
+    let here = here.as_array().map_or(1, Vec::len) as u64;
+    if all.is_some_and(|all| all <= here) {
+        return Ok(None);
     }
+    Err(place_unknown(
+        engine.name,
+        [&trial.from],
+        "where its containers are",
+    ))
 }
 
 const RENDEZVOUS: &str = "/run/determined/info/rendezvous.json";
@@ -331,25 +317,6 @@ fn determined_container(engine: &Engine, file: &str) -> Answer {
     let machines = Machines {
         index: Some(Sourced::new(rendezvous.container_rank, source.clone())),
         listed: Some(Sourced::new(rendezvous.container_addrs, source)),
-        ..Machines::default()
-    };
-    machines.allocate(engine)
-}
-
-/// ClearML's pods are counted by their GPUs.
-pub fn detect_clearml(engine: &Engine, host: &Host) -> Answer {
-    let all = number::<u32>(vars::WORLD_SIZE, 1, host)?;
-    let index = first_number::<u32>(&[vars::NODE_RANK, vars::RANK], 0, host)?;
-    let (Some(all), Some(index), None) = (all, index, host.nonempty_var(vars::LOCAL_RANK)) else {
-        return Ok(None);
-    };
-    let here = Devices::detect(host).processes(None, None, host);
-    let count = here.and_then(|here| machines_of(all.value, here.value));
-    let machines = Machines {
-        count: count.map(|count| all.says(count)),
-        index: Some(index),
-        first: text(vars::MASTER_ADDR, host),
-        sets_rank_variables: true,
         ..Machines::default()
     };
     machines.allocate(engine)

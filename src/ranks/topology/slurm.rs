@@ -2,8 +2,7 @@
 //! inherited from the batch shell.
 
 use std::{
-    fs,
-    net::{IpAddr, UdpSocket},
+    net::IpAddr,
     process::{Command, Stdio},
     str::FromStr,
 };
@@ -12,9 +11,8 @@ use super::{
     Allocation, Answer, Placement, Stated, Task, any_is_set,
     batch::one_shell_of,
     devices::Devices,
-    engine::{expand_hosts, is_this_host, port_of_job},
-    first_number, first_text, give_place, is_loopback, is_set, number, place_unknown, refused,
-    same_count,
+    engine::{expand_hosts, port_of_job},
+    first_number, first_text, is_set, number, place_unknown, same_count,
     tables::{
         engines::Engine,
         rank_variables::STARTED_BY_TORCHRUN,
@@ -168,20 +166,10 @@ fn step(engine: &Engine, job: &Sourced<String>, host: &Host) -> Result<Allocatio
     let node_rank = node_rank.unwrap_or_default();
     let mut first = None;
     if let Some(list) = &list {
-        let Some(hosts) = expand_hosts(&list.value) else {
-            return Err(refused("this is not a Slurm host list")
-                .at(list)
-                .fix(give_place()));
-        };
+        let hosts = expand_hosts(&list.value).unwrap_or_default();
         let listed = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
         same_count(engine.name, &nnodes, &list.says(listed))?;
-        // Only the machine itself can tell that its name is a loopback address.
-        let address = if node_rank.value == 0 && is_this_host(&hosts[0], host) {
-            reachable_address(&hosts)
-        } else {
-            None
-        };
-        first = Some(list.says(address.unwrap_or_else(|| hosts[0].clone())));
+        first = hosts.first().map(|first| list.says(first.clone()));
     }
     let per_node = first_text(&TASKS_PER_NODE, host)
         .as_ref()
@@ -346,41 +334,6 @@ fn port_of_step(job: &Sourced<String>, host: &Host) -> Sourced<u16> {
     let restart = part(vars::SLURM_RESTART_COUNT);
     let id = format!("{job}.{step}.{restart}");
     port_of_job(&job.says(id))
-}
-
-/// An address of this machine that others can reach, if they cannot reach its name: Debian maps a machine's own name to
-/// 127.0.1.1, and other systems may do the same. It is the address this machine has towards the second machine.
-fn reachable_address(hosts: &[String]) -> Option<String> {
-    let hosts_file = fs::read_to_string("/etc/hosts").unwrap_or_default();
-    let second = hosts
-        .get(1)
-        .filter(|_| maps_to_loopback(&hosts_file, &hosts[0]))?;
-    Some(local_address_towards(second)?.to_string())
-}
-
-pub fn maps_to_loopback(hosts_file: &str, name: &str) -> bool {
-    let address = hosts_file.lines().find_map(|line| {
-        let mut words = line.split('#').next()?.split_ascii_whitespace();
-        let address = words.next()?;
-        words.find(|word| word.eq_ignore_ascii_case(name))?;
-        Some(address)
-    });
-    address.is_some_and(is_loopback)
-}
-
-/// The address from which this machine would send to that host. Connecting a UDP socket sends nothing.
-fn local_address_towards(host: &str) -> Option<IpAddr> {
-    resolve(host).into_iter().find_map(|target| {
-        let any = if target.is_ipv4() {
-            "0.0.0.0:0"
-        } else {
-            "[::]:0"
-        };
-        let socket = UdpSocket::bind(any).ok()?;
-        socket.connect((target, 1)).ok()?;
-        let address = socket.local_addr().ok()?.ip();
-        (!address.is_loopback() && !address.is_unspecified()).then_some(address)
-    })
 }
 
 /// The addresses of a host. `getent` is asked, because the packaged executable is static and cannot load the system's

@@ -47,7 +47,6 @@ pub enum Rule {
     DoubtfulMismatch,
     MachinesDiffer,
     ConfigNotShared,
-    ChangedByShells,
     CacheNotOurs,
     StrayVariable,
     UncountedMachines,
@@ -143,7 +142,6 @@ pub enum Rule {
     NcclContradiction,
     IncompleteRanks,
     NohupUndone,
-    DeviceRange,
     VisibleDevices,
     RanksShareGpus,
     // Files.
@@ -497,14 +495,6 @@ pub const RULES: &[NamedRule] = &[
         subject: RuleSubject::Warning,
         about: Some(
             "Every machine in the hostfile reads the config by its path, but its file system may be local to this machine.",
-        ),
-    },
-    NamedRule {
-        rule: Rule::ChangedByShells,
-        name: "changed-by-shells",
-        subject: RuleSubject::Warning,
-        about: Some(
-            "`deepspeed --hostfile` sends its arguments through a shell on every machine, which would change this one.",
         ),
     },
     NamedRule {
@@ -1052,12 +1042,6 @@ pub const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::NohupUndone,
         name: "nohup-undone",
-        subject: RuleSubject::Check,
-        about: None,
-    },
-    NamedRule {
-        rule: Rule::DeviceRange,
-        name: "device-range",
         subject: RuleSubject::Check,
         about: None,
     },

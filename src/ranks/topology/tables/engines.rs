@@ -9,14 +9,13 @@
 use Example::{Both, Each, Lines, Unset};
 use Inside::{AnyOther, Nothing, These};
 use Kind::{
-    Azure, ClearMl, Determined, GridEngine, Lsf, Machines, MpiJob, Pods, Ranks, RanksBelow,
-    RanksWithoutPlace, SageMaker, Shell, Slurm, Vertex,
+    Azure, Determined, GridEngine, Lsf, Machines, MpiJob, Pods, Ranks, RanksWithoutPlace,
+    SageMaker, Shell, Slurm, Vertex,
 };
 use Outcome::{Machine, Refused, Task};
 use Role::{
     Count, Domain, File, First, FirstFile, FirstInFile, FirstPrefix, Gpus, Hosts, Index, Instance,
-    Job, List, LocalRank, LocalSize, Main, Mark, Nodes, Other, Others, Pairs, Port, Rank, Size,
-    Worker,
+    Job, List, LocalRank, LocalSize, Main, Mark, Nodes, Other, Pairs, Port, Rank, Size, Worker,
 };
 use Variable::{Beside, Only, Shows};
 
@@ -62,10 +61,6 @@ pub enum Kind {
     },
     /// An MPI: one process for each rank.
     Ranks,
-    /// The same. Each start has its own process of one of these programs above all tasks of a
-    /// machine; an option of the program may have the same value on every machine of a start, and
-    /// another one in every other start.
-    RanksBelow(&'static [&'static str], Option<&'static str>),
     /// An MPI that never sets LOCAL_RANK or the like.
     RanksWithoutPlace,
     /// The shell of a job.
@@ -79,7 +74,6 @@ pub enum Kind {
     Determined,
     SageMaker,
     Vertex,
-    ClearMl,
 }
 
 /// Variables and the sentence of the documents about them. One that stands in an earlier row, or in
@@ -111,8 +105,6 @@ pub enum Role {
     // One process on each machine.
     /// The number of machines.
     Count,
-    /// The number of machines without the first.
-    Others,
     /// The number of this machine.
     Index,
     /// The number of this machine, which is 0 also if there is only one.
@@ -158,9 +150,8 @@ pub enum Role {
 pub const PLACE_A_TASK: [Role; 5] = [Rank, Size, LocalRank, LocalSize, Nodes];
 
 /// Of one process on each machine: any of these shows that it belongs to a job.
-pub const SHOW_A_JOB: [Role; 9] = [
+pub const SHOW_A_JOB: [Role; 8] = [
     Count,
-    Others,
     Index,
     Instance,
     Main,
@@ -232,7 +223,7 @@ pub const ENGINES: &[Engine] = &[
         // The example was seen with Open MPI 5.0.11.
         name: OPEN_MPI,
         prefixes: &["OMPI_COMM_WORLD_"],
-        kind: RanksBelow(&["mpirun", "mpiexec", "orterun"], None),
+        kind: Ranks,
         inside: AnyOther,
         undocumented: &[
             Shows(Other, "PMIX_RANK", Each("0", "2")),
@@ -254,7 +245,7 @@ pub const ENGINES: &[Engine] = &[
                 variables: &[Only(Other, "OMPI_MCA_", "")],
             },
         ],
-        example: Task(Both("n1:25017"), Some(2)),
+        example: Task(Both("n1:27680"), Some(2)),
         ..ENGINE
     },
     Engine {
@@ -266,7 +257,7 @@ pub const ENGINES: &[Engine] = &[
         // The example was seen with Intel MPI 2021.18.
         name: MPICH,
         prefixes: &["MPI_LOCALNRANKS", "MPI_LOCALRANKID"],
-        kind: RanksBelow(&["hydra_pmi_proxy"], Some("--control-port")),
+        kind: Ranks,
         inside: AnyOther,
         undocumented: &[Beside(Other, "MASTER_ADDR", Both("n1"))],
         documented: &[
@@ -288,7 +279,7 @@ pub const ENGINES: &[Engine] = &[
                 )],
             },
         ],
-        example: Task(Both("n1:22806"), Some(2)),
+        example: Task(Both("n1:28906"), Some(2)),
         ..ENGINE
     },
     Engine {
@@ -356,7 +347,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "PALS_APID", Both("6ca2a5b4")),
             ],
         }],
-        example: Task(Both("n1:20318"), Some(2)),
+        example: Task(Both("n1:23173"), Some(2)),
         ..ENGINE
     },
     Engine {
@@ -377,7 +368,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "FLUX_JOB_ID", Both("f1")),
             ],
         }],
-        example: Task(Both("n1:23797"), Some(2)),
+        example: Task(Both("n1:26904"), Some(2)),
         ..ENGINE
     },
     Engine {
@@ -386,7 +377,7 @@ pub const ENGINES: &[Engine] = &[
         // `horovodrun`, not of rank 0.
         name: "Horovod",
         prefixes: &["HOROVOD_"],
-        kind: RanksBelow(&["horovodrun"], None),
+        kind: Ranks,
         inside: AnyOther,
         undocumented: &[
             Beside(Other, "HOROVOD_GLOO_RENDEZVOUS_ADDR", Both("10.0.0.9")),
@@ -421,7 +412,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "SUBMITIT_LOCAL_JOB_ID", Both("1234")),
             ],
         }],
-        example: Task(Both("127.0.0.1:21234"), Some(4)),
+        example: Task(Both("127.0.0.1:28061"), Some(4)),
         ..ENGINE
     },
     Engine {
@@ -440,7 +431,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "SKYPILOT_TASK_ID", Both("sky-1")),
             ],
         }],
-        example: Machine(Both("10.0.0.1:20914"), Some(3)),
+        example: Machine(Both("10.0.0.1:30896"), Some(3)),
         ..ENGINE
     },
     Engine {
@@ -459,7 +450,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "DSTACK_RUN_ID", Both("r1")),
             ],
         }],
-        example: Machine(Both("10.0.0.1:29237"), Some(3)),
+        example: Machine(Both("10.0.0.1:21804"), Some(3)),
         ..ENGINE
     },
     Engine {
@@ -546,7 +537,7 @@ pub const ENGINES: &[Engine] = &[
                 ],
             },
         ],
-        example: Machine(Both("n1:21494"), None),
+        example: Machine(Both("n1:23718"), None),
         ..ENGINE
     },
     Engine {
@@ -585,7 +576,7 @@ pub const ENGINES: &[Engine] = &[
                 Shows(LocalSize, "JSM_NAMESPACE_LOCAL_SIZE", Both("2")),
             ],
         }],
-        example: Task(Both("n1:20004"), Some(2)),
+        example: Task(Both("n1:23235"), Some(2)),
         ..ENGINE
     },
     Engine {
@@ -864,7 +855,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "BACKENDAI_SESSION_ID", Both("s1")),
             ],
         }],
-        example: Machine(Both("main1:28965"), None),
+        example: Machine(Both("main1:21129"), None),
         ..ENGINE
     },
     Engine {
@@ -902,12 +893,12 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "BATCH_JOB_UID", Both("j-1")),
             ],
         }],
-        example: Machine(Both("g-0:22000"), None),
+        example: Machine(Both("g-0:23955"), None),
         ..ENGINE
     },
     Engine {
         // The service counts the machines in INITIAL_CLUSTER_SIZE; before that, OCI__WORKER_COUNT
-        // was their number without the first.
+        // was their number without the first, and now only shows a job.
         name: "OCI Data Science",
         prefixes: &[
             "CLUSTER_NODES_METADATA_FILE",
@@ -926,7 +917,7 @@ pub const ENGINES: &[Engine] = &[
                         r#"[{"Rank":"0","IPAddress":"10.0.0.1"},{"Rank":"1","IPAddress":"10.0.0.2"}]"#,
                     ]),
                 ),
-                Shows(Others, "OCI__WORKER_COUNT", Unset),
+                Shows(Other, "OCI__WORKER_COUNT", Unset),
             ],
         }],
         example: Machine(Both("10.0.0.1:23456"), None),
@@ -1058,7 +1049,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "BEAKER_WORKLOAD_ID", Both("01")),
             ],
         }],
-        example: Machine(Both("n1:20001"), None),
+        example: Machine(Both("n1:28282"), None),
         ..ENGINE
     },
     Engine {
@@ -1076,7 +1067,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "NGC_JOB_ID", Both("1")),
             ],
         }],
-        example: Machine(Both("n1:20001"), Some(3)),
+        example: Machine(Both("n1:23868"), Some(3)),
         ..ENGINE
     },
     Engine {
@@ -1112,7 +1103,7 @@ pub const ENGINES: &[Engine] = &[
                 Beside(Job, "BT_TRAINING_JOB_ID", Both("j1")),
             ],
         }],
-        example: Machine(Both("10.0.0.1:27061"), Some(3)),
+        example: Machine(Both("10.0.0.1:29540"), Some(3)),
         ..ENGINE
     },
     Engine {
@@ -1307,25 +1298,6 @@ pub const ENGINES: &[Engine] = &[
         ..ENGINE
     },
     Engine {
-        // ClearML on Kubernetes, a task of several pods (clear.ml/docs, "Multi-node training"):
-        // WORLD_SIZE counts the GPUs of all of them.
-        name: "ClearML",
-        prefixes: &["CLEARML_"],
-        kind: ClearMl,
-        inside: These(&[KUBERNETES]),
-        undocumented: &[
-            Beside(Other, "CLEARML_MULTI_NODE_SINGLE_TASK", Both("1")),
-            Beside(Other, "CUDA_VISIBLE_DEVICES", Both("0,1,2")),
-            Beside(Other, "RANK", Each("0", "1")),
-            Beside(Other, "NODE_RANK", Each("0", "1")),
-            Beside(Other, "MASTER_ADDR", Both("job-0.svc")),
-            Beside(Other, "MASTER_PORT", Both("29500")),
-            Shows(Other, "WORLD_SIZE", Both("6")),
-        ],
-        example: Machine(Both("job-0.svc:29500"), Some(3)),
-        ..ENGINE
-    },
-    Engine {
         // Alibaba's PAI-DLC (help.aliyun.com/zh/pai, "General environment variables"), which names
         // its pods `dlc…-master-0` and sets NPROC_PER_NODE to the number of their GPUs.
         name: "PAI-DLC",
@@ -1450,7 +1422,7 @@ pub const ENGINES: &[Engine] = &[
         // The example was seen with MPICH 5.0.2.
         name: MPICH,
         prefixes: &["MPI_UNIVERSE_SIZE"],
-        kind: RanksBelow(&["mpiexec.gforker"], None),
+        kind: Ranks,
         undocumented: &[
             Shows(Rank, "PMI_RANK", Each("0", "2")),
             Shows(Size, "PMI_SIZE", Both("4")),
