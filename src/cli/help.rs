@@ -59,7 +59,11 @@ pub fn page(name: &str, host: &Host, tools: &Tools) -> String {
     let name = command.get_name();
     let is_launch = command.has_subcommands();
     let mut text = page.texts(name, "en");
-    text += &format!("\n{} {}\n", page.title("Usage"), usage(name));
+    let mut usages = usage(name).to_string();
+    for subcommand in command.get_subcommands() {
+        usages += &format!("\n       {}", usage(subcommand.get_name()));
+    }
+    text += &format!("\n{} {usages}\n", page.title("Usage"));
     if is_launch {
         text += &page.commands(&command, tools);
     }

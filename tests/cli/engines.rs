@@ -1236,7 +1236,7 @@ fn what_a_scheduler_does_not_tell_can_be_given_by_flags() {
     }
     let odd = step(&[("SLURM_STEP_NODELIST", "n[2-1]")]);
     odd.launch(&[], SCRIPT)
-        .refused(&["not a Slurm host list", "--node-rank"]);
+        .refused(&["2 machines need the address", "--master-addr"]);
     assert_eq!(
         topology(&odd.plan(&said, SCRIPT)),
         json!([2, 1, 4, 8, "h0", 1234])

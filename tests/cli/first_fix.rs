@@ -36,10 +36,6 @@ const LINES: &[(&str, &str)] = &[
     ),
     (
         "",
-        "--nproc-per-node 2 --deepspeed swift sft --model a/b --dataset c/d",
-    ),
-    (
-        "",
         "--nproc-per-node 2 -d zero2 -- swift sft --model a/b --dataset c/d",
     ),
     (

@@ -238,7 +238,7 @@ impl ExistingLauncher {
             let (asked, stated) = asked.zip(stated.filter(|_| is_given))?;
             let problem = refused("zlaunch and the command give different numbers");
             (asked.from.is_flag() && asked.value != stated.value)
-                .then(|| problem.at(&asked).at(&stated.from).fix("drop one of them"))
+                .then(|| problem.at(&asked).at(&stated).fix("drop one of them"))
         });
         contradicted.collect()
     }

@@ -82,6 +82,8 @@ fn detect_pods(begins: &str, contains: &str, host: &Host) -> Answer {
 fn read(engine: &Engine, host: &Host) -> Answer {
     let told = |role| engine.told(role, host);
     let number = |role, least: u32| engine.number(role, least, host);
+    let others = number(Role::Others, 0)?;
+    let others = others.map(|others| others.map(|others| others.saturating_add(1)));
     let mut index = number(Role::Index, 0)?.or(number(Role::Instance, 0)?);
     let main = number(Role::Main, 0)?.value();
     let first_port = |ports: Sourced<String>| {
@@ -120,7 +122,7 @@ fn read(engine: &Engine, host: &Host) -> Answer {
         }
     }
     let machines = Machines {
-        count: number(Role::Count, 1)?,
+        count: number(Role::Count, 1)?.or(others),
         index,
         listed: told(Role::Hosts)?.map(|list| list.says(hosts(&list.value))),
         first,

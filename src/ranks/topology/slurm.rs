@@ -165,11 +165,12 @@ fn step(engine: &Engine, job: &Sourced<String>, host: &Host) -> Result<Allocatio
     }
     let node_rank = node_rank.unwrap_or_default();
     let mut first = None;
-    if let Some(list) = &list {
-        let hosts = expand_hosts(&list.value).unwrap_or_default();
+    if let Some(list) = &list
+        && let Some(hosts) = expand_hosts(&list.value)
+    {
         let listed = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
         same_count(engine.name, &nnodes, &list.says(listed))?;
-        first = hosts.first().map(|first| list.says(first.clone()));
+        first = Some(list.says(hosts[0].clone()));
     }
     let per_node = first_text(&TASKS_PER_NODE, host)
         .as_ref()

@@ -15,7 +15,8 @@ use Kind::{
 use Outcome::{Machine, Refused, Task};
 use Role::{
     Count, Domain, File, First, FirstFile, FirstInFile, FirstPrefix, Gpus, Hosts, Index, Instance,
-    Job, List, LocalRank, LocalSize, Main, Mark, Nodes, Other, Pairs, Port, Rank, Size, Worker,
+    Job, List, LocalRank, LocalSize, Main, Mark, Nodes, Other, Others, Pairs, Port, Rank, Size,
+    Worker,
 };
 use Variable::{Beside, Only, Shows};
 
@@ -105,6 +106,8 @@ pub enum Role {
     // One process on each machine.
     /// The number of machines.
     Count,
+    /// The number of machines without the first.
+    Others,
     /// The number of this machine.
     Index,
     /// The number of this machine, which is 0 also if there is only one.
@@ -150,8 +153,9 @@ pub enum Role {
 pub const PLACE_A_TASK: [Role; 5] = [Rank, Size, LocalRank, LocalSize, Nodes];
 
 /// Of one process on each machine: any of these shows that it belongs to a job.
-pub const SHOW_A_JOB: [Role; 8] = [
+pub const SHOW_A_JOB: [Role; 9] = [
     Count,
+    Others,
     Index,
     Instance,
     Main,
@@ -898,7 +902,7 @@ pub const ENGINES: &[Engine] = &[
     },
     Engine {
         // The service counts the machines in INITIAL_CLUSTER_SIZE; before that, OCI__WORKER_COUNT
-        // was their number without the first, and now only shows a job.
+        // was their number without the first.
         name: "OCI Data Science",
         prefixes: &[
             "CLUSTER_NODES_METADATA_FILE",
@@ -917,7 +921,7 @@ pub const ENGINES: &[Engine] = &[
                         r#"[{"Rank":"0","IPAddress":"10.0.0.1"},{"Rank":"1","IPAddress":"10.0.0.2"}]"#,
                     ]),
                 ),
-                Shows(Other, "OCI__WORKER_COUNT", Unset),
+                Shows(Others, "OCI__WORKER_COUNT", Unset),
             ],
         }],
         example: Machine(Both("10.0.0.1:23456"), None),
