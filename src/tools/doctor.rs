@@ -30,7 +30,7 @@ use together::Meeting;
 pub struct DoctorArgs {
     #[arg(help_heading = "Machines")]
     timeout: Option<Given>,
-    // zlaunch gives it to those that it starts on the other machines.
+    // zlaunch gives it to those that it starts on all machines.
     #[arg(help_heading = "Machines", hide = true)]
     answer: bool,
     #[command(flatten)]
@@ -53,14 +53,14 @@ impl Tool for DoctorArgs {
 fn doctor(
     launch: &Launch,
     timeout: Duration,
-    answers_srun: bool,
+    is_own_step: bool,
     host: &Host,
 ) -> Result<u8, Vec<Problem>> {
     let machine = Machine::here();
     let mut changed = host.with(&launch.environment.set, &launch.environment.unset);
     // The launch comes in the next step of the job, where the ranks have another port to meet.
     let step = host.nonempty_var(vars::SLURM_STEP_ID).unwrap_or_default();
-    if let (Ok(step), true) = (step.parse::<u64>(), answers_srun) {
+    if let (Ok(step), true) = (step.parse::<u64>(), is_own_step) {
         let next = (step + 1).to_string();
         let env = &mut changed.to_mut().env;
         env.insert(vars::SLURM_STEP_ID.into(), next.into());
@@ -71,7 +71,6 @@ fn doctor(
         seen: &seen,
         report: &report,
         timeout,
-        answers_srun,
     };
     if let Some(status) = meeting.ask_all()? {
         return Ok(status);
