@@ -8,23 +8,18 @@ mod tables;
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs,
     io,
     net::{Ipv4Addr, TcpListener},
     os::unix::process::CommandExt,
-    path::Path,
     process::Command,
-    thread,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rustix::{
-    fs::{FlockOperation, flock},
-    io::Errno,
-};
 
 use crate::{
+    base::source::Sourced,
     plan::{Plan, Record, record},
     report::{self, OutputFile, Problem, Rule, fix::give},
 };
@@ -74,7 +69,10 @@ pub fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> {
 
 /// Rank 0 will listen on this port. If it cannot, the user should know before the other ranks wait for it.
 pub fn port_problem(plan: &Plan) -> Option<Problem> {
-    let port = plan.opens.as_ref()?;
+    unusable_port(plan.opens.as_ref()?)
+}
+
+pub fn unusable_port(port: &Sourced<u16>) -> Option<Problem> {
     let why = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)).err()?;
     let why = match why.kind() {
         io::ErrorKind::AddrInUse => "is already in use",
@@ -106,7 +104,6 @@ pub fn start(plan: &Plan) -> Result<u8, Problem> {
 /// Writes all of the record, or nothing, and then an older one stays.
 fn write_record(record: &Record) -> Result<(), Problem> {
     let foreign = files::in_private_folder(&record.folder, || {
-        let _lock = lock(&record.folder);
         let foreign = record::foreign(&record.folder);
         if foreign.is_none() {
             replace_record(record)?;
@@ -139,17 +136,4 @@ fn replace_record(record: &Record) -> io::Result<()> {
         Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
         _ => new.into_iter().try_for_each(PendingFile::put_in_place),
     }
-}
-
-/// Lets one launch at a time write its record, even if hundreds start together. Gives up after ten seconds, or if the file
-/// system has no locks: a record is not worth holding up a launch.
-fn lock(folder: &Path) -> Option<File> {
-    let file = File::open(folder).ok()?;
-    for _ in 0..1000 {
-        if flock(&file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK) {
-            break;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    Some(file)
 }

@@ -79,7 +79,6 @@ fn judge(draft: &Draft) -> (Vec<Problem>, bool) {
     judge.written_files();
     judge.this_machine();
     judge.add(Record::folder(understood).err());
-    judge.join_misplaced();
     judge.sort_findings();
     judge.put_into_run_file();
     let blocker = understood.blocker(draft.launcher);
@@ -123,7 +122,6 @@ impl Judge<'_> {
         } = understood;
         self.add(job.problems.iter().chain(&launch.warnings).cloned());
         self.add(understood.ranks_without_effect());
-        self.add(understood.dry_run_behind());
         self.add(understood.not_understood());
         if let Some(existing) = existing_launcher {
             self.add(existing.run_file_problem(job, host));
@@ -291,20 +289,7 @@ impl Judge<'_> {
             launcher: *launcher,
             ..Subject::new(config, job, host, place)
         };
-        let mut found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());
-        // `--unset-env` does not undo `--env`.
-        let given = &launch.environment.set;
-        for change in found.iter_mut().flat_map(|found| found.fixes.changes()) {
-            if let Change::UnsetVariable(name) = change
-                && let Some(given) = given.iter().find(|given| given.value.0 == *name)
-            {
-                let value = given.value.1.to_string_lossy();
-                *change = Change::Drop {
-                    owner: Owner::Zlaunch,
-                    word: format!("{} {name}={value}", given.from),
-                };
-            }
-        }
+        let found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());
         self.findings.extend(found);
     }
 

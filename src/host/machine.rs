@@ -168,22 +168,6 @@ impl Machine {
         let seen = statvfs(path.ancestors().find(|folder| folder.exists())?).ok()?;
         Some(seen.blocks_available() * seen.fragment_size())
     }
-
-    /// A process of this machine listens on the port.
-    pub fn listens(&self, port: u16) -> bool {
-        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| self.text(path));
-        let wanted = format!(":{port:04X}");
-        // A listener is in state 0A: `0: 0100007F:734C 00000000:0000 0A …`.
-        tables
-            .iter()
-            .flatten()
-            .flat_map(|table| table.lines())
-            .any(|line| {
-                let mut words = line.split_whitespace().skip(1);
-                words.next().is_some_and(|local| local.ends_with(&wanted))
-                    && words.nth(1) == Some("0A")
-            })
-    }
 }
 
 /// `Tesla T4` is a `T4`, and `T400` is not.

@@ -1,10 +1,7 @@
 //! Judgements about the command as a whole: what zlaunch does not recognize, cannot see through, or leaves without effect.
 
 use crate::{
-    base::{
-        options::{flag, launch_option, takes_value},
-        shell,
-    },
+    base::shell,
     command::{
         prefix::{Barrier, Prefix},
         target::base_name,
@@ -12,7 +9,7 @@ use crate::{
     },
     ranks::topology::Topology,
     report::{
-        self, Place, Problem, Rule,
+        Place, Problem, Rule,
         fix::{Fixes, run},
     },
     request::{Launch, understood::UnderstoodLaunch},
@@ -86,59 +83,6 @@ impl UnderstoodLaunch<'_> {
         );
         let problem = Problem::warning(Rule::NotUnderstood, what);
         Some(problem.at(program).fix(line))
-    }
-
-    /// `-n` behind the command, if the training does not know it.
-    pub fn dry_run_behind(&self) -> Option<Problem> {
-        const DRY_RUN: &[&str] = &["-n", "--dry-run", "--dry_run"];
-        let words = self.job.command_line();
-        let at = words
-            .iter()
-            .position(|word| DRY_RUN.iter().any(|flag| word == flag))?;
-        // An option with a value is another one.
-        let alone = words
-            .get(at + 1)
-            .is_none_or(|next| next.as_encoded_bytes().starts_with(b"-"));
-        let known = || match &self.job.source {
-            Some(source) => ["-n\"", "-n'", "dry-run", "dry_run"]
-                .iter()
-                .any(|word| source.mentions(word)),
-            None => !self.job.rewritten,
-        };
-        if !alone || self.launch.output.only_shows() || !self.is_understood() || known() {
-            return None;
-        }
-        let mut rest = self.launch.command.clone();
-        rest.retain(|word| *word != words[at]);
-        let mut line = self.launch.words_with(&[], &rest);
-        line.insert(1, "-n".into());
-        let word = words[at].to_string_lossy();
-        Some(report::dry_run_behind(&word, &shell::text(&line)))
-    }
-
-    /// The line with these options of ours moved in front of the command; `--` is left out.
-    pub fn with_options_in_front(&self, flags: &[String]) -> String {
-        let (mut moved, mut rest) = (Vec::new(), Vec::new());
-        let mut words = self.launch.command.iter().cloned();
-        while let Some(word) = words.next() {
-            let text = word.to_string_lossy();
-            let option = text
-                .strip_prefix("--")
-                .and_then(launch_option)
-                .filter(|option| flags.contains(&flag(option)));
-            let takes_next = option.is_some_and(takes_value) && !text.contains('=');
-            if word == "--" && flags.contains(&"--".to_string()) {
-                continue;
-            }
-            let target = if option.is_some() {
-                &mut moved
-            } else {
-                &mut rest
-            };
-            target.push(word);
-            target.extend(takes_next.then(|| words.next()).flatten());
-        }
-        shell::text(&self.launch.words_with(&moved, &rest))
     }
 
     /// The places that ask for several machines. A console script may run once in a job of several machines.

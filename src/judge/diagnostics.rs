@@ -8,34 +8,11 @@ use crate::{
     check,
     report::{
         Place, Problem, Rule, Severity,
-        fix::{Change, Fixes, Owner, run},
+        fix::{Change, Owner},
     },
 };
 
 impl Judge<'_> {
-    /// Options of ours behind the command are one mistake with one fix, whatever followed from it.
-    pub fn join_misplaced(&mut self) {
-        let moved = self.findings.iter().filter_map(|found| found.fixes.moved());
-        let flags: Vec<String> = moved.map(str::to_string).collect();
-        if flags.is_empty() {
-            return;
-        }
-        let line = self.draft.understood.with_options_in_front(&flags);
-        let line = Fixes::from(run(line));
-        for found in &mut self.findings {
-            if found.fixes.moved().is_some() {
-                found.fixes.clone_from(&line);
-            }
-        }
-        let is_given = |flag: &str| flags.iter().any(|given| given == flag);
-        let counts = is_given("--nproc-per-node");
-        let shows = is_given("--dry-run");
-        self.problems.retain(|problem| {
-            !(counts && problem.asks_for_gpu_count()
-                || shows && problem.rule == Rule::AfterTheCommand)
-        });
-    }
-
     pub fn sort_findings(&mut self) {
         let output = self.draft.understood.launch.output;
         let only_printed = output.dry_run.is_some() && !output.check;

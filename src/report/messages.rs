@@ -46,15 +46,6 @@ pub fn only_a_space() -> Problem {
         .fix("remove the space after the last `\\`")
 }
 
-/// `line`: the command line with the option in front.
-pub fn dry_run_behind(word: &str, line: &str) -> Problem {
-    let what =
-        format!("`{word}` comes after the command, so it goes to the trainer and training starts");
-    Problem::warning(Rule::AfterTheCommand, what)
-        .at(word)
-        .fix(run(line))
-}
-
 pub fn not_text(from: &str, value: &OsStr) -> Problem {
     usage_error(format!("the value of `{from}` is not UTF-8 text"))
         .at(Place::option(from, value.to_string_lossy()))

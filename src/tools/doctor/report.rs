@@ -2,7 +2,6 @@
 //! of the home folder are removed, so that it can be pasted anywhere.
 
 use std::{
-    ffi::OsStr,
     path::PathBuf,
     process::{Command, Stdio},
 };
@@ -18,7 +17,7 @@ use crate::{
     },
     check::{machine as rules, variables},
     command::{argv::Args, model::Hub, python::Python, trainer},
-    fit,
+    exec, fit,
     host::{
         Host,
         machine::{Limit, Machine, locks_in},
@@ -27,7 +26,7 @@ use crate::{
     plan::{Plan, PlannedConfig, diagnostics_json, environment::SHOWN_WHEN_SET},
     ranks::topology::{Role, Topology},
     report::{
-        self, Problem, Rule, RuleSubject, Severity,
+        Problem, Rule, RuleSubject, Severity,
         fix::run,
         secrets::{Secrets, Sensitivity},
     },
@@ -107,15 +106,9 @@ pub struct Examination<'a> {
 impl<'a> Examination<'a> {
     pub fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
         let judged = (!launch.command.is_empty()).then(|| Judged::new(launch, host));
-        let python = match &judged {
-            Some(judged) => judged.understood().job.python.clone(),
-            None => trainer::ALL
-                .iter()
-                .filter(|trainer| !trainer.launch.commands.is_empty())
-                .flat_map(|trainer| trainer.launch.consoles)
-                .find_map(|console| host.find_program(OsStr::new(console)))
-                .and_then(|path| Python::of_script(&path, host)),
-        };
+        let python = judged
+            .as_ref()
+            .and_then(|judged| judged.understood().job.python.clone());
         let mut seen = Examination {
             launch,
             host,
@@ -279,10 +272,8 @@ impl<'a> Examination<'a> {
             rows.extend(warnings.map(|it| known("ranks", None).checked(Some(it))));
         }
         if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
-            let taken = self.machine.listens(port.value);
-            let state = if taken { "taken" } else { "free" };
-            let problem = taken.then(|| report::unusable_port(port, "is already in use"));
-            rows.push(fact("port", format!("{}, {state}", port.spelling())).checked(problem));
+            let row = fact("port", port.spelling());
+            rows.push(row.checked(exec::unusable_port(port)));
         }
         let Some(judged) = &self.judged else {
             return rows;
@@ -412,13 +403,6 @@ impl<'a> Examination<'a> {
             let is_shown = vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name);
             if is_shown && Sensitivity::of(name).is_none() {
                 rows.push(fact(name, value.to_string_lossy()));
-            }
-        }
-        // A plan reports them itself.
-        if self.judged.is_none() {
-            for problem in variables::misspelt(self.host) {
-                let place = problem.places[0].to_string();
-                rows.push(fact("misspelt", place).checked(Some(problem)));
             }
         }
         rows
