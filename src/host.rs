@@ -179,12 +179,10 @@ impl Host {
 
     /// All CPUs of the machine, also those that this process may not use.
     pub fn online_cpus(&self) -> usize {
-        let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-        let counts = text.trim().split(',').filter_map(|range| {
-            let (low, high) = range.split_once('-').unwrap_or((range, range));
-            Some(high.parse::<usize>().ok()?.checked_sub(low.parse().ok()?)? + 1)
-        });
-        counts.sum::<usize>().max(self.cpus)
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        // The first line is the sum of all.
+        let lines = text.lines().skip(1);
+        lines.filter(|line| line.starts_with("cpu")).count()
     }
 
     /// The path is in a folder that other machines usually do not share.

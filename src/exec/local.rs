@@ -23,16 +23,16 @@ use nix::{
         signalfd::{SfdFlags, SignalFd},
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
-    unistd::{Pid, close, getpgid, getpgrp, getpid, getppid, getsid},
+    unistd::{Pid, close, getpid, getppid},
 };
 
 use super::tables::signals::{HANDLED, STOP};
 use crate::{
     base::vars,
-    host::{Host, children, is_ignored},
+    host::{children, is_ignored},
     plan::Plan,
     ranks::{launcher::LocalRanks, topology::PER_RANK},
-    report::{self, Problem, Rule, fix, secrets::Secrets},
+    report::{self, Problem, Rule, fix},
 };
 
 /// A process that is still there this long after SIGKILL hangs in the kernel, and nobody can end it.
@@ -186,15 +186,6 @@ impl Supervisor {
         loop {
             if self.ranks.iter().all(|rank| rank.status.is_some()) {
                 let orphans = self.orphans();
-                if self.phase == Phase::GivenUp && !orphans.is_empty() {
-                    let numbers: Vec<String> = orphans.iter().map(Pid::to_string).collect();
-                    let what = "processes that the ranks started are still there, and SIGKILL does not end them";
-                    let help = "they hang in the kernel, perhaps in a driver or a file system: see `dmesg`";
-                    let problem = Problem::error(Rule::Rank, what)
-                        .at(numbers.join(", "))
-                        .fix(help);
-                    report::report(&[problem], &Secrets::of(&Host::default()));
-                }
                 let groups_are_empty = self.ranks.iter().all(|rank| rank.group_is_empty);
                 if groups_are_empty && orphans.is_empty() || self.phase == Phase::GivenUp {
                     return Ok(());
@@ -250,18 +241,7 @@ impl Supervisor {
                 }
                 Ok(Signal::SIGTSTP) => {
                     self.signal_ranks(Signal::SIGTSTP);
-                    let stop = SigSet::from(Signal::SIGTSTP);
-                    stop.thread_unblock()?;
-                    // As a job of a shell, which then sees which signal it was. Elsewhere the kernel ignores SIGTSTP.
-                    let parent = Some(getppid());
-                    let is_job = getpgid(parent).is_ok_and(|group| group != getpgrp())
-                        && getsid(parent) == getsid(None);
-                    raise(if is_job {
-                        Signal::SIGTSTP
-                    } else {
-                        Signal::SIGSTOP
-                    })?;
-                    stop.thread_block()?;
+                    raise(Signal::SIGSTOP)?;
                 }
                 Ok(signal) => self.signal_ranks(signal),
                 Err(_) => {}

@@ -436,7 +436,7 @@ impl<'p> Answer<'p> {
         let model = self.all("model").max_by_key(most);
         let name = model.map(|model| &model["name"]);
         let name = text(name.or_else(|| Some(&call?["model"]))?);
-        let all = call.as_ref().and_then(most).or(self.parameters())?;
+        let all = self.parameters()?;
         let trained = match call.and_then(|call| call["trainable"].as_u64()) {
             None => String::new(),
             Some(trainable) if trainable == all => ", all of them trained".to_string(),
@@ -529,18 +529,11 @@ impl<'p> Answer<'p> {
     }
 }
 
-/// What is known about the message, or else the page about a key or variable in it.
+/// What `explain` knows about the message.
 fn known_fix(message: &str) -> Option<Fixes> {
     let mut log = explain::Log::default();
     log.read("", message.as_bytes()).ok()?;
-    let found = log.found.first();
-    if let Some(advice) = found.and_then(|found| found.failure.advice()) {
-        return Some(advice.into());
-    }
-    let words = message.split(|c: char| !c.is_ascii_alphanumeric() && !"_.".contains(c));
-    let mut keys = words.filter(|word| word.contains('_'));
-    let key = keys.find(|word| explain::entries().any(|entry| entry.is_called(word)))?;
-    Some(fix::run(format!("zlaunch explain {key}")).into())
+    Some(log.found.first()?.failure.advice()?.into())
 }
 
 fn noted(what: String) -> Problem {

@@ -12,12 +12,11 @@ use clap::{Args, ValueHint};
 use super::output::{err, out};
 use crate::{
     base::{
-        layout::TextTable,
         options::{AnyValue, Given},
         shell::quoted,
     },
     cli::{
-        Reader, Requested, Tool, usage,
+        Reader, Requested, Tool,
         values::{self, Words, one_of},
     },
     command::trainer,
@@ -68,11 +67,6 @@ impl Tool for ShimsArgs {
         // Without one it is zlaunch's own, which goes with the last shim.
         let is_own = given.is_none();
         let folder = match given {
-            Some(folder) if folder.as_os_str().is_empty() => Err(report::missing_argument(
-                "DIR",
-                "zlaunch shims",
-                usage("shims"),
-            )),
             Some(folder) => Ok(host.absolute(&folder)),
             None => host
                 .data_home()
@@ -87,12 +81,6 @@ impl Tool for ShimsArgs {
         let folder = folder
             .map_err(|problem| reader.problems.push(problem))
             .unwrap_or_default();
-        if action == "install" && folder.as_os_str().as_encoded_bytes().contains(&b':') {
-            reader.problems.push(not_here(
-                "a folder with a `:` in its name cannot be on PATH",
-                &folder,
-            ));
-        }
         reader.answer(move |host: &Host| match action {
             "install" => install(&folder, host),
             "remove" => remove(&folder, is_own),
@@ -109,10 +97,9 @@ fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
     let foreign: Vec<Problem> = files(folder)
         .filter(|file| file.symlink_metadata().is_ok() && !is_ours(file))
         .map(|file| {
-            not_here(
-                "this file is not a shim of zlaunch, and is left alone",
-                &file,
-            )
+            let what = "this file is not a shim of zlaunch, and is left alone";
+            let fix = run("zlaunch shims install DIR").remark("choose another folder");
+            Problem::error(Rule::Shims, what).at(file.as_path()).fix(fix)
         })
         .collect();
     if !foreign.is_empty() {
@@ -186,32 +173,19 @@ fn remove(folder: &Path, is_own: bool) -> Result<u8, Vec<Problem>> {
     Ok(0)
 }
 
-/// The installed shims, each with the program it stands for.
+/// The installed shims.
 fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
-    let rows = files(folder).filter(|file| is_ours(file)).map(|file| {
-        let name = file.file_name().unwrap_or_default();
-        let program = host.find_program(name);
-        let program = program.map_or("nothing on PATH".to_string(), |program| {
-            program.display().to_string()
-        });
-        (name.to_string_lossy().into_owned(), program)
-    });
-    let table = TextTable::of_pairs(0, rows);
-    if table.lines.is_empty() {
+    let shims = files(folder).filter(|file| is_ours(file));
+    let lines: String = shims.map(|file| format!("{}\n", file.display())).collect();
+    if lines.is_empty() {
         err(&format!(
             "no shims in {}; `zlaunch shims install` installs them\n",
             folder.display()
         ));
     }
-    out(&table.to_string())?;
+    out(&lines)?;
     report::report(hidden(host).as_slice(), &Secrets::of(host));
     Ok(0)
-}
-
-fn not_here(what: &str, place: &Path) -> Problem {
-    Problem::error(Rule::Shims, what)
-        .at(place)
-        .fix(run("zlaunch shims install DIR").remark("choose another folder"))
 }
 
 /// A link is not ours, wherever it points.

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File, Metadata},
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, Read},
     net::IpAddr,
     path::Path,
     process::{Command, ExitStatus, Stdio},
@@ -205,16 +205,10 @@ fn nvidia_smi(host: &Host) -> Option<Result<String, ExitStatus>> {
     })
 }
 
-/// Its size and a number that tells files apart: by all of a small one, by 16 parts of a larger one.
+/// Its size and a number that tells files apart by their first MiB.
 fn content(path: &Path, found: &Metadata) -> io::Result<String> {
-    const PART: u64 = 1 << 16;
-    let mut file = File::open(path)?;
     let mut bytes = Vec::new();
-    for at in 0..16 {
-        let last = found.len().saturating_sub(PART);
-        file.seek(SeekFrom::Start(last.saturating_mul(at) / 15))?;
-        file.by_ref().take(PART).read_to_end(&mut bytes)?;
-    }
+    File::open(path)?.take(1 << 20).read_to_end(&mut bytes)?;
     let hash = fnv1a(&bytes) >> 32;
     Ok(format!("{} bytes ({hash:08x})", found.len()))
 }
@@ -350,20 +344,14 @@ impl Comparison {
         }
         let values: Vec<String> = groups.iter().map(|group| fact.text(group.value)).collect();
         let machines = groups.into_iter().flat_map(|group| group.machines);
-        let machines: Vec<String> = machines.collect();
-        let is_about_all = machines.len() == answers.len();
+        let machines = listed(&machines.collect::<Vec<_>>());
         let (what, help) = if fact.compared == Compared::InItsOwnWords {
             let (what, help) = values[0].split_once('\n').unwrap_or((&values[0], ""));
-            let whose = if is_about_all {
-                String::new()
-            } else {
-                listed(&machines) + ": "
-            };
-            (whose + what, help)
+            (format!("{machines}: {what}"), help)
         } else {
             let what = fact
                 .says
-                .replace("{machines}", &listed(&machines))
+                .replace("{machines}", &machines)
                 .replace("{name}", fact.called.unwrap_or(short))
                 .replace("{value}", &listed(&values));
             (format!("{what}{usual}: {}", fact.means), fact.help)

@@ -554,7 +554,6 @@ pub const FACTS: &[Fact] = &[
         names: &[Below("error.")],
         compared: InItsOwnWords,
         severity: Severity::Error,
-        says: "{machines}: {value}",
         examples: &[Example {
             stated: &[Nothing, Text("no such file")],
             answer: "b: no such file",
@@ -564,10 +563,9 @@ pub const FACTS: &[Fact] = &[
     Fact {
         names: &[Below("warning.")],
         compared: InItsOwnWords,
-        says: "{machines}: {value}",
         examples: &[Example {
             stated: &[Text("few files"), Text("few files")],
-            answer: "few files",
+            answer: "a and b: few files",
         }],
         ..FACT
     },
