@@ -8,8 +8,7 @@ mod tables;
 
 use std::{
     ffi::OsString,
-    fs,
-    io,
+    fs, io,
     net::{Ipv4Addr, TcpListener},
     os::unix::process::CommandExt,
     process::Command,

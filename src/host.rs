@@ -228,7 +228,10 @@ impl Host {
     /// temporary folder. `exec` creates it, but neither a home nor the folder that TMPDIR names.
     pub fn configs_folder(&self) -> PathBuf {
         let cache = self
-            .configs_in_cache()
+            .cache_home()
+            .filter(|cache| cache.is_dir() || cache.parent().is_some_and(Path::is_dir))
+            .map(|cache| cache.join("zlaunch/configs"))
+            .filter(|folder| can_be_written(folder))
             .filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none());
         cache.unwrap_or_else(|| {
             let temporary = self
@@ -236,18 +239,6 @@ impl Host {
                 .unwrap_or_else(|| PathBuf::from("/tmp"));
             temporary.join(format!("zlaunch-{}", geteuid()))
         })
-    }
-
-    /// The part of the user's cache that others can replace, so that no config is kept there.
-    pub fn distrusted_cache(&self) -> Option<PathBuf> {
-        open_to_others(&self.configs_in_cache()?, Trust::OwnerAlone)
-    }
-
-    fn configs_in_cache(&self) -> Option<PathBuf> {
-        let cache = self
-            .cache_home()
-            .filter(|cache| cache.is_dir() || cache.parent().is_some_and(Path::is_dir))?;
-        Some(cache.join("zlaunch/configs")).filter(|folder| can_be_written(folder))
     }
 }
 

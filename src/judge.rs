@@ -8,7 +8,6 @@ mod diagnostics;
 use serde_json::Value;
 
 use crate::{
-    base::shell,
     check::{self, Subject, machine},
     config::auto::{self, FillContext},
     fit,
@@ -17,7 +16,7 @@ use crate::{
     ranks::launcher::{Launcher, accelerate, deepspeed},
     report::{
         Place, Problem, Rule, Severity,
-        fix::{Change, Owner, drop_given, give, run},
+        fix::{Change, Owner, drop_given, give},
     },
     request::{AUTO, Launch, understood::UnderstoodLaunch},
 };
@@ -308,7 +307,6 @@ impl Judge<'_> {
         let machines = topology.pool.as_ref().map_or(1, Vec::len);
         if let Some(file) = &handed_over.file {
             let path = file.path.as_path();
-            let is_ours = file.kind == FileKind::Ours;
             if machines > 1 && host.is_of_this_machine(path) {
                 let what = format!(
                     "{machines} machines must read the config, but only this one sees its folder"
@@ -316,24 +314,11 @@ impl Judge<'_> {
                 let fix =
                     give("--config-out", "PATH").remark("in a folder that all machines share");
                 self.add([Problem::error(Rule::Hosts, what).at(path).fix(fix)]);
-            } else if machines > 1 && is_ours {
+            } else if machines > 1 && file.kind == FileKind::Ours {
                 // With `--config-out`, the user chose a folder that all machines see.
                 let kind = Machine::here().file_system(path);
                 let kind = kind.as_deref();
                 self.add(machine::config_may_be_local(path, machines, kind));
-            }
-            if is_ours
-                && !understood.runs_elsewhere()
-                && let (Some(part), Some(folder)) = (host.distrusted_cache(), path.parent())
-            {
-                let what = format!(
-                    "other users can change `{}`, so resolved configs are kept elsewhere",
-                    part.display()
-                );
-                let chmod = shell::text(&["chmod".into(), "go-w".into(), part.into()]);
-                let fixes = run(chmod).or("set XDG_CACHE_HOME to a folder you own");
-                let problem = Problem::warning(Rule::CacheNotOurs, what).at(folder);
-                self.add([problem.fix(fixes)]);
             }
         }
     }

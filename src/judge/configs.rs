@@ -13,16 +13,6 @@ use crate::{
     request::{self, Launch},
 };
 
-/// Batch sizes are not among it if a problem is about them.
-pub fn not_judged(problems: &[Problem]) -> String {
-    let batch = if problems.iter().any(|it| check::is_about_batch(it.rule)) {
-        ""
-    } else {
-        "batch sizes, "
-    };
-    format!("{batch}\"auto\" values and whatever depends on the trainer or the number of ranks")
-}
-
 /// The configs that stand in the place of a command, and the one that `--deepspeed` names.
 pub fn specs(launch: &Launch) -> impl Iterator<Item = Sourced<String>> {
     let words = launch.command.iter().map(|word| {

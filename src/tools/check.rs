@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     corrections::{Config, corrections, difference},
@@ -34,7 +34,7 @@ use crate::{
     exec,
     host::{Host, terminal},
     judge::{Judged, configs},
-    plan::{diagnostics_json, refused_json},
+    plan::refused_json,
     ranks::{launcher::Launcher, topology::Topology},
     report::{self, Problem, Rule, Severity, fix::run, reading, secrets::Secrets},
     request::{Format, Launch, understood::UnderstoodLaunch},
@@ -129,13 +129,15 @@ pub fn check_launch(
         return out_bytes(&json).map(|_| status);
     }
     let judged = judged(launch, host, tools);
-    let (checked, unchecked, rehearsal) = coverage(&judged, host, &secrets);
-    let (checked, unchecked) = (checked.join(", "), unchecked.join(", "));
-    let mut coverage = format!("checked: {checked}; not checked: {unchecked}");
-    if let Some(line) = rehearsal.filter(|_| verdict(&judged.problems) == 0) {
-        coverage += &format!("; a rehearsal goes further: {line}");
+    let coverage = Coverage::of_launch(&judged, host, &secrets);
+    let mut words = coverage.in_words();
+    if let Some(line) = coverage
+        .rehearsal
+        .filter(|_| verdict(&judged.problems) == 0)
+    {
+        words += &format!("; a rehearsal goes further: {line}");
     }
-    show_checked(judged.problems, &coverage, launch, &secrets)
+    show_checked(judged.problems, &words, launch, &secrets)
 }
 
 fn judged<'a>(launch: &'a Launch, host: &'a Host, tools: &'static Tools) -> Judged<'a> {
@@ -151,49 +153,86 @@ fn judged<'a>(launch: &'a Launch, host: &'a Host, tools: &'static Tools) -> Judg
 }
 
 /// What the answer rests on, what nobody looked at, and the rehearsal that does.
-type Coverage = (Vec<String>, Vec<&'static str>, Option<String>);
+struct Coverage {
+    checked: Vec<String>,
+    unchecked: Vec<&'static str>,
+    rehearsal: Option<String>,
+}
 
-fn coverage(judged: &Judged, host: &Host, secrets: &Secrets) -> Coverage {
-    let UnderstoodLaunch { launch, job, .. } = judged.understood();
-    let plan = judged.plan();
-    if job.trainer.is_passthrough() {
-        let checked = format!("whether `{}` can be started", job.target.name());
-        return (vec![checked], vec!["what it does"], None);
+impl Coverage {
+    fn in_words(&self) -> String {
+        let [checked, unchecked] = [self.checked.join(", "), self.unchecked.join(", ")];
+        format!("checked: {checked}; not checked: {unchecked}")
     }
-    let mut checked = Vec::new();
-    let mut unchecked = vec!["the dataset", "the weights"];
-    let has_config = match &launch.deepspeed {
-        Some(spec) => template::resolve(spec, &launch.search, host).is_ok(),
-        None => plan.is_some_and(|plan| plan.config.is_some()),
-    };
-    if has_config {
-        let deepspeed = deepspeed_in_words(job.python.as_ref());
-        checked.push(format!("the config against {deepspeed}"));
+
+    /// The plan or what refuses it, as it is printed.
+    fn printed(self, mut plan: Value, secrets: &Secrets) -> Vec<u8> {
+        plan["checked"] = self.checked.into();
+        plan["not_checked"] = self.unchecked.into();
+        plan["rehearsal"] = self.rehearsal.into();
+        secrets.printed(plan)
     }
-    let is_read = job.trainer.arguments.parser == ArgumentParser::Recorded
-        || job.flow().is_some_and(|flow| flow.parser().is_some());
-    match job.trainer.distribution.filter(|_| is_read) {
-        Some(package) => {
-            let version = job.version_text();
-            let stand_in = version.as_ref();
-            let stand_in = stand_in.and_then(|it| argument_class::stand_in(package, it));
-            let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
-            let version = version.unwrap_or_else(|| "(all known versions)".to_string());
-            checked.push(format!("the arguments against {package} {version}{how}"));
+
+    fn of_config(deepspeed: &str) -> Self {
+        Coverage {
+            checked: vec![format!("the config against {deepspeed}")],
+            unchecked: vec![
+                "what depends on the trainer or the number of ranks, such as batch sizes and \"auto\" values",
+            ],
+            rehearsal: None,
         }
-        None => unchecked.push("the arguments"),
     }
-    let launcher = plan.map(|plan| &plan.launcher);
-    if !matches!(launcher, Some(Launcher::Srun | Launcher::Prefix(_))) {
-        checked.push("this machine".to_string());
+
+    fn of_launch(judged: &Judged, host: &Host, secrets: &Secrets) -> Self {
+        let UnderstoodLaunch { launch, job, .. } = judged.understood();
+        let plan = judged.plan();
+        if job.trainer.is_passthrough() {
+            return Coverage {
+                checked: vec![format!("whether `{}` can be started", job.target.name())],
+                unchecked: vec!["what it does"],
+                rehearsal: None,
+            };
+        }
+        let mut checked = Vec::new();
+        let mut unchecked = vec!["the dataset", "the weights"];
+        let has_config = match &launch.deepspeed {
+            Some(spec) => template::resolve(spec, &launch.search, host).is_ok(),
+            None => plan.is_some_and(|plan| plan.config.is_some()),
+        };
+        if has_config {
+            let deepspeed = deepspeed_in_words(job.python.as_ref());
+            checked.push(format!("the config against {deepspeed}"));
+        }
+        let is_read = job.trainer.arguments.parser == ArgumentParser::Recorded
+            || job.flow().is_some_and(|flow| flow.parser().is_some());
+        match job.trainer.distribution.filter(|_| is_read) {
+            Some(package) => {
+                let version = job.version_text();
+                let stand_in = version.as_ref();
+                let stand_in = stand_in.and_then(|it| argument_class::stand_in(package, it));
+                let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
+                let version = version.unwrap_or_else(|| "(all known versions)".to_string());
+                checked.push(format!("the arguments against {package} {version}{how}"));
+            }
+            None => unchecked.push("the arguments"),
+        }
+        let launcher = plan.map(|plan| &plan.launcher);
+        if !matches!(launcher, Some(Launcher::Srun | Launcher::Prefix(_))) {
+            checked.push("this machine".to_string());
+        }
+        if job.source.is_some() {
+            unchecked.push("the script's own code");
+        }
+        let mut rehearsal = launch.words_with(&[], &launch.command);
+        rehearsal[1] = "rehearse".into();
+        let rehearsal =
+            shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
+        Coverage {
+            checked,
+            unchecked,
+            rehearsal: (!launch.rehearsed).then_some(rehearsal),
+        }
     }
-    if job.source.is_some() {
-        unchecked.push("the script's own code");
-    }
-    let mut rehearsal = launch.words_with(&[], &launch.command);
-    rehearsal[1] = "rehearse".into();
-    let rehearsal = shell::text(&secrets.hide_in_words(rehearsal.iter().map(OsString::as_os_str)));
-    (checked, unchecked, (!launch.rehearsed).then_some(rehearsal))
 }
 
 /// The exit status and the plan, or what refuses it.
@@ -204,15 +243,13 @@ pub fn in_json(
     tools: &'static Tools,
 ) -> (u8, Vec<u8>) {
     let judged = judged(launch, host, tools);
-    let (checked, unchecked, rehearsal) = coverage(&judged, host, secrets);
+    let coverage = Coverage::of_launch(&judged, host, secrets);
     let problems = &judged.problems;
-    let mut plan = match judged.plan() {
+    let plan = match judged.plan() {
         Some(plan) => plan.json(problems),
         None => refused_json(problems),
     };
-    (plan["checked"], plan["not_checked"], plan["rehearsal"]) =
-        (checked.into(), unchecked.into(), rehearsal.into());
-    (verdict(problems), secrets.printed(plan))
+    (verdict(problems), coverage.printed(plan, secrets))
 }
 
 /// What becomes of the corrections of a config.
@@ -258,17 +295,12 @@ fn check_configs(
         problem.be_strict(launch.strict);
     }
     let deepspeed = deepspeed_in_words(Python::on_path(host).as_ref());
-    let not_checked = configs::not_judged(&problems);
+    let coverage = Coverage::of_config(&deepspeed);
     if launch.output.dry_run == Some(Format::Json) {
-        let checked = json!({
-            "version": 1, "diagnostics": diagnostics_json(&problems),
-            "checked": [format!("the config against {deepspeed}")], "not_checked": [not_checked], "rehearsal": null,
-        });
-        return out_bytes(&secrets.printed(checked)).map(|_| verdict(&problems));
+        let json = coverage.printed(refused_json(&problems), &secrets);
+        return out_bytes(&json).map(|_| verdict(&problems));
     }
-    let coverage =
-        format!("checked against {deepspeed}; {not_checked} are not checked without a command");
-    show_checked(problems, &coverage, launch, &secrets)
+    show_checked(problems, &coverage.in_words(), launch, &secrets)
 }
 
 fn judged_text(text: &str, launch: &Launch, host: &Host) -> Option<Vec<Problem>> {

@@ -27,7 +27,7 @@ use crate::{
     host::{Host, terminal},
     judge::Judged,
     plan::record,
-    report::{self, Problem, Rule, fix::give, secrets::Secrets},
+    report::{self, Problem, secrets::Secrets},
     request::{self, Format, Launch, Output},
 };
 
@@ -156,17 +156,11 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
 fn launched(launch: &Launch, host: &Host) -> Result<Side, Vec<Problem>> {
     let (plan, problems) = Judged::new(launch, host).accepted()?;
     let json = Secrets::of(host).hide(plan.json(&problems));
-    let Some(config) = plan.config else {
-        let runs = plan.understood.what_runs();
-        let what = format!(
-            "`{runs}` would run without a DeepSpeed config, so there is nothing to compare"
-        );
-        let problem = Problem::error(Rule::NoConfig, what).at(&runs);
-        return Err(problem.fix(give("--deepspeed", "zero2")).into());
-    };
+    let config = plan.config.as_ref();
+    let template = config.map_or("nothing", |config| config.layered.template.name.as_str());
     Ok(Side {
-        name: format!("{} as launched", config.layered.template.name),
-        config: config.value().clone(),
+        name: format!("{template} as launched"),
+        config: config.map_or(json!({}), |config| config.value().clone()),
         argv: json["argv"].as_array().cloned(),
     })
 }

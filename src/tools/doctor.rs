@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::show;
+use super::output::out;
 use crate::{
-    base::{layout::escape_controls, options::Given, vars},
+    base::{options::Given, vars},
     cli::{
         LaunchOptions, Reader, Requested, Tool,
         launch::{self, LaunchArgs},
@@ -75,10 +75,9 @@ fn doctor(
     if let Some(status) = meeting.ask_all()? {
         return Ok(status);
     }
-    // Text that is safe to print, with colours, or JSON.
-    show(&match launch.output.dry_run {
-        Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
-        _ => report::coloured(&report.text(terminal::width())),
-    })
-    .map(|_| u8::from(report.count("bad") > 0))
+    let text = match launch.output.dry_run {
+        Some(Format::Json) => format!("{:#}\n", report.json()),
+        _ => report.text(terminal::width()),
+    };
+    out(&text).map(|_| u8::from(report.count("bad") > 0))
 }

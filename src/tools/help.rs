@@ -7,10 +7,7 @@ use crate::{
     base::options::Given,
     cli::{Reader, Requested, Tool, help, values},
     host::Host,
-    report::{
-        self, Problem, Rule,
-        fix::{run, say},
-    },
+    report::{self, Problem, Rule, fix::run},
 };
 
 #[derive(Args)]
@@ -31,11 +28,9 @@ impl Tool for HelpArgs {
                 help::page(&name, host, tools)
             }
             Some(name) => {
-                let lists =
-                    "`zlaunch help` lists the commands, `zlaunch --help` the launch options";
                 let help = match report::nearest(&name, tools.names()) {
                     Some(near) => run(format!("zlaunch help {near}")).meaning(near),
-                    None => say(format!("{lists}; try `zlaunch explain {name}`")),
+                    None => run("zlaunch help").remark("for a list"),
                 };
                 let what = format!("zlaunch has no command `{name}`");
                 reader.problems.push(

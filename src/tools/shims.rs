@@ -99,7 +99,9 @@ fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
         .map(|file| {
             let what = "this file is not a shim of zlaunch, and is left alone";
             let fix = run("zlaunch shims install DIR").remark("choose another folder");
-            Problem::error(Rule::Shims, what).at(file.as_path()).fix(fix)
+            Problem::error(Rule::Shims, what)
+                .at(file.as_path())
+                .fix(fix)
         })
         .collect();
     if !foreign.is_empty() {

@@ -46,7 +46,6 @@ pub enum Rule {
     DoubtfulMismatch,
     MachinesDiffer,
     ConfigNotShared,
-    CacheNotOurs,
     StrayVariable,
     UncountedMachines,
     ContradictsScheduler,
@@ -486,14 +485,6 @@ pub const RULES: &[NamedRule] = &[
         subject: RuleSubject::Warning,
         about: Some(
             "Every machine in the hostfile reads the config by its path, but its file system may be local to this machine.",
-        ),
-    },
-    NamedRule {
-        rule: Rule::CacheNotOurs,
-        name: "cache-not-ours",
-        subject: RuleSubject::Warning,
-        about: Some(
-            "Others can write to the cache or to a folder above it, and could replace a config before the trainer reads it. A private folder is used instead.",
         ),
     },
     NamedRule {

@@ -6,7 +6,6 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
 use crate::{
@@ -396,9 +395,6 @@ impl<'a> Examination<'a> {
 
     fn variables(&self) -> Vec<DoctorRow> {
         let mut rows = Vec::new();
-        if self.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
-            rows.push(fact(vars::CUDA_VISIBLE_DEVICES, "not set"));
-        }
         for (name, value) in self.host.vars_from("") {
             let is_shown = vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name);
             if is_shown && Sensitivity::of(name).is_none() {
@@ -539,18 +535,4 @@ impl<'h> DoctorReport<'h> {
             value => value,
         }
     }
-}
-
-/// What is wrong in colour, the titles in bold.
-pub fn coloured(report: &str) -> String {
-    let lines = report.lines().map(|line| {
-        let style = match line.get(2..6) {
-            _ if !line.starts_with(' ') => Style::new().bold(),
-            Some("warn") => AnsiColor::Yellow.on_default(),
-            Some("bad ") => AnsiColor::Red.on_default(),
-            _ => Style::new(),
-        };
-        format!("{style}{line}{style:#}\n")
-    });
-    lines.collect()
 }

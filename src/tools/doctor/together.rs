@@ -213,8 +213,8 @@ impl Meeting<'_> {
         if !silent.is_empty() {
             let waited = self.timeout.as_secs();
             let what = format!("no answer from {} within {waited} s", listed(&silent));
-            let fix = give("--timeout", waited * 6)
-                .remark("if it is up and has zlaunch at this path");
+            let fix =
+                give("--timeout", waited * 6).remark("if it is up and has zlaunch at this path");
             problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
         }
         for problem in &mut problems {
