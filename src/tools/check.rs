@@ -342,12 +342,23 @@ fn correct(
 }
 
 pub fn show_checked(
-    mut problems: Vec<Problem>,
+    problems: Vec<Problem>,
     rests_on: &str,
     launch: &Launch,
     secrets: &Secrets,
 ) -> Result<u8, Vec<Problem>> {
     let status = verdict(&problems);
+    out_bytes(&shown(problems, rests_on, launch, secrets))?;
+    Ok(status)
+}
+
+/// The problems, how many there are, and what the answer rests on.
+pub fn shown(
+    mut problems: Vec<Problem>,
+    rests_on: &str,
+    launch: &Launch,
+    secrets: &Secrets,
+) -> Vec<u8> {
     problems.sort_by_key(|problem| problem.severity);
     let counted = report::counted(&problems);
     let quiet = launch.output.quiet;
@@ -357,17 +368,13 @@ pub fn show_checked(
     let lines = if quiet || rests_on.is_empty() {
         String::new()
     } else {
-        wrapped(
-            &secrets.hide_in_text(rests_on),
-            0,
-            width.unwrap_or(usize::MAX),
-        )
+        let text = secrets.hide_in_text(rests_on);
+        wrapped(&text, 0, width.unwrap_or(usize::MAX))
     };
-    out_bytes(&styled(|stream| {
+    styled(|stream| {
         report::write(&problems, secrets, width, stream);
         write!(stream, "{gap}{counted}\n{lines}")
-    }))?;
-    Ok(status)
+    })
 }
 
 pub fn verdict(problems: &[Problem]) -> u8 {

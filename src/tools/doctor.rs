@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::out;
+use super::{
+    check,
+    output::{out, out_bytes},
+};
 use crate::{
     base::{options::Given, vars},
     cli::{
@@ -19,7 +22,7 @@ use crate::{
         values,
     },
     host::{Host, machine::Machine, terminal},
-    report::Problem,
+    report::{Problem, secrets::Secrets},
     request::{Format, Launch},
 };
 
@@ -75,9 +78,19 @@ fn doctor(
     if let Some(status) = meeting.ask_all()? {
         return Ok(status);
     }
-    let text = match launch.output.dry_run {
-        Some(Format::Json) => format!("{:#}\n", report.json()),
-        _ => report.text(terminal::width()),
-    };
-    out(&text).map(|_| u8::from(report.count("bad") > 0))
+    let secrets = Secrets::of(host);
+    let problems = report.problems();
+    if launch.output.dry_run == Some(Format::Json) {
+        out(&format!("{:#}\n", report.json()))?;
+        return Ok(check::verdict(&problems));
+    }
+    out(&format!("{}\n", report.text(terminal::width())))?;
+    let status = check::verdict(&problems);
+    let shown = check::shown(problems, "", launch, &secrets);
+    out_bytes(
+        report
+            .without_home(&String::from_utf8_lossy(&shown))
+            .as_bytes(),
+    )?;
+    Ok(status)
 }

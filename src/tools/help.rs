@@ -5,9 +5,9 @@ use clap::Args;
 use super::output::show;
 use crate::{
     base::options::Given,
-    cli::{Reader, Requested, Tool, help, values},
+    cli::{Reader, Requested, Tool, help, usage, values},
     host::Host,
-    report::{self, Problem, Rule, fix::run},
+    report,
 };
 
 #[derive(Args)]
@@ -28,16 +28,8 @@ impl Tool for HelpArgs {
                 help::page(&name, host, tools)
             }
             Some(name) => {
-                let help = match report::nearest(&name, tools.names()) {
-                    Some(near) => run(format!("zlaunch help {near}")).meaning(near),
-                    None => run("zlaunch help").remark("for a list"),
-                };
-                let what = format!("zlaunch has no command `{name}`");
-                reader.problems.push(
-                    Problem::error(Rule::Usage, what)
-                        .at(format!("help {name}"))
-                        .fix(help),
-                );
+                let problem = report::unexpected_argument(&name, "zlaunch help", usage("help"));
+                reader.problems.push(problem);
                 String::new()
             }
         };

@@ -184,9 +184,8 @@ fn rehearse<'p>(
             Err(RecvTimeoutError::Disconnected) => break true,
         }
         if shows_progress {
-            let doing = stage(&events).map_or("start", |stage| stage.next);
             let seconds = start.elapsed().as_secs();
-            progress(&format!("rehearsing: {doing} ({seconds} s)"));
+            progress(&format!("rehearsing ({seconds} s)"));
         }
     };
     if shows_progress {
@@ -236,6 +235,11 @@ impl<'p> Answer<'p> {
             Some(status) => json!({"event": "died", "message": format!("{status}: {last}")}),
             None => json!({"event": "timeout"}),
         };
+        for event in &mut events {
+            if event["event"] == "initialize" {
+                event["differences"] = differences(plan, event).into();
+            }
+        }
         let kind = |event: &Value| ENDINGS.iter().find(|row| event["event"] == row.event);
         let last = events.iter().rfind(|event| kind(event).is_some()).cloned();
         let last = last.unwrap_or_else(|| {
@@ -300,37 +304,7 @@ impl<'p> Answer<'p> {
             .max()
     }
 
-    /// The keys of the plan that arrive with other values at `deepspeed.initialize`.
-    fn differences(&self, call: &Value) -> Vec<Value> {
-        // A model that is not trained, such as a reference model, gets a config of its own.
-        let (Some(config), true) = (&self.plan.config, call["compared"] != false) else {
-            return Vec::new();
-        };
-        let config = config.value();
-        let mut found = Vec::new();
-        for key in json::leaves(config, |value| value != "auto") {
-            let [planned, arrived] = [config, &call["config"]]
-                .map(|config| json::get(config, &key).cloned().unwrap_or_default());
-            let same_number = planned.as_f64().is_some() && planned.as_f64() == arrived.as_f64();
-            // accelerate always turns these prints off.
-            let is_silenced = key == "steps_per_print" && arrived == "inf";
-            if planned != arrived && !same_number && !is_silenced {
-                found.push(json!({"key": key, "planned": planned, "arrived": arrived}));
-            }
-        }
-        found
-    }
-
     fn json(&self) -> Value {
-        let calls = self.all("initialize").map(|call| {
-            let mut call = call.clone();
-            call["differences"] = self.differences(&call).into();
-            call
-        });
-        let others = self
-            .events
-            .iter()
-            .filter(|event| event["event"] != "initialize");
         let [nnodes, nproc_per_node] = sizes(self.plan);
         json!({
             "refused": self.ending.kind == Kind::Refused,
@@ -345,8 +319,8 @@ impl<'p> Answer<'p> {
             "seconds": self.seconds,
             "parameters": self.parameters(),
             "memory": self.memory,
-            "initialize": calls.collect::<Vec<_>>(),
-            "events": others.collect::<Vec<_>>(),
+            "initialize": self.all("initialize").collect::<Vec<_>>(),
+            "events": self.events,
             "diagnostics": diagnostics_json(&self.problems()),
         })
     }
@@ -401,12 +375,12 @@ impl<'p> Answer<'p> {
         let counts: Vec<_> = counts
             .map(|it| it.map_or("streamed rows".into(), |n| plural(n, "row", "s")))
             .collect();
-        let mut calls = self.all("initialize").map(|call| self.differences(call));
+        let mut calls = self.all("initialize");
         let config = if !self.has("initialize") {
             ""
         } else if self.plan.config.is_none() {
             "arrived"
-        } else if calls.all(|differences| differences.is_empty()) {
+        } else if calls.all(|call| call["differences"] == json!([])) {
             "arrived with the planned config"
         } else {
             "arrived with a different config than planned"
@@ -456,7 +430,7 @@ impl<'p> Answer<'p> {
                 text(&call["model"])
             );
             let problem = Problem::warning(Rule::Rehearsal, what);
-            let differences = self.differences(call);
+            let differences = call["differences"].as_array().into_iter().flatten();
             let place = |it: &Value| {
                 let key = text(&it["key"]);
                 format!(
@@ -464,8 +438,8 @@ impl<'p> Answer<'p> {
                     it["planned"], it["arrived"]
                 )
             };
-            let problem = differences.iter().map(place).fold(problem, Problem::at);
-            problems.extend((!differences.is_empty()).then_some(problem));
+            let problem = differences.map(place).fold(problem, Problem::at);
+            problems.extend((!problem.places.is_empty()).then_some(problem));
         }
         let is_new = |it: &&Value| it["ended_by"] != "end" && it["ended_by"] != self.ending.event;
         for event in self.all("values").filter(is_new) {
@@ -527,6 +501,27 @@ impl<'p> Answer<'p> {
         let function = text(&frame["function"]);
         Some(problem.at(format!("{file}:{}, in {function}", frame["line"])))
     }
+}
+
+/// The keys of the plan that arrive with other values at `deepspeed.initialize`.
+fn differences(plan: &Plan, call: &Value) -> Vec<Value> {
+    // A model that is not trained, such as a reference model, gets a config of its own.
+    let (Some(config), true) = (&plan.config, call["compared"] != false) else {
+        return Vec::new();
+    };
+    let config = config.value();
+    let mut found = Vec::new();
+    for key in json::leaves(config, |value| value != "auto") {
+        let [planned, arrived] = [config, &call["config"]]
+            .map(|config| json::get(config, &key).cloned().unwrap_or_default());
+        let same_number = planned.as_f64().is_some() && planned.as_f64() == arrived.as_f64();
+        // accelerate always turns these prints off.
+        let is_silenced = key == "steps_per_print" && arrived == "inf";
+        if planned != arrived && !same_number && !is_silenced {
+            found.push(json!({"key": key, "planned": planned, "arrived": arrived}));
+        }
+    }
+    found
 }
 
 /// What `explain` knows about the message.

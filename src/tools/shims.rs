@@ -3,7 +3,6 @@
 
 use std::{
     ffi::OsStr,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -108,22 +107,12 @@ fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
         return Err(foreign);
     }
     files(folder).try_for_each(|file| exec::write_program(&file, SHIM))?;
-    let programs = [
-        host.programs(LAUNCHERS[0].as_ref()).next(),
-        Some(folder.join(LAUNCHERS[0])),
-    ];
-    let [first, own] = programs.map(|program| fs::canonicalize(program?).ok());
-    let is_active = first.is_some() && first == own;
     let is_found =
         host.find_program(OsStr::new("zlaunch")).is_some() || folder.join("zlaunch").is_file();
     let without =
         "; zlaunch itself is not on PATH: until it is, the shims run the real programs unchanged";
     let note = if is_found { "" } else { without };
-    let next = if is_active {
-        "this folder is on PATH".to_string()
-    } else {
-        put_first(folder)
-    };
+    let next = put_first(folder);
     err(&format!(
         "{} shims in {}{note}\n{next}\n",
         names().len(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     base::{
-        layout::{Line, TextTable, plural},
+        layout::{Line, TextTable},
         size::size,
         vars,
     },
@@ -37,8 +37,6 @@ use crate::{
 const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
     TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
     TRITON_CACHE_DIR PYTHONPATH LD_LIBRARY_PATH SLURM_JOB_NUM_NODES SLURM_STEP_NODELIST SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
-
-const WIDTH: usize = 110;
 
 pub struct Section {
     pub title: &'static str,
@@ -193,14 +191,7 @@ impl<'a> Examination<'a> {
 
     fn limits(&self) -> Vec<DoctorRow> {
         let shown = |limit: Option<Limit>, unit: fn(u64) -> String| {
-            let limit = limit?;
-            let [soft, hard] =
-                [limit.soft, limit.hard].map(|bound| bound.map_or("unlimited".to_string(), unit));
-            Some(if soft == hard {
-                soft
-            } else {
-                format!("{soft}, at most {hard}")
-            })
+            Some(limit?.soft.map_or("unlimited".to_string(), unit))
         };
         let count = |count: u64| count.to_string();
         let machine = self.machine;
@@ -301,23 +292,21 @@ impl<'a> Examination<'a> {
             // Problems of the machine are in their own sections.
             problems.retain(|problem| problem.rule.subject() != RuleSubject::Machine);
         }
-        for problem in problems {
-            let text = match judged.plan() {
-                Some(_) => problem.rule.name(),
-                None => "refused",
-            };
-            rows.push(fact("plan", text).checked(Some(problem.clone())));
+        if !problems.is_empty() {
+            let is_refused = judged.plan().is_none();
+            let text = if is_refused { "refused" } else { "accepted" };
+            let mut row = fact("plan", text);
+            row.problems = problems.into_iter().cloned().collect();
+            rows.push(row);
         }
         rows
     }
 
     /// Tries the machines of a hostfile as DeepSpeed's runner will: through ssh, without a password.
     fn unreachable(&self, names: &[&str]) -> Option<Problem> {
-        let ssh = self.host.find_program("ssh".as_ref());
-        let ssh = ssh.unwrap_or_else(|| "ssh".into());
         let tried = names.iter().map(|name| {
             let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--"];
-            let mut command = Command::new(&ssh);
+            let mut command = Command::new("ssh");
             command.args(options).args([name, "true"]);
             let streams = command.stdin(Stdio::null()).stdout(Stdio::null());
             (*name, streams.stderr(Stdio::null()).spawn())
@@ -456,21 +445,24 @@ impl<'h> DoctorReport<'h> {
             .flat_map(|section| section.rows.iter().map(move |row| (section, row)))
     }
 
-    pub fn count(&self, mark: &str) -> u64 {
+    pub fn problems(&self) -> Vec<Problem> {
         let rows = self.rows();
-        rows.map(|(_, row)| u64::from(row.mark() == mark)).sum()
+        rows.flat_map(|(_, row)| row.problems.clone()).collect()
     }
 
     pub fn clean(&self, text: &str) -> String {
-        let text = self.secrets.hide_in_text(text);
+        self.without_home(&self.secrets.hide_in_text(text))
+    }
+
+    pub fn without_home(&self, text: &str) -> String {
         match &self.home {
             Some(home) => text.replace(home, "~"),
-            None => text,
+            None => text.to_string(),
         }
     }
 
+    /// The rows. The problems are told below them.
     pub fn text(&self, width: Option<usize>) -> String {
-        let limit = width.map_or(WIDTH, |width| width.min(WIDTH));
         let version = env!("CARGO_PKG_VERSION");
         let first = format!("zlaunch {version} ({})", std::env::consts::ARCH);
         let mut lines = vec![Line::Heading(first)];
@@ -480,43 +472,23 @@ impl<'h> DoctorReport<'h> {
                 let value = row.value.as_deref().unwrap_or("unknown");
                 let mark = format!("{:<4}", row.mark());
                 lines.push(Line::Row(vec![mark, row.name.clone(), self.clean(value)]));
-                for problem in &row.problems {
-                    let below =
-                        |text: String| vec![String::new(), String::new(), self.clean(&text)];
-                    let what = format!("{} [{}]", problem.what, problem.rule);
-                    lines.push(Line::Wrapped(below(what), limit));
-                    lines.push(Line::Row(below(format!("help: {}", problem.help()))));
-                }
             }
         }
-        let [errors, warnings] = ["bad", "warn"].map(|mark| self.count(mark));
-        lines.push(Line::Heading(if errors + warnings == 0 {
-            "\nno problems found".to_string()
-        } else {
-            let errors = plural(errors, "error", "s");
-            let warnings = plural(warnings, "warning", "s");
-            format!("\n{errors}, {warnings}; see `zlaunch explain RULE`")
-        }));
         TextTable {
             widest: 24,
             lines,
             ..TextTable::new(2)
         }
-        .fitted(width.map(|_| limit))
+        .fitted(width)
         .to_string()
     }
 
     pub fn json(&self) -> Value {
-        let problems = self.rows().flat_map(|(_, row)| row.problems.clone());
-        let found = diagnostics_json(&problems.collect::<Vec<_>>());
         let version = env!("CARGO_PKG_VERSION");
+        let found = diagnostics_json(&self.problems());
         let mut all = json!({ "version": 1, "zlaunch": version, "diagnostics": found });
         for (section, row) in self.rows() {
-            // Several rows can have the same name, one per diagnostic of the plan; those are all listed above.
-            let known = &mut all[section.title][row.key()];
-            if known.is_null() {
-                *known = json!(row.value);
-            }
+            all[section.title][row.key()] = json!(row.value);
         }
         self.clean_json(all)
     }

@@ -103,8 +103,6 @@ pub struct Stage {
     pub event: &'static str,
     /// Its name in a sentence.
     pub name: &'static str,
-    /// The work that follows it.
-    pub next: &'static str,
 }
 
 /// In the order of a launch.
@@ -112,37 +110,30 @@ pub const STAGES: &[Stage] = &[
     Stage {
         event: "start",
         name: "the start",
-        next: "arguments",
     },
     Stage {
         event: "arguments",
         name: "the arguments",
-        next: "model",
     },
     Stage {
         event: "model",
         name: "the model",
-        next: "dataset",
     },
     Stage {
         event: "dataset",
         name: "the dataset",
-        next: "trainer",
     },
     Stage {
         event: "trainer",
         name: "the trainer",
-        next: "DeepSpeed",
     },
     Stage {
         event: "initialize",
         name: "DeepSpeed",
-        next: "the first step",
     },
     Stage {
         event: "step",
         name: "the first forward pass",
-        next: "the first step",
     },
 ];
 
