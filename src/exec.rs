@@ -8,14 +8,21 @@ mod tables;
 
 use std::{
     ffi::OsString,
-    fs, io,
+    fs::{self, File},
+    io,
     net::{Ipv4Addr, TcpListener},
     os::unix::process::CommandExt,
+    path::Path,
     process::Command,
-    time::SystemTime,
+    thread,
+    time::{Duration, SystemTime},
 };
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 
 use crate::{
     base::source::Sourced,
@@ -103,6 +110,7 @@ pub fn start(plan: &Plan) -> Result<u8, Problem> {
 /// Writes all of the record, or nothing, and then an older one stays.
 fn write_record(record: &Record) -> Result<(), Problem> {
     let foreign = files::in_private_folder(&record.folder, || {
+        let _lock = lock(&record.folder);
         let foreign = record::foreign(&record.folder);
         if foreign.is_none() {
             replace_record(record)?;
@@ -135,4 +143,17 @@ fn replace_record(record: &Record) -> io::Result<()> {
         Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
         _ => new.into_iter().try_for_each(PendingFile::put_in_place),
     }
+}
+
+/// Lets one launch at a time write its record, even if hundreds start together. Gives up after ten seconds, or if the file
+/// system has no locks: a record is not worth holding up a launch.
+fn lock(folder: &Path) -> Option<File> {
+    let file = File::open(folder).ok()?;
+    for _ in 0..1000 {
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Some(file)
 }

@@ -104,23 +104,13 @@ pub fn write(file: &PlannedFile, what: OutputFile) -> Result<(), Problem> {
     write_atomically(path, text.as_bytes(), 0o600).map_err(failed)
 }
 
-/// Makes a folder that the user named and writes into it. If that fails, the folders that were not there before are gone.
+/// Makes a folder that the user named and writes into it.
 pub fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let missing: Vec<&Path> = folder
-        .ancestors()
-        .take_while(|path| fs::symlink_metadata(path).is_err())
-        .collect();
-    let written = refuse_links_of_others(folder)
-        .and_then(|()| make_folder(folder))
-        // Somebody may have put a link there in between. From now on it is a folder of ours.
-        .and_then(|()| refuse_links_of_others(folder))
-        .and_then(|()| write());
-    if written.is_err() {
-        for folder in missing {
-            let _ = fs::remove_dir(folder);
-        }
-    }
-    written
+    refuse_links_of_others(folder)?;
+    make_folder(folder)?;
+    // Somebody may have put a link there in between. From now on it is a folder of ours.
+    refuse_links_of_others(folder)?;
+    write()
 }
 
 /// Writes a new file beside the target and renames it: others see the old file or the whole new one.

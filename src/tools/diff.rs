@@ -1,7 +1,7 @@
 //! `zlaunch diff A B`: two configs side by side, by key. DeepSpeed's default stands in for a missing key. Of two launches
 //! the words that are executed are compared, too.
 
-use std::{cmp::Ordering, ffi::OsString};
+use std::ffi::OsString;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -85,21 +85,6 @@ struct Side {
     argv: Option<Vec<Value>>,
 }
 
-/// A key, or a word of two launches, that is not the same on both sides.
-struct Difference {
-    key: String,
-    values: [Option<Value>; 2],
-    /// DeepSpeed's, if one side has no value and the key and its sections have a default.
-    default: Option<Value>,
-}
-
-struct Comparison {
-    names: [String; 2],
-    differences: Vec<Difference>,
-    equal: usize,
-    version: Version,
-}
-
 /// Columns of what is printed into a file or a pipe.
 const WIDEST: usize = 110;
 
@@ -117,12 +102,11 @@ fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Result<u8,
     }
     let sides = sides.try_into().map_err(|_| problems)?;
     let version = schema::in_environment(Python::on_path(host).as_ref()).version();
-    let comparison = Comparison::new(&sides, version);
-    let secrets = Secrets::of(host);
+    let comparison = Secrets::of(host).hide(compare(&sides, version));
     if launch.output.dry_run == Some(Format::Json) {
-        return out(&format!("{:#}\n", secrets.hide(comparison.json())));
+        return out(&format!("{comparison:#}\n"));
     }
-    out(&comparison.text(terminal::width().unwrap_or(WIDEST), &secrets))
+    out(&text(&comparison, terminal::width().unwrap_or(WIDEST)))
 }
 
 /// A template, a file, JSON, a pipe, or the folder of a record.
@@ -165,30 +149,62 @@ fn launched(launch: &Launch, host: &Host) -> Result<Side, Vec<Problem>> {
     })
 }
 
-/// Word by word, if there are as many.
-fn differing_words(then: &[Value], now: &[Value]) -> Vec<Difference> {
-    let difference = |key: String, then: Value, now: Value| Difference {
-        key,
-        values: [Some(then), Some(now)],
-        default: None,
+/// A key, or a word of two launches, that is not the same on both sides. `default`: DeepSpeed's, if one side has no value and
+/// the key and its sections have a default.
+fn difference(key: &str, values: [Option<&Value>; 2], default: Option<Value>) -> Value {
+    let kind = match values {
+        [Some(_), None] => "only_a",
+        [None, Some(_)] => "only_b",
+        _ => "different",
     };
+    let [a, b] = values;
+    json!({"key": key, "kind": kind, "a": a, "b": b, "default": default})
+}
+
+fn compare(sides: &[Side; 2], version: Version) -> Value {
+    let [a, b] = sides;
+    let mut keys = json::leaves(&a.config, |_| true);
+    let mut more = json::leaves(&b.config, |_| true);
+    more.retain(|key| !keys.contains(key));
+    keys.append(&mut more);
+    keys.sort_by(|one, two| section(one).cmp(section(two)));
+    let mut differences = Vec::new();
+    let mut equal = 0;
+    for key in &keys {
+        match [a, b].map(|side| json::get(&side.config, key)) {
+            [Some(one), Some(two)] if is_same(one, two) => equal += 1,
+            values => differences.push(difference(key, values, default(key, sides, version))),
+        }
+    }
+    if let (Some(then), Some(now)) = (&a.argv, &b.argv) {
+        differences.extend(differing_words(then, now));
+    }
+    json!({
+        "version": 1,
+        "a": a.name,
+        "b": b.name,
+        "deepspeed": version.to_string(),
+        "differences": differences,
+        "equal": equal,
+    })
+}
+
+/// Word by word, if there are as many.
+fn differing_words(then: &[Value], now: &[Value]) -> Vec<Value> {
     if then.len() != now.len() {
-        return vec![difference("argv".to_string(), then.into(), now.into())];
+        let [then, now] = [then, now].map(Value::from);
+        return vec![difference("argv", [Some(&then), Some(&now)], None)];
     }
     let pairs = then.iter().zip(now).enumerate();
     pairs
         .filter(|(_, (then, now))| then != now)
-        .map(|(at, (then, now))| difference(format!("argv[{at}]"), then.clone(), now.clone()))
+        .map(|(at, (then, now))| difference(&format!("argv[{at}]"), [Some(then), Some(now)], None))
         .collect()
 }
 
 /// 5e8 is 500000000.
 fn is_same(one: &Value, two: &Value) -> bool {
-    one == two
-        || one
-            .as_f64()
-            .zip(two.as_f64())
-            .is_some_and(|(one, two)| one.total_cmp(&two) == Ordering::Equal)
+    one == two || one.is_number() && one.as_f64() == two.as_f64()
 }
 
 /// DeepSpeed's value for a missing key. A section that is off as a whole has no values.
@@ -210,127 +226,76 @@ fn section(key: &str) -> &str {
     key.rsplit_once('.').map_or("", |(section, _)| section)
 }
 
-impl Difference {
-    fn is_default(&self) -> bool {
-        match (&self.values, &self.default) {
-            ([Some(said), None] | [None, Some(said)], Some(default)) => is_same(said, default),
-            _ => false,
-        }
-    }
-
-    fn json(&self) -> Value {
-        let [a, b] = &self.values;
-        let kind = match (a, b) {
-            (Some(_), None) => "only_a",
-            (None, Some(_)) => "only_b",
-            _ => "different",
-        };
-        json!({"key": self.key, "kind": kind, "a": a, "b": b, "default": self.default})
-    }
-
-    /// The key with a sign, and both values.
-    fn cells(&self, secrets: &Secrets) -> [String; 3] {
-        let sign = match &self.values {
-            _ if self.is_default() => "=",
-            [Some(_), None] => "-",
-            [None, Some(_)] => "+",
-            _ => "~",
-        };
-        let [one, two] = self
-            .values
-            .each_ref()
-            .map(|value| match (value, &self.default) {
-                (Some(value), _) => value.to_string(),
-                (None, Some(default)) => format!("({default})"),
-                (None, None) => "(off)".to_string(),
-            });
-        [format!("{sign} {}", self.key), one, two].map(|cell| secrets.hide_in_text(&cell))
-    }
+/// One side has the value that the other one gets by default.
+fn is_default(difference: &Value) -> bool {
+    let default = &difference["default"];
+    let sides = [&difference["a"], &difference["b"]];
+    !default.is_null() && sides.into_iter().any(|said| is_same(said, default))
 }
 
-impl Comparison {
-    fn new(sides: &[Side; 2], version: Version) -> Self {
-        let [one, two] = sides
-            .each_ref()
-            .map(|side| json::leaves(&side.config, |_| true));
-        let only_two = two.iter().filter(|key| !one.contains(key));
-        let mut differences = Vec::new();
-        let mut equal = 0;
-        for key in one.iter().chain(only_two) {
-            let values = sides
-                .each_ref()
-                .map(|side| json::get(&side.config, key).cloned());
-            match &values {
-                [Some(one), Some(two)] if is_same(one, two) => equal += 1,
-                _ => differences.push(Difference {
-                    key: key.clone(),
-                    default: default(key, sides, version),
-                    values,
-                }),
-            }
-        }
-        differences.sort_by(|one, two| section(&one.key).cmp(section(&two.key)));
-        if let [Some(then), Some(now)] = sides.each_ref().map(|side| side.argv.as_ref()) {
-            differences.extend(differing_words(then, now));
-        }
-        Comparison {
-            names: sides.each_ref().map(|side| side.name.clone()),
-            differences,
-            equal,
-            version,
-        }
-    }
+/// The key with a sign, and both values.
+fn cells(difference: &Value) -> [String; 3] {
+    let kind = difference["kind"].as_str().unwrap_or_default();
+    let sign = match kind {
+        _ if is_default(difference) => "=",
+        "only_a" => "-",
+        "only_b" => "+",
+        _ => "~",
+    };
+    let value = |side: &str| match &difference["default"] {
+        _ if kind == "different" || kind.ends_with(side) => difference[side].to_string(),
+        Value::Null => "(off)".to_string(),
+        default => format!("({default})"),
+    };
+    let key = difference["key"].as_str().unwrap_or_default();
+    [format!("{sign} {key}"), value("a"), value("b")]
+}
 
-    fn json(&self) -> Value {
-        let [a, b] = &self.names;
-        let rows: Vec<Value> = self.differences.iter().map(Difference::json).collect();
-        json!({
-            "version": 1,
-            "a": a,
-            "b": b,
-            "deepspeed": self.version.to_string(),
-            "differences": rows,
-            "equal": self.equal,
-        })
+/// A line for each key, or for each value where that is too wide.
+fn text(comparison: &Value, width: usize) -> String {
+    let [one, two] = ["a", "b"].map(|side| comparison[side].as_str().unwrap_or_default());
+    let equal = comparison["equal"].as_u64().unwrap_or_default();
+    let differences: Vec<&Value> = comparison["differences"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .collect();
+    if differences.is_empty() {
+        let text = format!(
+            "{one} and {two} are the same: {}",
+            plural(equal, "key", "s")
+        );
+        return wrapped(&text, 0, width);
     }
-
-    /// A line for each key, or for each value where that is too wide.
-    fn text(&self, width: usize, secrets: &Secrets) -> String {
-        let [one, two] = &self.names;
-        let keys = |count: usize| plural(count as u64, "key", "s");
-        if self.differences.is_empty() {
-            let text = format!("{one} and {two} are the same: {}", keys(self.equal));
-            return wrapped(&text, 0, width);
+    let mut beside = TextTable {
+        widest: usize::MAX,
+        ..TextTable::new(0)
+    };
+    let mut below = TextTable::new(0);
+    let head = ["", one, two].map(str::to_string);
+    beside.lines.push(Line::Row(head.into()));
+    for difference in &differences {
+        let cells = cells(difference);
+        beside.lines.push(Line::Row(cells.to_vec()));
+        let [key, a, b] = cells;
+        below.lines.push(Line::Heading(escape_controls(&key)));
+        for (name, value) in [(one, a), (two, b)] {
+            let cells = vec![format!("    {name}"), value];
+            below.lines.push(Line::Wrapped(cells, width));
         }
-        let mut beside = TextTable {
-            widest: usize::MAX,
-            ..TextTable::new(0)
-        };
-        let mut below = TextTable::new(0);
-        let head = vec![String::new(), one.clone(), two.clone()];
-        beside.lines.push(Line::Row(head));
-        for difference in &self.differences {
-            let cells = difference.cells(secrets);
-            beside.lines.push(Line::Row(cells.to_vec()));
-            let [key, a, b] = cells;
-            below.lines.push(Line::Heading(escape_controls(&key)));
-            for (name, value) in [(one, a), (two, b)] {
-                let cells = vec![format!("    {name}"), value];
-                below.lines.push(Line::Wrapped(cells, width));
-            }
-        }
-        let mut text = beside.to_string();
-        if text.lines().any(|line| columns(line) > width) {
-            text = below.to_string();
-        }
-        let all = self.differences.iter();
-        let differing = all.clone().filter(|it| !it.is_default()).count();
-        let same = self.equal + all.len() - differing;
-        let verb = if differing == 1 { "differs" } else { "differ" };
-        let mut summary = format!("{} {verb}, {same} the same", keys(differing));
-        if all.clone().any(|it| it.values.contains(&None)) {
-            summary += &format!("; (…): not set, the default of DeepSpeed {}", self.version);
-        }
-        text + &wrapped(&summary, 0, width)
     }
+    let mut text = beside.to_string();
+    if text.lines().any(|line| columns(line) > width) {
+        text = below.to_string();
+    }
+    let all = differences.len() as u64;
+    let same = differences.iter().filter(|it| is_default(it)).count() as u64;
+    let differing = plural(all - same, "key", "s");
+    let verb = if all - same == 1 { "differs" } else { "differ" };
+    let mut summary = format!("{differing} {verb}, {} the same", equal + same);
+    if differences.iter().any(|it| it["kind"] != "different") {
+        let version = comparison["deepspeed"].as_str().unwrap_or_default();
+        summary += &format!("; (…): not set, the default of DeepSpeed {version}");
+    }
+    text + &wrapped(&summary, 0, width)
 }

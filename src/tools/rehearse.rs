@@ -43,7 +43,7 @@ use crate::{
     request::{Format, Launch},
 };
 
-use tables::events::{ENDINGS, Ending, Kind, READ_FILES, STAGES, Says, Stage};
+use tables::events::{ENDINGS, Ending, Kind, READ_FILES, STAGES, Says, Stage, WITHOUT_DEEPSPEED};
 
 /// It runs in the trainer's own interpreter.
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
@@ -233,7 +233,7 @@ impl<'p> Answer<'p> {
         let last = printed.trim().lines().next_back().unwrap_or_default();
         let stopped = match status {
             Some(status) => json!({"event": "died", "message": format!("{status}: {last}")}),
-            None => json!({"event": "timeout"}),
+            None => json!({"event": "timeout", "message": format!("{:.0} s", took.as_secs_f64())}),
         };
         for event in &mut events {
             if event["event"] == "initialize" {
@@ -246,9 +246,11 @@ impl<'p> Answer<'p> {
             events.push(stopped.clone());
             stopped
         });
+        let has_called = events.iter().any(|event| event["event"] == "initialize");
+        let ending = kind(&last).filter(|ending| ending.kind != Kind::Arrived || has_called);
         Answer {
             plan,
-            ending: kind(&last).unwrap_or(&ENDINGS[0]),
+            ending: ending.unwrap_or(&WITHOUT_DEEPSPEED),
             events,
             last,
             seconds: took.as_secs_f64(),
@@ -264,17 +266,6 @@ impl<'p> Answer<'p> {
 
     fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
-    }
-
-    fn ended_without_deepspeed(&self) -> bool {
-        self.ending.kind == Kind::Arrived && !self.has("initialize")
-    }
-
-    fn verdict(&self) -> &'static str {
-        if self.ended_without_deepspeed() {
-            return "ended without DeepSpeed";
-        }
-        self.ending.verdict
     }
 
     /// There is no answer from what is no Python program, or from an interpreter that cannot run ours.
@@ -308,7 +299,7 @@ impl<'p> Answer<'p> {
         let [nnodes, nproc_per_node] = sizes(self.plan);
         json!({
             "refused": self.ending.kind == Kind::Refused,
-            "verdict": self.verdict(),
+            "verdict": self.ending.verdict,
             "covered": self.covered(),
             "reached": stage(&self.events).map(|stage| stage.event),
             "ended_by": self.last["event"],
@@ -344,7 +335,7 @@ impl<'p> Answer<'p> {
         write!(stream, "{table}{gap}")?;
         report::write(&problems, secrets, width, stream);
         let ranks: u64 = sizes(self.plan).map(u64::from).iter().product();
-        let verdict = self.verdict();
+        let verdict = self.ending.verdict;
         let seconds = self.seconds;
         writeln!(
             stream,
@@ -470,10 +461,8 @@ impl<'p> Answer<'p> {
         let reached = stage(&self.events).map_or("the start", |stage| stage.name);
         let trainer = self.plan.understood.job.trainer;
         let what = match self.ending.says {
-            _ if self.ended_without_deepspeed() => {
-                "the command ended without calling deepspeed.initialize".to_string()
-            }
             Says::Nothing => return None,
+            Says::This(what) => what.to_string(),
             Says::Rejection => {
                 let trainer = trainer.distribution.unwrap_or(trainer.name);
                 let is_script = trainer == "transformers" && self.last["transformers"] == false;
@@ -481,7 +470,6 @@ impl<'p> Answer<'p> {
                 format!("{who} rejected this launch: {said}")
             }
             Says::UpTo(then) => format!("rehearsed up to {reached}{then}{said}"),
-            Says::UpToInTime => format!("rehearsed up to {reached} in {:.0} s", self.seconds),
         };
         let problem = match self.ending.kind {
             Kind::Refused => {

@@ -184,13 +184,7 @@ impl Writer {
             .strip_suffix(".params")
             .into_iter()
             .flat_map(|owner| schema::parameters(owner, None, self.version));
-        let filled = auto::RULES
-            .iter()
-            .filter_map(|rule| rule.key.strip_prefix(key)?.strip_prefix('.'));
-        for name in recorded
-            .map(|key| key.name())
-            .chain(filled.filter(|name| !name.contains('.')))
-        {
+        for name in recorded.map(|key| key.name()) {
             let full = below(key, name);
             let is_filled = auto::may_be_filled(&full);
             let mut property = if is_filled {

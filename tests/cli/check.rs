@@ -437,7 +437,7 @@ fn the_answer_says_what_it_rests_on() {
         (
             &["ds.json"],
             "the config against DeepSpeed 0.19.8",
-            "batch sizes, \"auto\" values and whatever depends on the trainer or the number of ranks",
+            "what depends on the trainer or the number of ranks, such as batch sizes and \"auto\" values",
             "",
         ),
     ] {
@@ -838,11 +838,6 @@ fn problems_stand_apart_and_paths_are_plain() {
     let plain = sandbox.cwd().join("a/bad.json").display().to_string();
     assert!(
         run.stdout.contains(&format!("--> {plain}:1:")) && !run.stdout.contains("/./"),
-        "{run:?}"
-    );
-    // Batch sizes were looked at.
-    assert!(
-        run.stdout.contains("DeepSpeed 0.19.8; \"auto\" values and"),
         "{run:?}"
     );
     // The parent of a link is that of its target, so nothing is shortened.

@@ -131,7 +131,7 @@ fn a_record_that_cannot_be_finished_leaves_nothing() {
     let limited = |words: &[&str]| sandbox.shell("ulimit -f 8; exec \"$0\" \"$@\"", words);
     let too_large: Vec<&str> = words.iter().copied().chain([large.as_str()]).collect();
     limited(&too_large).refused(&["the launch record cannot be written", "out/rec"]);
-    assert!(!sandbox.cwd().join("out").exists() && !sandbox.executed());
+    assert!(sandbox.files("cwd/out").is_empty() && !sandbox.executed());
     // One that is there stays as it is.
     sandbox.run(&words).succeeded();
     let before = (
@@ -153,7 +153,7 @@ fn a_record_that_cannot_be_finished_leaves_nothing() {
         "ulimit -f 0; exec \"$0\" \"$@\"",
         ["generate", "--stage", "2", "-o", "new/x.json"],
     );
-    assert!(!sandbox.cwd().join("new").exists());
+    assert!(sandbox.files("cwd/new").is_empty());
 }
 
 /// Each kind: a control, one of C1, marks of direction, a character without width, a separator of lines, a tag.

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::sandbox::{Run, SWIFT, Sandbox, argv, free_port, start};
@@ -372,22 +370,6 @@ fn sigtstp_stops_and_sigcont_resumes_all_ranks() {
     started.send(Signal::SIGTERM);
     assert_eq!(started.wait(), Some(143));
     none_is_left(&sandbox);
-}
-
-/// As a job of a shell, which has another process group.
-#[test]
-fn the_shell_sees_that_ctrl_z_stopped_it() {
-    let sandbox = Sandbox::new();
-    let script = "echo $$ > pid.$RANK.new; mv pid.$RANK.new pid.$RANK; exec sleep 1000";
-    let mut as_job = command(&sandbox, 2, &[], script);
-    as_job.process_group(0);
-    let mut started = Started::new(&sandbox, as_job, 2);
-    started.send(Signal::SIGTSTP);
-    let stopped = waitpid(started.pid(), Some(WaitPidFlag::WUNTRACED)).unwrap();
-    assert_eq!(stopped, WaitStatus::Stopped(started.pid(), Signal::SIGTSTP));
-    started.send(Signal::SIGCONT);
-    started.send(Signal::SIGTERM);
-    assert_eq!(started.wait(), Some(143));
 }
 
 #[test]

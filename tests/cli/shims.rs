@@ -199,12 +199,6 @@ fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
             );
         }
     }
-    behind(&mut sandbox, &[&shims]);
-    let listed = sandbox.run(["shims", "list", "../shims/"]).stdout;
-    assert!(
-        listed.contains(&sandbox.path("env/bin/swift").display().to_string()),
-        "{listed}"
-    );
 }
 
 #[test]
@@ -293,8 +287,6 @@ fn shims_beside_zlaunch_work_and_hide_nothing() {
     behind(&mut sandbox, &[bin.to_str().unwrap()]);
     let run = sandbox.run(["shims", "install"]);
     assert!(!run.stderr.contains(alone), "{run:?}");
-    let run = sandbox.run(["shims", "install", "../bin/"]);
-    assert!(run.stderr.ends_with("this folder is on PATH\n"), "{run:?}");
     assert_eq!(sandbox.script(SCRIPT).status, Some(0));
     assert_ne!(
         option(&sandbox.recorded(), "--deepspeed").unwrap(),
@@ -432,15 +424,6 @@ fn shim_folders_may_have_any_name() {
             format!("{}\n", folder.join("swift").display())
         );
     }
-    sandbox
-        .run(["shims", "install", "a:b"])
-        .refused(&["a:b", "`:`"]);
-    assert!(!sandbox.cwd().join("a:b").exists());
-    for action in ["install", "remove", "list"] {
-        sandbox
-            .run(["shims", action, ""])
-            .refused(&["zlaunch shims"]);
-    }
     assert_eq!(fs::read_dir(sandbox.cwd()).unwrap().count(), files);
     sandbox
         .run(["shims", "install", "a", "b"])
@@ -557,7 +540,7 @@ fn only_our_own_files_are_written_and_removed() {
         "trl",
     ] {
         assert!(
-            listed.contains(&sandbox.bin().join(name).display().to_string()),
+            listed.contains(&format!("mine/{name}\n")),
             "{name}: {listed}"
         );
     }

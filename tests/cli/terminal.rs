@@ -176,17 +176,6 @@ fn configs_are_compared_by_key() {
         .run(["diff", "zero2", "zero9"])
         .refused(&["did you mean `zero3`?"]);
     sandbox.run(["diff", "a", "b"]).refused(&["`a`", "`b`"]);
-    sandbox
-        .run([
-            "diff",
-            "zero2",
-            "--nproc-per-node",
-            "1",
-            "--",
-            "python",
-            "x.py",
-        ])
-        .refused(&["nothing to compare"]);
 }
 
 #[test]
@@ -276,7 +265,7 @@ fn the_overview_is_one_screen_and_names_every_command() {
     assert_eq!((bare.status, bare.stdout), (Some(125), short.stdout));
     sandbox
         .run(["help", "chek"])
-        .refused(&["did you mean `check`? zlaunch help check"]);
+        .refused(&["unexpected argument `chek`"]);
 }
 
 #[test]

@@ -62,7 +62,6 @@ fn the_report_of_a_made_up_machine() {
         );
     }
     sandbox.put("proc/self/mountinfo", "1 1 8:1 / / rw - nfs4 server:/ rw\n");
-    sandbox.put("proc/net/tcp", " 0: 00000000:7150 00000000:0000 0A 0\n");
     sandbox.put("jane/.cache/torch_extensions/py311_cu121/cpu_adam/lock", "");
     let home = sandbox.path("jane");
     sandbox.var("HOME", home).vars(&[
@@ -87,12 +86,9 @@ fn the_report_of_a_made_up_machine() {
         "GPUs 2 × Tesla V100-SXM2-32GB",
         "driver 535.54.03",
         "warn locked memory 64 KiB",
-        "InfiniBand registers memory [small-memlock]",
         "warn open files 512",
         "2 × 2 on 2 machines (NNODES, /proc/driver/nvidia/gpus)",
-        "bad port MASTER_PORT=29008, taken",
         "warn torch_extensions ~/.cache/torch_extensions (nfs4)",
-        "[cache-on-nfs]",
         "Hugging Face ~/.cache/huggingface/hub (nfs4, not there yet)",
         "NCCL_DEBUG INFO",
     ] {
@@ -105,10 +101,9 @@ fn the_report_of_a_made_up_machine() {
         .iter()
         .map(|it| it["rule"].as_str().unwrap())
         .collect();
-    assert!(
-        rules.contains(&"port") && rules.contains(&"few-files"),
-        "{rules:?}"
-    );
+    for rule in ["small-memlock", "cache-on-nfs", "few-files"] {
+        assert!(rules.contains(&rule), "{rule}: {rules:?}");
+    }
     for secret in ["hf_secret", "HF_TOKEN", "jane", "example.org"] {
         assert!(
             !text.contains(secret) && !json.to_string().contains(secret),
@@ -201,5 +196,5 @@ fn a_difference_is_told_with_what_follows_from_it() {
         ("b: 1024 files", "raise the limit")
     );
     let all = facts::compare(&[own('a', low.clone()), own('b', low)]).problems;
-    assert_eq!(all[0].what, "1024 files");
+    assert_eq!(all[0].what, "a and b: 1024 files");
 }

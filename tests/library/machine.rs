@@ -120,19 +120,6 @@ fn a_path_is_on_its_deepest_mount() {
 }
 
 #[test]
-fn a_listener_is_seen_by_its_port_and_state() {
-    let sandbox = Sandbox::bare();
-    sandbox.put(
-        "proc/net/tcp6",
-        "  sl  local_address rem_address   st tx_queue rx_queue\n\
-         0: 0100007F:734C 00000000:0000 0A 00000000:00000000\n\
-         1: 0100007F:0016 0100007F:9999 01 00000000:00000000\n",
-    );
-    let machine = Machine::below(sandbox.root());
-    assert!(machine.listens(29516) && !machine.listens(22) && !machine.listens(29517));
-}
-
-#[test]
 fn locks_with_and_without_a_folder_of_the_version() {
     let sandbox = Sandbox::bare();
     assert!(locks_in(&sandbox.root().join("none")).is_empty());

@@ -19,7 +19,7 @@ use crate::{
     exec, fit,
     host::{
         Host,
-        machine::{Limit, Machine, locks_in},
+        machine::{Machine, locks_in},
     },
     judge::Judged,
     plan::{Plan, PlannedConfig, diagnostics_json, environment::SHOWN_WHEN_SET},
@@ -190,8 +190,8 @@ impl<'a> Examination<'a> {
     }
 
     fn limits(&self) -> Vec<DoctorRow> {
-        let shown = |limit: Option<Limit>, unit: fn(u64) -> String| {
-            Some(limit?.soft.map_or("unlimited".to_string(), unit))
+        let shown = |bound: Option<u64>, unit: fn(u64) -> String| {
+            bound.map_or("unlimited".to_string(), unit)
         };
         let count = |count: u64| count.to_string();
         let machine = self.machine;
@@ -201,9 +201,12 @@ impl<'a> Examination<'a> {
         let small_memlock = rules::small_memlock(locked, has_nvme, machine.has_infiniband());
         let shm = machine.shared_memory();
         vec![
-            known("locked memory", shown(locked, size)).checked(small_memlock),
-            known("open files", shown(files, count)).checked(rules::few_files(files)),
-            known("processes", shown(processes, count)),
+            // A launch raises it to the hard limit.
+            known("locked memory", locked.map(|limit| shown(limit.hard, size)))
+                .checked(small_memlock),
+            known("open files", files.map(|limit| shown(limit.soft, count)))
+                .checked(rules::few_files(files)),
+            known("processes", processes.map(|limit| shown(limit.soft, count))),
             known("/dev/shm", shm.map(size)).checked(rules::small_shm(shm)),
         ]
     }
@@ -245,10 +248,7 @@ impl<'a> Examination<'a> {
         if let Some(ranks) = ranks {
             let text = match &ranks.role {
                 Role::Rank { .. } => "already started: this is one of them".to_string(),
-                Role::Task(task) => {
-                    format!("rank {} of {}", task.rank.value, task.world_size.value)
-                }
-                Role::Starter | Role::Shell { .. } => ranks.in_words(),
+                _ => ranks.in_words(),
             };
             let mut row = fact("ranks", text).checked(only_this_machine(ranks));
             // A plan says itself what is odd about its ranks.

@@ -27,10 +27,10 @@ pub enum Says {
     Rejection,
     /// The last stage, this text, and what the trainer says.
     UpTo(&'static str),
-    UpToInTime,
+    This(&'static str),
 }
 
-use Says::{Nothing, Rejection, UpTo, UpToInTime};
+use Says::{Nothing, Rejection, This, UpTo};
 
 /// A reason why the rest cannot be tried here is no failure; anything else may be one.
 pub const ENDINGS: &[Ending] = &[
@@ -81,7 +81,7 @@ pub const ENDINGS: &[Ending] = &[
         kind: Kind::TimedOut,
         verdict: "not sure",
         status: 3,
-        says: UpToInTime,
+        says: UpTo("; stopped after "),
     },
     Ending {
         event: "died",
@@ -98,6 +98,15 @@ pub const ENDINGS: &[Ending] = &[
         says: Nothing,
     },
 ];
+
+/// The end of a command that never called `deepspeed.initialize`.
+pub const WITHOUT_DEEPSPEED: Ending = Ending {
+    event: "end",
+    kind: Kind::Other,
+    verdict: "ended without DeepSpeed",
+    status: 0,
+    says: This("the command ended without calling deepspeed.initialize"),
+};
 
 pub struct Stage {
     pub event: &'static str,
