@@ -30,7 +30,9 @@ pub use commands::{command, help_of};
 #[cfg(feature = "testing")]
 pub use commands::{page_of, shown_options};
 use mistakes::{refusal, refused_argument, unknown_option};
-pub use reader::{LaunchOptions, Reader, Refused, Request, Requested, Subcommand, Tool, Tools};
+pub use reader::{
+    LaunchOptions, Outcome, Reader, Refused, Request, Requested, Subcommand, Tool, Tools,
+};
 use reader::{describes_launch, unknown_variable};
 
 pub enum Asked {

@@ -21,9 +21,9 @@ mod tools;
 
 use std::process::ExitCode;
 
-use cli::Asked;
+use cli::{Asked, Outcome};
 use host::Host;
-use report::{Problem, REFUSED, secrets::Secrets};
+use report::{REFUSED, secrets::Secrets};
 use tools::{
     output::{out_bytes, show},
     proof::Line,
@@ -51,7 +51,7 @@ pub fn run() -> ExitCode {
 }
 
 /// Returns the exit status, unless zlaunch becomes another program.
-fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
+fn respond(host: &Host) -> Outcome {
     match cli::parse(&host.words, host, &tools::TOOLS) {
         Ok(Asked::Request(request)) => request.run(host),
         Ok(Asked::Text(text, status)) => show(&text).map(|_| status),

@@ -11,6 +11,7 @@ mod generate;
 pub mod help;
 pub mod launch;
 pub mod output;
+mod prelude;
 pub mod proof;
 pub mod rehearse;
 pub mod schema;

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 use super::{
     mistakes::did_you_mean,
-    reader::{Reader, Refused, Request, Requested},
+    reader::{Outcome, Reader, Refused, Request, Requested},
     values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, TRAINERS, one_of},
 };
 use crate::{
@@ -49,7 +49,7 @@ pub fn without_command(launch: &Launch) -> Option<Problem> {
 pub fn finish(
     launch: Launch,
     mut reader: Reader,
-    run: impl FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static,
+    run: impl FnOnce(Launch, &Host) -> Outcome + 'static,
 ) -> Requested {
     let first = launch.command.first();
     let is_program = first.is_some_and(|word| reader.host.find_program(word).is_some());
@@ -77,8 +77,8 @@ struct LaunchRequest<F> {
     run: F,
 }
 
-impl<F: FnOnce(Launch, &Host) -> Result<u8, Vec<Problem>> + 'static> Request for LaunchRequest<F> {
-    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+impl<F: FnOnce(Launch, &Host) -> Outcome + 'static> Request for LaunchRequest<F> {
+    fn run(mut self: Box<Self>, host: &Host) -> Outcome {
         self.launch.read_piped_config(host)?;
         (self.run)(*self.launch, host)
     }

@@ -54,7 +54,7 @@ pub enum LaunchOptions {
 
 pub trait Request: Any {
     /// The exit status, where zlaunch does not become another program.
-    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>>;
+    fn run(self: Box<Self>, host: &Host) -> Outcome;
 
     /// The launch, where it is about the plan of one.
     fn into_launch(self: Box<Self>) -> Option<Box<Launch>> {
@@ -62,11 +62,14 @@ pub trait Request: Any {
     }
 }
 
-impl<F: FnOnce(&Host) -> Result<u8, Vec<Problem>> + 'static> Request for F {
-    fn run(self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+impl<F: FnOnce(&Host) -> Outcome + 'static> Request for F {
+    fn run(self: Box<Self>, host: &Host) -> Outcome {
         self(host)
     }
 }
+
+/// The exit status, or everything that is wrong.
+pub type Outcome = Result<u8, Vec<Problem>>;
 
 pub type Requested = Result<Box<dyn Request>, Refused>;
 

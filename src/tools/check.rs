@@ -6,12 +6,11 @@ use std::{
     path::Path,
 };
 
-use clap::Args;
 use serde_json::Value;
 
 use super::{
     corrections::{Config, corrections, difference},
-    output::{err, out_bytes, styled},
+    prelude::*,
     proof::{Line, prove},
     tables::checked::{NO_CONFIGS, SHOWN_OPTIONS},
 };
@@ -24,20 +23,15 @@ use crate::{
         vars,
     },
     check::deepspeed_in_words,
-    cli::{
-        LaunchOptions, Reader, Requested, Subcommand, Tool, Tools,
-        launch::{self, LaunchArgs},
-        mistakes::options_first,
-    },
+    cli::{Subcommand, mistakes::options_first},
     command::{argument_class, python::Python, tables::front_end::ArgumentParser},
     config::template::{self, Search},
     exec,
-    host::{Host, terminal},
-    judge::{Judged, configs},
+    judge::configs,
     plan::refused_json,
     ranks::{launcher::Launcher, topology::Topology},
-    report::{self, Problem, Rule, Severity, fix::run, reading, secrets::Secrets},
-    request::{Format, Launch, understood::UnderstoodLaunch},
+    report::{Severity, reading},
+    request::understood::UnderstoodLaunch,
 };
 
 #[derive(Args)]
@@ -118,11 +112,7 @@ fn is_config(word: &OsString, search: &Search, host: &Host) -> bool {
         || path.is_file() && !NO_CONFIGS.contains(&ending) && host.find_program(word).is_none()
 }
 
-pub fn check_launch(
-    launch: &Launch,
-    host: &Host,
-    tools: &'static Tools,
-) -> Result<u8, Vec<Problem>> {
+pub fn check_launch(launch: &Launch, host: &Host, tools: &'static Tools) -> Outcome {
     let secrets = Secrets::of(host);
     if launch.output.dry_run == Some(Format::Json) {
         let (status, json) = in_json(launch, host, &secrets, tools);
@@ -259,11 +249,7 @@ enum Correction {
     Shown,
 }
 
-fn check_configs(
-    mut launch: Launch,
-    fix: Option<Correction>,
-    host: &Host,
-) -> Result<u8, Vec<Problem>> {
+fn check_configs(mut launch: Launch, fix: Option<Correction>, host: &Host) -> Outcome {
     launch.read_piped_config(host)?;
     let launch = &launch;
     let secrets = Secrets::of(host);
@@ -346,7 +332,7 @@ pub fn show_checked(
     rests_on: &str,
     launch: &Launch,
     secrets: &Secrets,
-) -> Result<u8, Vec<Problem>> {
+) -> Outcome {
     let status = verdict(&problems);
     out_bytes(&shown(problems, rests_on, launch, secrets))?;
     Ok(status)

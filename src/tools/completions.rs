@@ -1,21 +1,16 @@
 //! `zlaunch completions`, which clap writes. What it does not know is added: the keys of `--set`.
 
-use clap::{Args, Command};
+use clap::Command;
 use clap_complete::Shell;
 
 use super::{
     explain,
-    output::out_bytes,
+    prelude::*,
     tables::completions::{CHANGES, Part},
 };
 use crate::{
-    base::options::{AnyValue, Given},
-    cli::{
-        Reader, Requested, Tool, command,
-        values::{Words, one_of},
-    },
+    cli::command,
     config::schema::{self, KeySpec, Known, newest},
-    host::Host,
 };
 
 #[derive(Args)]

@@ -3,32 +3,23 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
 use serde_json::{Value, json};
 
-use super::output::out;
+use super::prelude::*;
 use crate::{
     base::{
         json,
         layout::{Line, TextTable, columns, escape_controls, plural, wrapped},
-        options::{AnyValue, Given},
         recorded::Version,
         source::{Source, Sourced},
-    },
-    cli::{
-        LaunchOptions, Reader, Requested, Tool, launch, usage,
-        values::{self, REPORT_FORMATS, TEMPLATES, one_of},
     },
     command::python::Python,
     config::{
         schema,
         template::{self, Search},
     },
-    host::{Host, terminal},
-    judge::Judged,
     plan::record,
-    report::{self, Problem, secrets::Secrets},
-    request::{self, Format, Launch, Output},
+    request::{self, Output},
 };
 
 #[derive(Args)]
@@ -88,7 +79,7 @@ struct Side {
 /// Columns of what is printed into a file or a pipe.
 const WIDEST: usize = 110;
 
-fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Outcome {
     launch.read_piped_config(host)?;
     let mut sides = Vec::new();
     let mut problems = Vec::new();

@@ -8,23 +8,8 @@ mod together;
 
 use std::time::Duration;
 
-use clap::Args;
-
-use super::{
-    check,
-    output::{out, out_bytes},
-};
-use crate::{
-    base::{options::Given, vars},
-    cli::{
-        LaunchOptions, Reader, Requested, Tool,
-        launch::{self, LaunchArgs},
-        values,
-    },
-    host::{Host, machine::Machine, terminal},
-    report::{Problem, secrets::Secrets},
-    request::{Format, Launch},
-};
+use super::{check, prelude::*};
+use crate::{base::vars, host::machine::Machine};
 
 pub use report::{DoctorReport, Examination};
 use together::Meeting;
@@ -53,12 +38,7 @@ impl Tool for DoctorArgs {
     }
 }
 
-fn doctor(
-    launch: &Launch,
-    timeout: Duration,
-    is_own_step: bool,
-    host: &Host,
-) -> Result<u8, Vec<Problem>> {
+fn doctor(launch: &Launch, timeout: Duration, is_own_step: bool, host: &Host) -> Outcome {
     let machine = Machine::here();
     let mut changed = host.with(&launch.environment.set, &launch.environment.unset);
     // The launch comes in the next step of the job, where the ranks have another port to meet.

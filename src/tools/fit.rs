@@ -1,28 +1,18 @@
 //! `zlaunch fit`: its options beside those of a launch, and the printed answer.
 
-use clap::{Args, Command};
+use clap::Command;
 
-use super::output::{out, out_bytes, show};
+use super::prelude::*;
 use crate::{
-    base::{
-        options::{AnyValue, Given},
-        source::{Given as _, Sourced},
-    },
-    cli::{
-        LaunchOptions, Reader, Request, Requested, Tool,
-        launch::{self, LaunchArgs},
-        mistakes::did_you_mean,
-        usage,
-        values::{self, Words, one_of},
-    },
+    base::source::{Given as _, Sourced},
+    cli::{Request, mistakes::did_you_mean},
     fit::{
         self, Accounting, Attention, Dtype, FitFormat, FitRequest, OPTIMIZERS, Optimizer, REAL,
         TrainingArgs, Tuner,
     },
-    host::{Host, cards::Cards, terminal},
+    host::cards::Cards,
     ranks::topology::Processes,
-    report::{self, Problem, secrets::Secrets},
-    request::{Launch, understood::trains},
+    request::understood::trains,
 };
 
 #[derive(Args)]
@@ -196,7 +186,7 @@ fn read_tuner(tuner: Option<Given>, bits: Option<Given>, reader: &mut Reader) ->
 }
 
 impl Request for FitRequest {
-    fn run(mut self: Box<Self>, host: &Host) -> Result<u8, Vec<Problem>> {
+    fn run(mut self: Box<Self>, host: &Host) -> Outcome {
         self.launch.read_piped_config(host)?;
         let report = fit::answer(&self, host)?;
         report::report(&self.launch.warnings, &Secrets::of(host));

@@ -2,31 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    output::{err, out},
+    prelude::*,
     tables::generate::{FILLED, Setting, ZERO_KEYS},
 };
 use crate::{
     base::{
         json,
         layout::{plural, wrapped},
-        options::{AnyValue, Given},
         source::Sourced,
-    },
-    cli::{
-        LaunchOptions, Reader, Requested, Tool,
-        values::{self, TEMPLATES, Words, one_of},
     },
     config::{
         layers::{self, Layers},
         template::{self, Search},
     },
     exec,
-    host::{Host, terminal},
-    report::{self, Problem, Rule, fix::give},
 };
 
 #[expect(
@@ -140,7 +132,7 @@ struct Generated {
     about: String,
 }
 
-fn write(files: &[Generated], force: bool, host: &Host) -> Result<u8, Vec<Problem>> {
+fn write(files: &[Generated], force: bool, host: &Host) -> Outcome {
     let mut paths = files.iter().filter_map(|file| file.path.as_ref());
     if let Some(path) = paths.find(|path| !force && host.absolute(path).exists()) {
         return Err(report::would_overwrite(path).into());

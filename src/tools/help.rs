@@ -1,14 +1,7 @@
 //! `zlaunch help`: the overview, or the page of a sub-command.
 
-use clap::Args;
-
-use super::output::show;
-use crate::{
-    base::options::Given,
-    cli::{Reader, Requested, Tool, help, usage, values},
-    host::Host,
-    report,
-};
+use super::prelude::*;
+use crate::cli::help;
 
 #[derive(Args)]
 pub struct HelpArgs {

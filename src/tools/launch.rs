@@ -1,21 +1,11 @@
 //! A launch: the findings and the plan are printed, then it is carried out.
 
-use super::{
-    output::{err, out_bytes},
-    proof::accepted,
-};
+use super::{prelude::*, proof::accepted};
 use crate::{
-    cli::{
-        LaunchOptions, Reader, Requested, Tool, Tools,
-        launch::{self, LaunchArgs},
-    },
     exec,
-    host::{Host, terminal},
-    judge::Judged,
     plan::Plan,
     ranks::launcher::Launcher,
-    report::{self, Problem, secrets::Secrets},
-    request::{Launch, Output, understood},
+    request::{Output, understood},
 };
 
 impl Tool for LaunchArgs {
@@ -29,7 +19,7 @@ impl Tool for LaunchArgs {
     }
 }
 
-fn run(launch: Launch, host: &Host, tools: &'static Tools) -> Result<u8, Vec<Problem>> {
+fn run(launch: Launch, host: &Host, tools: &'static Tools) -> Outcome {
     let secrets = Secrets::of(host);
     let launch = &understood::of_shim(launch, host);
     let (plan, problems) = accepted(Judged::new(launch, host), host, tools)?;
@@ -69,11 +59,7 @@ fn run(launch: Launch, host: &Host, tools: &'static Tools) -> Result<u8, Vec<Pro
     carry_out(&plan, &problems, headline)
 }
 
-fn carry_out(
-    plan: &Plan,
-    problems: &[Problem],
-    headline: Option<String>,
-) -> Result<u8, Vec<Problem>> {
+fn carry_out(plan: &Plan, problems: &[Problem], headline: Option<String>) -> Outcome {
     exec::prepare(plan, problems)?;
     if let Some(line) = headline {
         err(&format!("zlaunch: {line}\n"));

@@ -6,6 +6,7 @@ use anstream::AutoStream;
 
 use crate::{
     base::layout::escape_controls,
+    cli::Outcome,
     report::{Problem, Rule},
 };
 
@@ -18,18 +19,18 @@ pub fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()
 }
 
 /// Writes a text that is harmless but for its colours, which only a terminal gets.
-pub fn show(text: &str) -> Result<u8, Vec<Problem>> {
+pub fn show(text: &str) -> Outcome {
     out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))
 }
 
 /// Writes a text from files, variables and arguments: nothing in it may deceive a terminal.
-pub fn out(text: &str) -> Result<u8, Vec<Problem>> {
+pub fn out(text: &str) -> Outcome {
     out_bytes(escape_controls(text).as_bytes())
 }
 
 /// Writes what has been made harmless, and gives the exit status of success. That the reader is gone (`| head`) is not an
 /// error.
-pub fn out_bytes(bytes: &[u8]) -> Result<u8, Vec<Problem>> {
+pub fn out_bytes(bytes: &[u8]) -> Outcome {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {

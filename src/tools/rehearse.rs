@@ -10,37 +10,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::Args;
 use serde_json::{Value, json};
 
-use super::{
-    check, explain,
-    output::{out_bytes, styled},
-};
+use super::{check, explain, prelude::*};
 use crate::{
     base::{
         json,
         layout::{TextTable, plural},
-        options::Given,
         source::{Source, Sourced},
-    },
-    cli::{
-        LaunchOptions, Reader, Requested, Tool, Tools,
-        launch::{self, LaunchArgs},
-        values,
     },
     exec::{self, rehearsal::Rehearsal},
     fit::{self, FitFormat, FitRequest, REAL, TrainingArgs},
-    host::{Host, terminal},
-    judge::Judged,
     plan::{Plan, diagnostics_json},
     ranks::launcher::Launcher,
     report::{
-        self, Problem, Rule, Severity,
-        fix::{self, Fixes, give},
-        secrets::Secrets,
+        Severity,
+        fix::{self, Fixes},
     },
-    request::{Format, Launch},
 };
 
 use tables::events::{ENDINGS, Ending, Kind, READ_FILES, STAGES, Says, Stage, WITHOUT_DEEPSPEED};
@@ -97,7 +83,7 @@ fn run(
     timeout: Duration,
     host: &Host,
     tools: &'static Tools,
-) -> Result<u8, Vec<Problem>> {
+) -> Outcome {
     let Ok((plan, problems)) = Judged::new(launch, host).accepted() else {
         return check::check_launch(launch, host, tools);
     };

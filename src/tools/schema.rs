@@ -1,23 +1,17 @@
 //! `zlaunch schema`: a JSON Schema of DeepSpeed's config for editors, made from the keys that `check` knows, with the texts of
 //! `explain`. A validator with it agrees with `check` about keys, types and ranges.
 
-use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{
-    explain,
-    output::{err, out},
-};
+use super::{explain, prelude::*};
 use crate::{
-    base::{options::Given, recorded::Version},
-    cli::{Reader, Requested, Tool, values},
+    base::recorded::Version,
     command::python::Python,
     config::{
         auto,
         schema::{self, KeySpec, Known, UnknownKeys, newest},
         template,
     },
-    host::Host,
     report::Language,
 };
 

@@ -6,23 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, ValueHint};
+use clap::ValueHint;
 
-use super::output::{err, out};
-use crate::{
-    base::{
-        options::{AnyValue, Given},
-        shell::quoted,
-    },
-    cli::{
-        Reader, Requested, Tool,
-        values::{self, Words, one_of},
-    },
-    command::trainer,
-    exec,
-    host::{Host, is_shim},
-    report::{self, Problem, Rule, fix::run, secrets::Secrets},
-};
+use super::prelude::*;
+use crate::{base::shell::quoted, command::trainer, exec, host::is_shim};
 
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
@@ -92,7 +79,7 @@ fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
     names().into_iter().map(|name| folder.join(name))
 }
 
-fn install(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
+fn install(folder: &Path, host: &Host) -> Outcome {
     let foreign: Vec<Problem> = files(folder)
         .filter(|file| file.symlink_metadata().is_ok() && !is_ours(file))
         .map(|file| {
@@ -151,7 +138,7 @@ pub fn hidden(host: &Host) -> Option<Problem> {
     Some(Problem::warning(Rule::Shims, what).at(&shim).fix(fix))
 }
 
-fn remove(folder: &Path, is_own: bool) -> Result<u8, Vec<Problem>> {
+fn remove(folder: &Path, is_own: bool) -> Outcome {
     let present: Vec<PathBuf> = files(folder).filter(|file| is_ours(file)).collect();
     exec::remove(
         &present,
@@ -165,7 +152,7 @@ fn remove(folder: &Path, is_own: bool) -> Result<u8, Vec<Problem>> {
 }
 
 /// The installed shims.
-fn list(folder: &Path, host: &Host) -> Result<u8, Vec<Problem>> {
+fn list(folder: &Path, host: &Host) -> Outcome {
     let shims = files(folder).filter(|file| is_ours(file));
     let lines: String = shims.map(|file| format!("{}\n", file.display())).collect();
     if lines.is_empty() {

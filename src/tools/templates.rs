@@ -1,22 +1,12 @@
 //! `zlaunch templates`.
 
-use clap::{Args, Command};
+use clap::Command;
 use serde_json::json;
 
-use super::output::{err, out};
+use super::prelude::*;
 use crate::{
-    base::{
-        json,
-        options::{AnyValue, Given},
-    },
-    cli::{
-        LaunchOptions, Reader, Requested, Tool,
-        values::{self, REPORT_FORMATS, one_of},
-    },
+    base::json,
     config::{layers::with_layers, template},
-    host::Host,
-    report::{self, secrets::Secrets},
-    request::Format,
 };
 
 #[derive(Args)]

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     base::{bytes::fnv1a, layout::wrapped, source::Sourced, vars},
+    cli::Outcome,
     host::terminal,
     plan::diagnostics_json,
     ranks::{
@@ -83,7 +84,7 @@ impl Meeting<'_> {
     }
 
     /// Becomes the `srun` that starts this same command on each machine.
-    fn ask_through_srun(&self, ranks: &Topology) -> Result<u8, Vec<Problem>> {
+    fn ask_through_srun(&self, ranks: &Topology) -> Outcome {
         let launch = self.seen.launch;
         let host = self.seen.host;
         let prefix = SrunPrefix::split(&launch.command);
@@ -115,7 +116,7 @@ impl Meeting<'_> {
     }
 
     /// As the first machine: waits for the others, and tells them the exit status.
-    fn hear(&self, own: Value, port: &Sourced<u16>, greeting: &str) -> Result<u8, Vec<Problem>> {
+    fn hear(&self, own: Value, port: &Sourced<u16>, greeting: &str) -> Outcome {
         let start = Instant::now();
         let until = start + self.timeout;
         let heard = listen(port.value, format!("{greeting}\n"), self.timeout).ok_or_else(|| {
@@ -153,13 +154,7 @@ impl Meeting<'_> {
     }
 
     /// As another machine: the exit status is that of the first.
-    fn report_to(
-        &self,
-        address: &str,
-        port: u16,
-        greeting: &str,
-        mut own: Value,
-    ) -> Result<u8, Vec<Problem>> {
+    fn report_to(&self, address: &str, port: u16, greeting: &str, mut own: Value) -> Outcome {
         let until = Instant::now() + self.timeout;
         let addresses = facts::addresses(address, &mut own["facts"]);
         let status = reach(&addresses, port, greeting, until).and_then(|mut stream| {
@@ -198,7 +193,7 @@ impl Meeting<'_> {
     }
 
     /// Exit status 1: a difference breaks this launch, or a machine did not answer.
-    fn show(&self, mut answers: Vec<Value>, took: Duration) -> Result<u8, Vec<Problem>> {
+    fn show(&self, mut answers: Vec<Value>, took: Duration) -> Outcome {
         let launch = self.seen.launch;
         answers.sort_by_key(|answer| answer["index"].as_u64());
         let Comparison { same, mut problems } = compare(&answers);
