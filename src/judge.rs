@@ -263,11 +263,7 @@ impl Judge<'_> {
                     option: format!("--{name}"),
                     value: value.clone(),
                 },
-                (Some(name), _) => Change::Drop {
-                    owner: Owner::Launcher,
-                    word: name.to_string(),
-                },
-                (None, _) => Change::Say("name a DeepSpeed config, which can set this".to_string()),
+                _ => Change::Say("name a DeepSpeed config, which can set this".to_string()),
             };
         }
         true

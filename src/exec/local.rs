@@ -2,10 +2,11 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    io::{self, IsTerminal},
+    fs::OpenOptions,
+    io::{self, IsTerminal, Read, Write},
     net::{Ipv4Addr, TcpListener},
     os::{
-        fd::AsFd,
+        fd::{AsFd, AsRawFd, RawFd},
         unix::process::{CommandExt, ExitStatusExt},
     },
     process::{Child, Command, ExitStatus, Stdio},
@@ -14,6 +15,7 @@ use std::{
 
 use nix::{
     errno::Errno,
+    fcntl::{FcntlArg, FdFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::{
         prctl::{set_child_subreaper, set_pdeathsig},
@@ -21,16 +23,16 @@ use nix::{
         signalfd::{SfdFlags, SignalFd},
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
-    unistd::{Pid, getpid, getppid},
+    unistd::{Pid, close, getpid, getppid},
 };
 
 use super::tables::signals::{HANDLED, STOP};
 use crate::{
     base::vars,
-    host::{Host, children, is_ignored},
+    host::{children, is_ignored},
     plan::Plan,
     ranks::{launcher::LocalRanks, topology::PER_RANK},
-    report::{self, Problem, Rule, fix, secrets::Secrets},
+    report::{self, Problem, Rule, fix},
 };
 
 /// A process that is still there this long after SIGKILL hangs in the kernel, and nobody can end it.
@@ -60,8 +62,12 @@ pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
         None
     };
     let mut supervisor = Supervisor::new(local.grace).map_err(failed)?;
+    // A rank writes the reason here if its program is not executed. It inherits this and opens it again, so that exec
+    // closes it.
+    let (mut exec_errors, exec_error) = io::pipe().map_err(failed)?;
+    fcntl(&exec_error, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|why| failed(why.into()))?;
     let started = (0..local.count).try_for_each(|rank| {
-        let child = rank_command(rank, plan, port).spawn();
+        let child = rank_command(rank, plan, port, &exec_error).spawn();
         let child = child.map_err(|why| {
             report::cannot_start_ranks(
                 &format!("rank {rank} of {} cannot be started", local.count),
@@ -75,6 +81,7 @@ pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
         });
         Ok(())
     });
+    drop(exec_error);
     if started.is_err() {
         supervisor.stop(Signal::SIGTERM);
     }
@@ -82,6 +89,13 @@ pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
         .wait_for_all()
         .map_err(|why| failed(why.into()))?;
     started?;
+    let mut errno = [0; 4];
+    if exec_errors.read_exact(&mut errno).is_ok() {
+        return Err(report::cannot_execute(
+            &plan.argv[0],
+            &io::Error::from_raw_os_error(i32::from_ne_bytes(errno)),
+        ));
+    }
     let mut statuses = supervisor.ranks.iter().map(|rank| rank.status);
     let all_succeeded = statuses.all(|status| status.is_some_and(|it| it.success()));
     match (supervisor.first_failure, supervisor.stop_signal) {
@@ -92,13 +106,13 @@ pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
     }
 }
 
-fn rank_command(rank: u32, plan: &Plan, port: Option<u16>) -> Command {
+fn rank_command(rank: u32, plan: &Plan, port: Option<u16>, exec_error: &io::PipeWriter) -> Command {
     // This very program, even if its file was replaced in the meantime.
     let mut command = Command::new("/proc/self/exe");
     // In a process group of its own: Ctrl-C reaches zlaunch alone, which passes it on.
     command.arg0(RANK).process_group(0);
     command
-        .args([getpid().to_string(), rank.to_string()])
+        .args([getpid().to_string(), exec_error.as_raw_fd().to_string()])
         .args(&plan.argv);
     plan.environment.apply(&mut command);
     command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
@@ -304,7 +318,7 @@ impl Supervisor {
 /// Becomes the program of a rank, after steps that a parent could only take with unsafe code between fork and exec. Returns
 /// the exit status if the program was not executed. `words`: as `rank_command` has them.
 pub fn become_rank(words: &[OsString]) -> Option<u8> {
-    let [parent, rank, program, arguments @ ..] = words else {
+    let [parent, exec_error, program, arguments @ ..] = words else {
         return None;
     };
     let prepared = set_pdeathsig(Signal::SIGKILL)
@@ -315,11 +329,17 @@ pub fn become_rank(words: &[OsString]) -> Option<u8> {
     if prepared.is_err() || parent.to_str() != Some(&getppid().to_string()) {
         return Some(report::REFUSED);
     }
-    let why = Command::new(program).args(arguments).exec();
-    let problem = report::cannot_execute(program, &why);
-    let status = problem.status;
-    if rank == "0" {
-        report::report(&[problem], &Secrets::of(&Host::default()));
-    }
-    Some(status)
+    let number = exec_error.to_str()?.parse().ok()?;
+    let mut exec_error = OpenOptions::new()
+        .write(true)
+        .open(format!("/proc/self/fd/{number}"))
+        .ok()?;
+    close::<RawFd>(number).ok()?;
+    let errno = Command::new(program)
+        .args(arguments)
+        .exec()
+        .raw_os_error()
+        .unwrap_or(Errno::EINVAL as i32);
+    let _ = exec_error.write_all(&errno.to_ne_bytes());
+    Some(report::NOT_EXECUTABLE)
 }

@@ -51,17 +51,13 @@ pub fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
 /// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
 pub fn without_config(launch: &Launch) -> Option<Problem> {
     let Layers { patch, unset, set } = &launch.layers;
-    let paths = patch.iter().chain(&launch.config_out);
-    let paths = paths.map(|path| path.clone().map(|path| path.display().to_string()));
-    let set = set.iter().map(|it| it.clone().map(|set| set.key));
-    let given = paths.chain(unset.iter().cloned()).chain(set);
-    let mut flags = given.filter(|given| given.from.is_flag()).peekable();
+    let paths = patch.iter().chain(&launch.config_out).map(|it| &it.from);
+    let keys = unset.iter().map(|it| &it.from);
+    let keys = keys.chain(set.iter().map(|it| &it.from));
+    let mut flags = paths.chain(keys).filter(|from| from.is_flag()).peekable();
     flags.peek()?;
     let problem = Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change");
-    Some(flags.fold(
-        problem.fix(give("--deepspeed", "zero2")),
-        |problem, flag| problem.at(&flag),
-    ))
+    Some(flags.fold(problem.fix(give("--deepspeed", "zero2")), Problem::at))
 }
 
 /// Warns if `--deepspeed` names a template of ours, and the trainer ships a different config of that name.

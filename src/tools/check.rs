@@ -35,10 +35,9 @@ use crate::{
 };
 
 #[derive(Args)]
+#[command(next_help_heading = "Output")]
 pub struct CheckArgs {
-    #[arg(help_heading = "Output")]
     fix: bool,
-    #[arg(help_heading = "Output")]
     diff: bool,
     #[command(flatten)]
     launch: LaunchArgs,
@@ -67,14 +66,11 @@ impl Tool for CheckArgs {
         let has_config = config.is_some_and(|config| config.from.is_flag());
         launch.output.check = true;
         if launch.command.is_empty() && !has_config {
-            let other = run(
-                "zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl",
-            );
             let problem =
                 Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check");
             reader
                 .problems
-                .push(problem.fix(run("zlaunch check ds_config.json").or(other)));
+                .push(problem.fix(run("zlaunch check ds_config.json")));
         }
         let configs = launch
             .command

@@ -3,11 +3,7 @@
 use clap::Command;
 use clap_complete::Shell;
 
-use super::{
-    explain,
-    prelude::*,
-    tables::completions::{CHANGES, Part},
-};
+use super::{explain, prelude::*, tables::completions::CHANGES};
 use crate::{
     cli::command,
     config::schema::{self, KeySpec, Known, newest},
@@ -50,11 +46,7 @@ fn script(shell: Shell, mut command: Command) -> String {
         .filter(|(word, ())| schema::find(word, newest()).is_some_and(is_set));
     let keys: String = keys.map(|(key, ())| format!(" {key}=")).collect();
     for change in CHANGES.iter().filter(|change| change.shell == shell) {
-        let parts = change.instead.iter().map(|part| match part {
-            Part::Text(text) => text,
-            Part::Keys => keys.as_str(),
-        });
-        script = script.replace(change.text, &parts.collect::<String>());
+        script = script.replace(change.text, &change.instead.replace("{keys}", &keys));
     }
     script
 }

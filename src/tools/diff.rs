@@ -142,7 +142,7 @@ fn launched(launch: &Launch, host: &Host) -> Result<Side, Vec<Problem>> {
 
 /// A key, or a word of two launches, that is not the same on both sides. `default`: DeepSpeed's, if one side has no value and
 /// the key and its sections have a default.
-fn difference(key: &str, values: [Option<&Value>; 2], default: Option<Value>) -> Value {
+fn difference(key: &str, values: [Option<&Value>; 2], default: &Value) -> Value {
     let kind = match values {
         [Some(_), None] => "only_a",
         [None, Some(_)] => "only_b",
@@ -164,7 +164,11 @@ fn compare(sides: &[Side; 2], version: Version) -> Value {
     for key in &keys {
         match [a, b].map(|side| json::get(&side.config, key)) {
             [Some(one), Some(two)] if is_same(one, two) => equal += 1,
-            values => differences.push(difference(key, values, default(key, sides, version))),
+            values => differences.push(difference(
+                key,
+                values,
+                &json!(default(key, sides, version)),
+            )),
         }
     }
     if let (Some(then), Some(now)) = (&a.argv, &b.argv) {
@@ -184,12 +188,18 @@ fn compare(sides: &[Side; 2], version: Version) -> Value {
 fn differing_words(then: &[Value], now: &[Value]) -> Vec<Value> {
     if then.len() != now.len() {
         let [then, now] = [then, now].map(Value::from);
-        return vec![difference("argv", [Some(&then), Some(&now)], None)];
+        return vec![difference("argv", [Some(&then), Some(&now)], &Value::Null)];
     }
     let pairs = then.iter().zip(now).enumerate();
     pairs
         .filter(|(_, (then, now))| then != now)
-        .map(|(at, (then, now))| difference(&format!("argv[{at}]"), [Some(then), Some(now)], None))
+        .map(|(at, (then, now))| {
+            difference(
+                &format!("argv[{at}]"),
+                [Some(then), Some(now)],
+                &Value::Null,
+            )
+        })
         .collect()
 }
 

@@ -15,11 +15,11 @@ pub use report::{DoctorReport, Examination};
 use together::Meeting;
 
 #[derive(Args)]
+#[command(next_help_heading = "Machines")]
 pub struct DoctorArgs {
-    #[arg(help_heading = "Machines")]
     timeout: Option<Given>,
     // zlaunch gives it to those that it starts on all machines.
-    #[arg(help_heading = "Machines", hide = true)]
+    #[arg(hide = true)]
     answer: bool,
     #[command(flatten)]
     launch: LaunchArgs,

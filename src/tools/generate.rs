@@ -6,17 +6,12 @@ use serde_json::{Value, json};
 
 use super::{
     prelude::*,
-    tables::generate::{FILLED, Setting, ZERO_KEYS},
+    tables::generate::{Setting, ZERO_KEYS},
 };
 use crate::{
     base::{
         json,
         layout::{plural, wrapped},
-        source::Sourced,
-    },
-    config::{
-        layers::{self, Layers},
-        template::{self, Search},
     },
     exec,
 };
@@ -26,26 +21,21 @@ use crate::{
     reason = "each is a switch of the command line"
 )]
 #[derive(Args)]
-#[command(next_help_heading = "Training")]
+#[command(next_help_heading = "Config")]
 pub struct GenerateArgs {
     micro_batch: Option<Given>,
     grad_accum: Option<Given>,
     world_size: Option<Given>,
-    #[arg(help_heading = "Config", value_parser = AnyValue(STAGES))]
+    #[arg(value_parser = AnyValue(STAGES))]
     stage: Option<Given>,
-    #[arg(help_heading = "Config")]
     offload: bool,
-    #[arg(help_heading = "Config")]
     bf16: bool,
-    #[arg(help_heading = "Config", conflicts_with = "bf16")]
+    #[arg(conflicts_with = "bf16")]
     fp16: bool,
-    #[arg(help_heading = "Config", value_parser = AnyValue(TEMPLATES), conflicts_with_all = ["stage", "offload"])]
-    from: Option<Given>,
-    #[arg(short, help_heading = "Output")]
+    #[arg(short)]
     out: Option<Given>,
-    #[arg(help_heading = "Output", requires = "out", conflicts_with_all = ["stage", "offload", "from"])]
+    #[arg(requires = "out", conflicts_with_all = ["stage", "offload"])]
     tiers: bool,
-    #[arg(help_heading = "Output")]
     force: bool,
 }
 
@@ -55,8 +45,6 @@ const MOST: u64 = 1 << 20;
 const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
 
 impl Tool for GenerateArgs {
-    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::These(&["template_dir"]);
-
     fn read(self, mut reader: Reader) -> Requested {
         let [micro, accum, world] =
             [self.micro_batch, self.grad_accum, self.world_size].map(|given| {
@@ -72,8 +60,6 @@ impl Tool for GenerateArgs {
         let path = reader.one(self.out, values::path).map(|path| path.value);
         let stage = reader.one(self.stage, one_of(STAGES));
         let stage = stage.map_or(3, |stage| stage.value);
-        let from = reader.one(self.from, values::text);
-        let search = reader.search();
         if self.offload && stage == 0 {
             let what = "stage 0 partitions nothing, so nothing can be offloaded";
             let fix = give("--stage", 2).and(give("--offload", ""));
@@ -81,20 +67,13 @@ impl Tool for GenerateArgs {
             reader.problems.push(problem.fix(fix));
         }
         reader.answer(move |host: &Host| {
-            let files = match (path, from) {
-                (Some(folder), _) if self.tiers => tiers(&folder, batch, self.fp16),
-                (path, from) => {
-                    let config = match from {
-                        Some(from) => from_template(&from, batch, self.fp16, &search, host)?,
-                        None => ready(batch, &zero(stage, self.offload, false), self.fp16),
-                    };
-                    let about = batch.in_words();
-                    vec![Generated {
-                        path,
-                        config,
-                        about,
-                    }]
-                }
+            let files = match path {
+                Some(folder) if self.tiers => tiers(&folder, batch, self.fp16),
+                path => vec![Generated {
+                    path,
+                    config: ready(batch, &zero(stage, self.offload, false), self.fp16),
+                    about: batch.in_words(),
+                }],
             };
             write(&files, self.force, host)
         })
@@ -143,14 +122,11 @@ fn write(files: &[Generated], force: bool, host: &Host) -> Outcome {
             return out(&text);
         };
         exec::write_new(&host.absolute(path), &text, force)?;
-        note(&format!("{}: {}", path.display(), file.about));
+        let note = format!("{}: {}", path.display(), file.about);
+        let width = terminal::width_of_stderr().unwrap_or(usize::MAX);
+        err(&wrapped(&note, 0, width));
     }
     Ok(0)
-}
-
-fn note(text: &str) {
-    let width = terminal::width_of_stderr().unwrap_or(usize::MAX);
-    err(&wrapped(text, 0, width));
 }
 
 /// Three configs with the same global batch size, for GPUs with different memory.
@@ -211,42 +187,4 @@ fn zero(stage: u64, offload: bool, small: bool) -> Value {
         };
     }
     section
-}
-
-/// A template with its "auto" values filled, except those that only transformers knows.
-fn from_template(
-    from: &Sourced<String>,
-    batch: Batch,
-    fp16: bool,
-    search: &Search,
-    host: &Host,
-) -> Result<Value, Vec<Problem>> {
-    let template = template::resolve(from, search, host)?;
-    let mut config = layers::with_layers(&template, &Layers::default(), host)?;
-    let usual = ready(batch, &zero(3, false, false), fp16);
-    for key in [
-        "train_batch_size",
-        "train_micro_batch_size_per_gpu",
-        "gradient_accumulation_steps",
-    ] {
-        config[key] = usual[key].clone();
-    }
-    for key in FILLED {
-        if let Some(place) = json::get_mut(&mut config, key).filter(|place| *place == "auto") {
-            *place = json::get(&usual, key).cloned().unwrap_or_default();
-        }
-    }
-    let left = json::leaves(&config, |value| value == "auto");
-    if !left.is_empty() {
-        let keys = left.join(", ");
-        note(&format!("still \"auto\", for transformers to fill: {keys}"));
-    }
-    if !template.env.is_empty() {
-        let names: Vec<&str> = template.env.iter().map(|(name, _)| name.as_str()).collect();
-        note(&format!(
-            "the template also sets {}, which a plain config cannot do",
-            names.join(", ")
-        ));
-    }
-    Ok(config)
 }

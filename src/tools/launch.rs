@@ -36,13 +36,10 @@ fn run(launch: Launch, host: &Host, tools: &'static Tools) -> Outcome {
     // The first machine reports for all of them.
     if !quiet && (plan.topology.is_first() || verbose) {
         report::report(&problems, &secrets);
-    }
-    let chosen = plan
-        .config
-        .as_ref()
-        .and_then(|config| config.layered.chosen.as_ref());
-    if let (Some(chosen), false) = (chosen, quiet || !plan.topology.is_first()) {
-        err(&secrets.hide_in_text(&format!("{chosen}\n")));
+        let config = plan.config.as_ref();
+        if let Some(chosen) = config.and_then(|config| config.layered.chosen.as_ref()) {
+            err(&secrets.hide_in_text(&format!("{chosen}\n")));
+        }
     }
     if let Some(format) = dry_run {
         return out_bytes(&plan.render(&problems, format, &secrets));
@@ -50,11 +47,7 @@ fn run(launch: Launch, host: &Host, tools: &'static Tools) -> Outcome {
     if verbose && !quiet {
         err(&plan.text(&secrets, terminal::width_of_stderr()));
     }
-    let headline = if quiet || verbose {
-        None
-    } else {
-        plan.headline()
-    };
+    let headline = plan.headline().filter(|_| !quiet && !verbose);
     let headline = headline.map(|line| secrets.hide_in_text(&line));
     carry_out(&plan, &problems, headline)
 }

@@ -41,10 +41,9 @@ const TIMEOUT: u32 = 300;
 const MOST_LINES: usize = 12;
 
 #[derive(Args)]
+#[command(next_help_heading = "Rehearsal")]
 pub struct RehearseArgs {
-    #[arg(help_heading = "Rehearsal")]
     online: bool,
-    #[arg(help_heading = "Rehearsal")]
     timeout: Option<Given>,
     #[command(flatten)]
     launch: LaunchArgs,
@@ -344,10 +343,6 @@ impl<'p> Answer<'p> {
     }
 
     fn rows(&self) -> Vec<(&'static str, String)> {
-        let class = |name: &str| {
-            let last = self.all(name).next_back();
-            last.map(|event| text(&event["of"])).unwrap_or_default()
-        };
         let counts = self.all("dataset").map(|event| event["rows"].as_u64());
         let counts: Vec<_> = counts
             .map(|it| it.map_or("streamed rows".into(), |n| plural(n, "row", "s")))
@@ -367,10 +362,8 @@ impl<'p> Answer<'p> {
             covered += "; not the weights on disk";
         }
         let mut rows = vec![
-            ("arguments", class("arguments")),
             ("model", self.model().unwrap_or_default()),
             ("dataset", counts.join(", ")),
-            ("trainer", class("trainer")),
             ("DeepSpeed", config.to_string()),
             ("covered", covered),
             ("memory", self.memory.clone().unwrap_or_default()),

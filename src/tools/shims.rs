@@ -43,7 +43,6 @@ const ACTIONS: Words<&str> = || {
 
 impl Tool for ShimsArgs {
     fn read(self, mut reader: Reader) -> Requested {
-        let host = reader.host;
         let action = reader
             .one(Some(self.action), one_of(ACTIONS))
             .map_or("list", |action| action.value);
@@ -52,27 +51,27 @@ impl Tool for ShimsArgs {
             .map(|folder| folder.value);
         // Without one it is zlaunch's own, which goes with the last shim.
         let is_own = given.is_none();
-        let folder = match given {
-            Some(folder) => Ok(host.absolute(&folder)),
-            None => host
-                .data_home()
-                .map(|data| data.join("zlaunch/shims"))
-                .ok_or_else(|| {
-                    let problem =
-                        Problem::error(Rule::Usage, "there is no home folder, so name a folder")
-                            .at("HOME");
-                    problem.fix(run("zlaunch shims install|remove|list DIR"))
-                }),
-        };
-        let folder = folder
-            .map_err(|problem| reader.problems.push(problem))
-            .unwrap_or_default();
-        reader.answer(move |host: &Host| match action {
-            "install" => install(&folder, host),
-            "remove" => remove(&folder, is_own),
-            _ => list(&folder, host),
+        reader.answer(move |host: &Host| {
+            let folder = match given {
+                Some(folder) => host.absolute(&folder),
+                None => own_folder(host)?,
+            };
+            match action {
+                "install" => install(&folder, host),
+                "remove" => remove(&folder, is_own),
+                _ => list(&folder, host),
+            }
         })
     }
+}
+
+fn own_folder(host: &Host) -> Result<PathBuf, Problem> {
+    let data = host.data_home().ok_or_else(|| {
+        Problem::error(Rule::Usage, "there is no home folder, so name a folder")
+            .at("HOME")
+            .fix(run("zlaunch shims install|remove|list DIR"))
+    });
+    Ok(data?.join("zlaunch/shims"))
 }
 
 fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {

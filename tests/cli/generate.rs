@@ -182,50 +182,6 @@ fn three_tiers_with_one_global_batch() {
 }
 
 #[test]
-fn a_template_with_its_autos_replaced() {
-    let sandbox = Sandbox::new();
-    let config = generate(
-        &sandbox,
-        &[
-            "--from",
-            "zero3_offload",
-            "--micro-batch",
-            "4",
-            "--world-size",
-            "2",
-        ],
-    );
-    known_keys("", &config);
-    assert!(!config.to_string().contains("auto"), "{config}");
-    assert_eq!(
-        (&config["train_batch_size"], &config["bf16"]["enabled"]),
-        (&8.into(), &true.into())
-    );
-    assert_eq!(
-        config["zero_optimization"]["offload_param"]["device"],
-        "cpu"
-    );
-    let run = sandbox.run(["generate", "--from", "hf_zero3"]);
-    assert!(
-        run.stderr
-            .contains("still \"auto\", for transformers to fill: optimizer.params.lr"),
-        "{run:?}"
-    );
-    assert!(
-        sandbox
-            .run(["generate", "--from", "zero3_lowmem"])
-            .stderr
-            .contains("CUDA_AUTO_BOOST")
-    );
-    sandbox
-        .run(["generate", "--from", "zero3_nvme"])
-        .refused(&["nvme_path"]);
-    sandbox
-        .run(["generate", "--from", "zero33"])
-        .refused(&["did you mean `zero3`"]);
-}
-
-#[test]
 fn contradicting_options_are_refused() {
     let sandbox = Sandbox::new();
     for (words, told) in [
@@ -237,7 +193,6 @@ fn contradicting_options_are_refused() {
             &["--tiers", "-o", "x", "--stage", "2"],
             "cannot be used with",
         ),
-        (&["--from", "zero2", "--offload"], "cannot be used with"),
         (&["--micro-batch", "0"], "from 1 to"),
         (&["--world-size", "4294967295"], "from 1 to 1048576"),
         (&["--micro_bach", "1"], "--micro"),

@@ -83,7 +83,6 @@ fn it_arrives_with_the_planned_config() {
     let run = rehearsed(&sandbox, &[]);
     run.succeeded_silently();
     for said in [
-        "arguments  Seq2SeqTrainingArguments\n",
         "model      Qwen3ForCausalLM, 8,190,735,360 parameters, 21,823,488 of them trained\n",
         "dataset    300 rows\n",
         "DeepSpeed  arrived with the planned config\n",
@@ -117,7 +116,7 @@ fn what_was_looked_at_on_disk_is_covered() {
     let run = rehearsed(&telling(told), &[]);
     assert_eq!(run.status, Some(1), "{run:?}");
     for said in [
-        "covered    full-size shapes, weights on disk, checkpoint to resume from\n",
+        "covered  full-size shapes, weights on disk, checkpoint to resume from\n",
         "rejected this launch: m/model.safetensors is a pointer of git-lfs, and not the weights\n  help: git lfs install && git lfs pull",
     ] {
         assert!(run.stdout.contains(said), "{said}: {}", run.stdout);

@@ -299,11 +299,10 @@ def templates_and_generated_configs_are_accepted_by_deepspeed(labs):
     assert len(configs) >= 11, list(configs)
     batch = ["--micro-batch", "2", "--grad-accum", "8", "--world-size", "2"]
     made = {f"stage {stage} {' '.join(more)}": ["--stage", stage, *more] for stage in "0123" for more in ([], ["--fp16"], ["--offload"]) if (stage, more) != ("0", ["--offload"])}
-    made |= {f"from {name}": ["--from", name] for name in (*SIX, "hf_zero2", "hf_zero3", "zero3_lowmem", "zeropp")}
     generated = {name: json.loads(lab.zlaunch("generate", *batch, *more)) for name, more in made.items()}
     lab.zlaunch("generate", *batch, "--tiers", "-o", lab.root / "tiers")
     generated |= {path.stem: json.loads(path.read_text()) for path in (lab.root / "tiers").iterdir()}
-    assert len(generated) == 24, list(generated)
+    assert len(generated) == 14, list(generated)
     batches = parsed_by_deepspeed(lab, configs | generated)
     assert {batches[name] for name in generated} == {32}, batches
 

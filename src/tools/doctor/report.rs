@@ -274,7 +274,7 @@ impl<'a> Examination<'a> {
         let machines = theirs.iter().chain(ours).flatten();
         let names: Vec<&str> = machines.map(|machine| &*machine.name).collect();
         if !names.is_empty() {
-            let problem = self.unreachable(&names);
+            let problem = unreachable(&names);
             rows.push(fact("ssh", names.join(", ")).checked(problem));
         }
         let mut problems: Vec<&Problem> = judged.problems.iter().collect();
@@ -300,27 +300,6 @@ impl<'a> Examination<'a> {
             rows.push(row);
         }
         rows
-    }
-
-    /// Tries the machines of a hostfile as DeepSpeed's runner will: through ssh, without a password.
-    fn unreachable(&self, names: &[&str]) -> Option<Problem> {
-        let tried = names.iter().map(|name| {
-            let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--"];
-            let mut command = Command::new("ssh");
-            command.args(options).args([name, "true"]);
-            let streams = command.stdin(Stdio::null()).stdout(Stdio::null());
-            (*name, streams.stderr(Stdio::null()).spawn())
-        });
-        // All are asked before the first answers.
-        let tried: Vec<_> = tried.collect();
-        let mut failed = tried.into_iter().filter_map(|(name, child)| {
-            let ended = child.and_then(|mut child| child.wait());
-            (!ended.is_ok_and(|status| status.success())).then_some(name)
-        });
-        let name = failed.next()?;
-        let what = format!("`{name}` of the hostfile cannot be reached by ssh without a password");
-        let problem = Problem::error(Rule::Hosts, what).at(name);
-        Some(problem.fix(run(format!("ssh-copy-id {name}"))))
     }
 
     fn folders(&self) -> Vec<DoctorRow> {
@@ -392,6 +371,27 @@ impl<'a> Examination<'a> {
         }
         rows
     }
+}
+
+/// Tries the machines of a hostfile as DeepSpeed's runner will: through ssh, without a password.
+fn unreachable(names: &[&str]) -> Option<Problem> {
+    let tried = names.iter().map(|name| {
+        let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--"];
+        let mut command = Command::new("ssh");
+        command.args(options).args([name, "true"]);
+        let streams = command.stdin(Stdio::null()).stdout(Stdio::null());
+        (*name, streams.stderr(Stdio::null()).spawn())
+    });
+    // All are asked before the first answers.
+    let tried: Vec<_> = tried.collect();
+    let mut failed = tried.into_iter().filter_map(|(name, child)| {
+        let ended = child.and_then(|mut child| child.wait());
+        (!ended.is_ok_and(|status| status.success())).then_some(name)
+    });
+    let name = failed.next()?;
+    let what = format!("`{name}` of the hostfile cannot be reached by ssh without a password");
+    let problem = Problem::error(Rule::Hosts, what).at(name);
+    Some(problem.fix(run(format!("ssh-copy-id {name}"))))
 }
 
 /// Nothing starts `doctor` on the other machines of a hostfile.

@@ -108,13 +108,3 @@ pub const ZERO_KEYS: &[ZeroKey] = &[
         },
     },
 ];
-
-/// The "auto" values of a template that are filled in.
-pub const FILLED: &[&str] = &[
-    "gradient_clipping",
-    "bf16.enabled",
-    "fp16.enabled",
-    "zero_optimization.reduce_bucket_size",
-    "zero_optimization.stage3_prefetch_bucket_size",
-    "zero_optimization.stage3_param_persistence_threshold",
-];
