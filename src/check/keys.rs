@@ -290,11 +290,13 @@ pub fn odd_values(subject: &Subject, found: &mut Findings) {
         if is_left_alone || !is_compared && !is_odd {
             continue;
         }
-        let what = format!(
-            "`{path}` is {}, which nobody checks: it should be {}",
-            key.value,
-            entry.wanted()
-        );
+        let why = if is_compared {
+            "to transformers ZeRO is off"
+        } else {
+            "DeepSpeed does not check it"
+        };
+        let (value, wanted) = (key.value, entry.wanted());
+        let what = format!("`{path}` is {value}, and {why}: it should be {wanted}");
         found.key(&[path], what, value_advice(key, &entry));
     }
 }

@@ -272,7 +272,7 @@ impl FitInputs<'_> {
         let mut with_memory = self.clone();
         with_memory.memories.host = Some(u64::MAX);
         let row = with_memory.first_fit()?;
-        let change = format!("machines with {} of memory", Size(row.need.host));
+        let change = format!("{} of host memory", Size(row.need.host));
         remedy(change, Some(row))
     }
 

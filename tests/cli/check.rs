@@ -712,7 +712,7 @@ fn one_problem_is_reported_once() {
         ),
         (
             "-- python hf.py key.json",
-            "error[argument]: neither hf.py nor transformers 5.19.0 has an argument `learning_rat`",
+            "error[argument]: neither hf.py nor transformers 5.19.0 has an option `learning_rat`",
         ),
     ] {
         let run = sandbox.run(
