@@ -251,8 +251,8 @@ pub fn host_memory(
     let cluster = cluster_of(topology)?;
     let inputs = inputs_of(understood, None, cluster).ok()?;
     let strategy = Strategy::of(config, inputs.weights.shape.hidden);
-    let need = || memory::need(&inputs.workload, &strategy, cluster);
-    strategy.offloads().then(|| need().host)
+    let offloads = strategy.offloads();
+    offloads.then(|| memory::need(&inputs.workload, &strategy, cluster).host)
 }
 
 fn cluster_of(topology: &Topology) -> Option<Cluster> {

@@ -19,6 +19,7 @@ use crate::{
         target::Target,
     },
     host::names_in,
+    ranks::topology::Topology,
     report::{
         Place, Severity,
         fix::{Owner, give, give_as, rename_option, run, say, unset_variable},
@@ -33,7 +34,11 @@ pub fn missing_script(subject: &Subject, found: &mut Findings) {
     let file = subject.host.cwd.join(path);
     if !subject.job.rewritten && is_missing(&file) {
         let what = format!("`{}` does not exist", path.to_string_lossy());
-        found.at([Place::from(&file)], what, reading::path_advice(&file));
+        // If the ranks exist already, Python reports it at once.
+        let ranks_exist = subject.topology.is_some_and(Topology::ranks_exist);
+        found
+            .at([Place::from(&file)], what, reading::path_advice(&file))
+            .error_if(!ranks_exist);
     }
 }
 
@@ -149,8 +154,8 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
         let value = host.nonempty_var(name).unwrap_or_default().to_uppercase();
         ["1", "ON", "YES", "TRUE"].contains(&&*value)
     };
-    let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
-    let variable = variables.find(is_on)?;
+    let variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"];
+    let variable = variables.into_iter().find(is_on)?;
     let is_needed = is_name
         && job.args.list("cache_dir").is_none()
         && job.hub(host) == Hub::HuggingFace

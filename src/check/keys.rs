@@ -93,11 +93,11 @@ pub fn two_names(subject: &Subject, found: &mut Findings) {
             );
             let fix = if other.contains(".offload_") {
                 renamed(key, other, subject)
+            } else if get(subject.config, other) == Some(key.value) {
+                unset(path).safe()
             } else {
                 // Only one of two values can have been meant.
-                let is_same = get(subject.config, other) == Some(key.value);
-                let remove = unset(path);
-                if is_same { remove.safe() } else { remove }
+                unset(path)
             };
             found.key(&[path, other], what, fix);
         }
@@ -295,8 +295,11 @@ pub fn odd_values(subject: &Subject, found: &mut Findings) {
         } else {
             "DeepSpeed does not check it"
         };
-        let (value, wanted) = (key.value, entry.wanted());
-        let what = format!("`{path}` is {value}, and {why}: it should be {wanted}");
+        let what = format!(
+            "`{path}` is {}, and {why}: it should be {}",
+            key.value,
+            entry.wanted()
+        );
         found.key(&[path], what, value_advice(key, &entry));
     }
 }

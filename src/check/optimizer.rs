@@ -27,8 +27,7 @@ pub fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
     let has_older = |version| subject.job.has_older("torch", version);
     let mut classes = TORCH_OPTIMIZERS.iter();
     let class = classes.find(|class| class.name == name);
-    let mut own = OPTIMIZERS.iter().copied();
-    if own.any(|own| own.eq_ignore_ascii_case(name))
+    if OPTIMIZERS.iter().any(|own| own.eq_ignore_ascii_case(name))
         || class.is_some_and(|class| !has_older(class.since))
     {
         return;

@@ -262,6 +262,7 @@ impl<'a> Reading<'a> {
             }
             Rejection::Leftover(words) => {
                 let word = &words[1];
+                let whole = words.join(" ");
                 // An option behind a blank, as after a `\\` with a space, cannot be meant for a value. Of all else the
                 // trainer decides.
                 let meant = word.trim_start();
@@ -270,9 +271,13 @@ impl<'a> Reading<'a> {
                 let fix = if is_option {
                     rename_option(word, meant)
                 } else {
-                    drop_word(word)
+                    give(option, &whole)
                 };
-                refused("it takes one value", fix).at(Place::option(option, words.join(" ")))
+                let mut problem = refused("it takes one value", fix);
+                if !is_option {
+                    problem.fixes.0.push(drop_word(word).of(Owner::Trainer));
+                }
+                problem.at(Place::option(option, whole))
             }
             Rejection::WrongValue(value, kind) => {
                 let choices = kind.choices(&self.versions);

@@ -183,10 +183,8 @@ impl FitReport<'_> {
             1 => cards,
             _ => format!("{nodes} machines, each {cards}"),
         };
-        let size = |memory: Option<u64>| match memory {
-            Some(bytes) => Size(bytes).to_string(),
-            None => "unknown size".to_string(),
-        };
+        let unknown = || "unknown size".to_string();
+        let size = |memory: Option<u64>| memory.map_or_else(unknown, |it| Size(it).to_string());
         let Memories { gpu, host, .. } = self.memories();
         format!("{cards} of {} and host memory of {}", size(gpu), size(host))
     }
@@ -435,7 +433,7 @@ fn svg_text(x: u64, y: u64, text: &str) -> String {
     format!("<text x=\"{x}\" y=\"{y}\">{escaped}</text>\n")
 }
 
-/// `8.19 B`, `40.4 M`.
+/// `8.19 B`, `40.37 M`.
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
 fn billions(number: u64) -> String {
     let (number, unit) = match number as f64 {
@@ -443,7 +441,5 @@ fn billions(number: u64) -> String {
         n if n >= 1e6 => (n / 1e6, " M"),
         n => (n, ""),
     };
-    let text = format!("{number:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text}{unit}")
+    format!("{number:.2}{unit}")
 }

@@ -86,10 +86,9 @@ impl<'a> FitInputs<'a> {
         let workload = Workload::new(&weights, &settings);
         if !workload.is_plausible(cluster) {
             let what = "these numbers are too large for any run";
-            let smaller = "a smaller batch, shorter sequences or fewer GPUs";
             return Err(Problem::error(Rule::Fit, what)
                 .at("zlaunch fit")
-                .fix(smaller));
+                .fix("a smaller batch, shorter sequences or fewer GPUs"));
         }
         let order = if cluster.world_size() == 1 {
             FASTEST_FIRST_ON_ONE_GPU

@@ -483,8 +483,8 @@ impl<'a> TrainingReader<'a> {
             None => format!("{} tokens per sequence", settings.seq_len),
         };
         let has_length = self.seq_len(rollout).is_some();
-        let known_length = self.console.and(self.defaults.seq_len);
-        let by_length = by(rollout.is_none() && known_length.is_some());
+        let of_console = self.console.and(self.defaults.seq_len);
+        let by_length = by(of_console.is_some() && rollout.is_none());
         let is_tuner_known = self.tuner().is_some();
         let assumed = [
             (

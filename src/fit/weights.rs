@@ -42,10 +42,7 @@ impl ModelLookup<'_> {
         model: Option<&Sourced<String>>,
         params: Option<&Sourced<u64>>,
     ) -> Result<Weights, Problem> {
-        let local = match model {
-            Some(name) => self.local(name)?,
-            None => None,
-        };
+        let local = model.map(|name| self.local(name)).transpose()?.flatten();
         let known = params.map(|params| KnownSize {
             params: params.value,
             from: params.from.to_string(),

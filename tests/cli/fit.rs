@@ -1846,10 +1846,10 @@ fn old_gpus_emulate_bf16() {
 fn numbers_of_parameters_are_short() {
     for (number, text) in [
         ("8190.7353M", "8.19 B"),
-        ("8B", "8 B"),
+        ("8B", "8.00 B"),
         ("671.03B", "671.03 B"),
         ("40.37M", "40.37 M"),
-        ("10M", "10 M"),
+        ("10M", "10.00 M"),
     ] {
         let run = fit(&Sandbox::new(), &["--gpus", "1", "--params", number]);
         assert!(

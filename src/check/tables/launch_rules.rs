@@ -289,7 +289,7 @@ pub const HERE: &[Check] = &[
     },
     Check {
         rule: Rule::ScriptMissing,
-        about: "the script of the command does not exist",
+        about: "the script of the command does not exist (a warning where the ranks exist already)",
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[],
