@@ -436,7 +436,7 @@ impl Job {
     /// Some version of the trainer has a config that its own argument names by this word.
     pub fn ships_config(&self, word: &str) -> bool {
         let distribution = self.trainer.distribution.unwrap_or_default();
-        self.trainer.config.ships_configs && shipped::is_word(distribution, word)
+        shipped::is_word(distribution, word)
     }
 
     /// The file that a word in the trainer's own argument means, in the package or in the current folder.
@@ -444,10 +444,7 @@ impl Job {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
         let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
         let installed = |file: &str| self.installed_file(file);
-        match self.trainer.config.ships_configs {
-            false => local(),
-            true => config().map_or_else(local, installed),
-        }
+        config().map_or_else(local, installed)
     }
 
     /// A file of an installed package. Other folders are looked through only where the target is not in that package.

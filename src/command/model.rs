@@ -1,10 +1,7 @@
 //! A model's config.json, offline: in a local folder, the Hugging Face cache or the ModelScope cache. Only the hidden size
 //! is read here; `fit` reads the rest.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 

@@ -277,7 +277,7 @@ impl<'a> TrainingReader<'a> {
     }
 
     fn switch(&self, names: &[&str]) -> Option<bool> {
-        self.typed(names, |args, name| args.bool(name))
+        self.typed(names, Args::bool)
     }
 
     fn is_on(&self, names: &[&str]) -> bool {

@@ -279,7 +279,7 @@ fn after_a_run_file_of_llamafactory_options_have_no_dashes() {
     ];
     let command: Vec<&str> = line.split(' ').collect();
     sandbox.launch(&words[..6], &command).refused(&[
-        "did you mean `learning_rate=1e-4 bf16=true seed=3`?",
+        "help: write NAME=VALUE, without dashes",
         "`gradient_clipping` is 1 in the config",
         "--> run.yaml:3:1",
     ]);

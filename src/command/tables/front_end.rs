@@ -59,8 +59,6 @@ pub struct ConfigTraits {
     /// The names of the option that takes it, the usual one first.
     pub options: &'static [&'static str],
     pub hand_over: HandOver,
-    /// Its package has DeepSpeed configs, which its own argument may name.
-    pub ships_configs: bool,
     /// What it fills in itself, if it fills in an "auto".
     pub auto_sources: &'static [AutoSource],
     /// The commands that it recognises and that take no config.

@@ -35,8 +35,8 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         if mode != "train" || file.to_string_lossy().contains("://") {
             return None;
         }
-        let options = options(&job, &rest[1..])?;
-        job.words = [&[file.clone()], &options[..]].concat();
+        job.words = vec![file.clone()];
+        job.words.extend(options(&job, &rest[1..])?);
         job.variables = variables(job.python.as_ref(), job.version(), host);
         // By name, as axolotl itself does: the current folder is then on `sys.path`.
         job.target = Target::module(MODULE);

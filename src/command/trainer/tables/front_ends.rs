@@ -41,7 +41,6 @@ pub const HF: Trainer = Trainer {
         filler: Some(AutoFiller::HfTrainer),
         options: CONFIG_OPTIONS,
         hand_over: HandOver::Argument,
-        ships_configs: false,
         auto_sources: &[],
         refusals: &[],
     },
@@ -162,10 +161,7 @@ pub const SWIFT: Trainer = Trainer {
         }],
         ..HF.launch
     },
-    config: ConfigTraits {
-        ships_configs: true,
-        ..HF.config
-    },
+    config: HF.config,
     arguments: ArgumentTraits {
         inputs: SWIFT_INPUTS,
         datasets: Datasets::Files,
@@ -398,7 +394,6 @@ pub const XTUNER: Trainer = Trainer {
     },
     config: ConfigTraits {
         filler: Some(AutoFiller::Trainer),
-        ships_configs: true,
         auto_sources: auto_sources::XTUNER,
         ..HF.config
     },
