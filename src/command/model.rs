@@ -1,7 +1,10 @@
 //! A model's config.json, offline: in a local folder, the Hugging Face cache or the ModelScope cache. Only the hidden size
 //! is read here; `fit` reads the rest.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
@@ -184,8 +187,15 @@ fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) ->
         None
     };
     let commit = named.as_deref().map_or(revision, str::trim);
-    let file = model.join("snapshots").join(commit).join("config.json");
-    Some(file).filter(|file| stays_below(commit) && file.is_file())
+    let snapshots = model.join("snapshots");
+    let file = snapshots.join(commit).join("config.json");
+    if stays_below(commit) && file.is_file() {
+        return Some(file);
+    }
+    // No ref was recorded but only one snapshot is there: nothing else can be meant.
+    let mut all = fs::read_dir(&snapshots).ok()?.filter_map(Result::ok);
+    let file = all.next()?.path().join("config.json");
+    (all.next().is_none() && revision == "main" && file.is_file()).then_some(file)
 }
 
 fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
