@@ -264,17 +264,17 @@ impl Plan<'_> {
     }
 
     fn topology_json(&self) -> Value {
-        fn known<T: Clone + Into<Value>>(fact: &Stated<T>) -> Stated<Value> {
-            Some(fact.clone()?.map(Into::into))
+        fn known<T: Into<Value>>(fact: Stated<T>) -> Stated<Value> {
+            Some(fact?.map(Into::into))
         }
         let topology = &self.topology;
         let facts = [
-            ("nnodes", known(&topology.nnodes)),
-            ("node_rank", known(&Some(topology.node_rank.clone()))),
-            ("nproc_per_node", known(&topology.nproc_per_node)),
-            ("world_size", known(&topology.world_size)),
-            ("master_addr", known(&topology.master_addr)),
-            ("master_port", known(&topology.master_port)),
+            ("nnodes", known(topology.nnodes.clone())),
+            ("node_rank", known(Some(topology.node_rank.clone()))),
+            ("nproc_per_node", known(topology.nproc_per_node.clone())),
+            ("world_size", known(topology.world_size.clone())),
+            ("master_addr", known(topology.master_addr.clone())),
+            ("master_port", known(topology.master_port.clone())),
         ];
         let mut object = json!({});
         let mut from = json!({});

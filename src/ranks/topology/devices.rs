@@ -252,7 +252,7 @@ impl DeviceFault {
         match self {
             DeviceFault::Repeated(_) => export("0,1").remark("each GPU once"),
             DeviceFault::NotThere(_, count) => export(&numbers_below(*count.min(&8)).join(",")),
-            _ => match numbers(list) {
+            DeviceFault::NotADevice(_) => match numbers(list) {
                 Some(numbers) => export(&numbers),
                 None => export("0,1")
                     .remark("comma-separated numbers, or GPU-… as `nvidia-smi -L` prints them"),
