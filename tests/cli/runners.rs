@@ -170,11 +170,9 @@ fn secrets_and_values_that_a_shell_would_change_are_refused() {
 #[test]
 fn what_deepspeed_does_not_quote_is_refused() {
     let sandbox = several();
-    for (options, place) in [(&["--master-addr", "$(id)"][..], "--master-addr")] {
-        sandbox
-            .launch(&[HOSTS, options].concat(), SCRIPT)
-            .refused(&["shell on every machine", place]);
-    }
+    sandbox
+        .launch(&[HOSTS, &["--master-addr", "$(id)"]].concat(), SCRIPT)
+        .refused(&["shell on every machine", "--master-addr"]);
     let folder = sandbox.path("cwd/a b");
     fs::create_dir(&folder).unwrap();
     let words = ["--hostfile", "../hosts", "--", "python", "x.py"];
