@@ -79,7 +79,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "check --model x -- swift sft",
         "zlaunch check -- swift sft --model x",
     ),
-    ("check", "zlaunch check ds_config.json, or "),
+    ("check", "zlaunch check ds_config.json\n"),
     (
         "--dry-run=true -- swift sft",
         "give it alone, or leave it out",
