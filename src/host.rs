@@ -182,7 +182,8 @@ impl Host {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();
         // The first line is the sum of all.
         let lines = text.lines().skip(1);
-        lines.filter(|line| line.starts_with("cpu")).count()
+        let online = lines.filter(|line| line.starts_with("cpu")).count();
+        online.max(self.cpus)
     }
 
     /// The path is in a folder that other machines usually do not share.

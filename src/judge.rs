@@ -78,6 +78,7 @@ fn judge(draft: &Draft) -> (Vec<Problem>, bool) {
     judge.written_files();
     judge.this_machine();
     judge.add(Record::folder(understood).err());
+    judge.join_misplaced();
     judge.sort_findings();
     judge.put_into_run_file();
     let blocker = understood.blocker(draft.launcher);

@@ -1,7 +1,10 @@
 //! Judgements about the command as a whole: what zlaunch does not recognize, cannot see through, or leaves without effect.
 
 use crate::{
-    base::shell,
+    base::{
+        options::{flag, launch_option, takes_value},
+        shell,
+    },
     command::{
         prefix::{Barrier, Prefix},
         target::base_name,
@@ -83,6 +86,31 @@ impl UnderstoodLaunch<'_> {
         );
         let problem = Problem::warning(Rule::NotUnderstood, what);
         Some(problem.at(program).fix(line))
+    }
+
+    /// The line with these options of ours moved in front of the command; `--` is left out.
+    pub fn with_options_in_front(&self, flags: &[String]) -> String {
+        let (mut moved, mut rest) = (Vec::new(), Vec::new());
+        let mut words = self.launch.command.iter().cloned();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            let option = text
+                .strip_prefix("--")
+                .and_then(launch_option)
+                .filter(|option| flags.contains(&flag(option)));
+            let takes_next = option.is_some_and(takes_value) && !text.contains('=');
+            if word == "--" && flags.contains(&"--".to_string()) {
+                continue;
+            }
+            let target = if option.is_some() {
+                &mut moved
+            } else {
+                &mut rest
+            };
+            target.push(word);
+            target.extend(takes_next.then(|| words.next()).flatten());
+        }
+        shell::text(&self.launch.words_with(&moved, &rest))
     }
 
     /// The places that ask for several machines. A console script may run once in a job of several machines.

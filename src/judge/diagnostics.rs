@@ -8,11 +8,30 @@ use crate::{
     check,
     report::{
         Place, Problem, Rule, Severity,
-        fix::{Change, Owner},
+        fix::{Change, Fixes, Owner, run},
     },
 };
 
 impl Judge<'_> {
+    /// Options of ours behind the command are one mistake with one fix, whatever followed from it.
+    pub fn join_misplaced(&mut self) {
+        let moved = self.findings.iter().filter_map(|found| found.fixes.moved());
+        let flags: Vec<String> = moved.map(str::to_string).collect();
+        if flags.is_empty() {
+            return;
+        }
+        let line = self.draft.understood.with_options_in_front(&flags);
+        let line = Fixes::from(run(line));
+        for found in &mut self.findings {
+            if found.fixes.moved().is_some() {
+                found.fixes.clone_from(&line);
+            }
+        }
+        let counts = flags.iter().any(|flag| flag == "--nproc-per-node");
+        self.problems
+            .retain(|problem| !(counts && problem.asks_for_gpu_count()));
+    }
+
     pub fn sort_findings(&mut self) {
         let output = self.draft.understood.launch.output;
         let only_printed = output.dry_run.is_some() && !output.check;

@@ -492,6 +492,17 @@ impl Fixes {
         self.0.iter_mut().flat_map(|fix| &mut fix.changes)
     }
 
+    /// The option of zlaunch that stands after the command.
+    pub fn moved(&self) -> Option<&str> {
+        self.0
+            .iter()
+            .flat_map(|fix| &fix.changes)
+            .find_map(|change| match change {
+                MoveToFront(option) => Some(option.as_str()),
+                _ => None,
+            })
+    }
+
     /// The text behind `help:`. `in_file`: the config is a file, which is edited instead of adding options.
     pub fn text(&self, in_file: bool, file: Option<&Path>) -> String {
         let mut all = String::new();

@@ -99,7 +99,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--trainer ms-swift -- swift sft", "did you mean `swift`?"),
     (
         "swift sft --nproc-per-node 2 --model x",
-        "put --nproc-per-node before the command: it is an option of zlaunch",
+        "zlaunch --nproc-per-node 2 -- swift sft --model x",
     ),
     (
         "-deepspeed zero3 -- swift sft",
@@ -595,7 +595,17 @@ fn an_option_behind_the_command_is_pointed_out() {
     let sandbox = Sandbox::new();
     let two = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
     let ours = sandbox.launch(&two, &["swift", "sft", "--nnodes", "1"]);
-    ours.refused(&["help: put --nnodes before the command: it is an option of zlaunch\n"]);
+    ours.refused(&["help: zlaunch --deepspeed zero2 --nproc-per-node 2 --nnodes 1 -- swift sft\n"]);
+    // That the number of GPUs is unknown follows from the mistake.
+    let unknown = sandbox.run([
+        "swift",
+        "sft",
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+    ]);
+    assert!(!unknown.stderr.contains("GPUs"), "{unknown:?}");
     // A script of one's own may have it.
     sandbox.file("train.py", "import deepspeed\nparser.add_argument('-n')\n");
     assert_eq!(
