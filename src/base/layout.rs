@@ -30,14 +30,14 @@ pub struct TextTable {
     pub widest: usize,
     /// These columns are aligned to the right.
     pub numbers: Range<usize>,
+    /// The last cell of each row is wrapped at this many columns.
+    pub limit: usize,
     pub lines: Vec<Line>,
 }
 
 pub enum Line {
     Heading(String),
     Row(Vec<String>),
-    /// A row whose last cell is wrapped at this many columns.
-    Wrapped(Vec<String>, usize),
 }
 
 impl TextTable {
@@ -46,6 +46,7 @@ impl TextTable {
             indent,
             widest: 60,
             numbers: 0..0,
+            limit: usize::MAX,
             lines: Vec::new(),
         }
     }
@@ -65,23 +66,17 @@ impl TextTable {
     }
 
     /// Wraps the last cell of every row, if there is a limit.
-    pub fn fitted(mut self, limit: Option<usize>) -> Self {
-        for line in &mut self.lines {
-            if let (Line::Row(cells), Some(limit)) = (&mut *line, limit) {
-                *line = Line::Wrapped(std::mem::take(cells), limit);
-            }
+    pub fn fitted(self, limit: Option<usize>) -> Self {
+        TextTable {
+            limit: limit.unwrap_or(usize::MAX),
+            ..self
         }
-        self
     }
 
     fn widths(&self, rows: &[Vec<String>]) -> Vec<usize> {
-        let mut most = self.widest;
-        for line in &self.lines {
-            if let Line::Wrapped(_, limit) = line {
-                // The last column keeps some room.
-                most = most.min(limit.saturating_sub(self.indent + 2 + NARROW).max(NARROW));
-            }
-        }
+        // The last column keeps some room.
+        let room = self.limit.saturating_sub(self.indent + 2 + NARROW);
+        let most = self.widest.min(room.max(NARROW));
         let mut widths = Vec::new();
         for cells in rows {
             widths.resize(widths.len().max(cells.len()), 0);
@@ -94,12 +89,13 @@ impl TextTable {
         widths
     }
 
-    fn row(&self, widths: &[usize], cells: &[String], limit: Option<usize>) -> String {
+    fn row(&self, widths: &[usize], cells: &[String]) -> String {
+        let limit = self.limit;
         let mut text = " ".repeat(self.indent);
         for (column, cell) in cells.iter().enumerate() {
             let padding = " ".repeat(widths[column].saturating_sub(columns(cell)));
-            match limit {
-                Some(limit) if column + 1 == cells.len() => {
+            match column {
+                _ if column + 1 == cells.len() && limit < usize::MAX => {
                     let at = columns(&text);
                     let is_too_long = |text: &str| at + columns(text) > limit;
                     let is_narrow = at + NARROW > limit && limit > 2 * NARROW;
@@ -126,17 +122,14 @@ impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = self.lines.iter().map(|line| match line {
             Line::Heading(_) => Vec::new(),
-            Line::Row(cells) | Line::Wrapped(cells, _) => {
-                cells.iter().map(|cell| escaped(cell, &[])).collect()
-            }
+            Line::Row(cells) => cells.iter().map(|cell| escaped(cell, &[])).collect(),
         });
         let rows: Vec<Vec<String>> = rows.collect();
         let widths = self.widths(&rows);
         for (line, cells) in self.lines.iter().zip(&rows) {
             match line {
                 Line::Heading(heading) => writeln!(f, "{heading}")?,
-                Line::Row(_) => f.write_str(&self.row(&widths, cells, None))?,
-                Line::Wrapped(_, limit) => f.write_str(&self.row(&widths, cells, Some(*limit)))?,
+                Line::Row(_) => f.write_str(&self.row(&widths, cells))?,
             }
         }
         Ok(())

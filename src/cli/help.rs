@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     base::{
-        layout::{Line, TextTable, wrapped, wrapped_command},
+        layout::{TextTable, wrapped, wrapped_command},
         options,
     },
     command::{argument_class::recorded_versions, trainer},
@@ -158,10 +158,8 @@ impl Page {
 
     /// Empty without rows.
     fn section<'a>(&self, title: &str, rows: impl Iterator<Item = (String, &'a str)>) -> String {
-        let mut table = TextTable::new(2);
-        table.lines.extend(
-            rows.map(|(name, about)| Line::Wrapped(vec![name, about.to_string()], self.width)),
-        );
+        let rows = rows.map(|(name, about)| (name, about.to_string()));
+        let table = TextTable::of_pairs(2, rows).fitted(Some(self.width));
         if table.lines.is_empty() {
             String::new()
         } else {

@@ -314,7 +314,7 @@ pub fn list(search: &Search, host: &Host) -> Vec<ListedTemplate> {
 /// Each name with one sentence, and its origin unless it is built in.
 pub fn listed(all: Vec<ListedTemplate>) -> String {
     let width = terminal::width().map_or(110, |width| width.min(110));
-    let mut table = TextTable::new(0);
+    let mut table = TextTable::new(0).fitted(Some(width));
     for row in all {
         let mut about = row.about.split(". ").next().unwrap_or_default().to_string();
         if row.hidden {
@@ -323,9 +323,7 @@ pub fn listed(all: Vec<ListedTemplate>) -> String {
         if row.origin != Origin::BuiltIn.to_string() {
             about += &format!(" ({})", row.origin);
         }
-        table
-            .lines
-            .push(Line::Wrapped(vec![row.name, about], width));
+        table.lines.push(Line::Row(vec![row.name, about]));
     }
     table.to_string()
 }

@@ -272,7 +272,7 @@ fn text(comparison: &Value, width: usize) -> String {
         widest: usize::MAX,
         ..TextTable::new(0)
     };
-    let mut below = TextTable::new(0);
+    let mut below = TextTable::new(0).fitted(Some(width));
     let head = ["", one, two].map(str::to_string);
     beside.lines.push(Line::Row(head.into()));
     for difference in &differences {
@@ -282,7 +282,7 @@ fn text(comparison: &Value, width: usize) -> String {
         below.lines.push(Line::Heading(escape_controls(&key)));
         for (name, value) in [(one, a), (two, b)] {
             let cells = vec![format!("    {name}"), value];
-            below.lines.push(Line::Wrapped(cells, width));
+            below.lines.push(Line::Row(cells));
         }
     }
     let mut text = beside.to_string();

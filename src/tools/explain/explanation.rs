@@ -10,7 +10,7 @@ use super::{
     numbers,
     sources::{self, Origin, Said},
     tables::{
-        failures::{Failure, Meaning, OnlyWith},
+        failures::{Failure, Meaning},
         packages::PACKAGES,
         phrases,
         topics::{TOPICS, Topic},
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     base::{
         json,
-        layout::{Line, TextTable, wrapped},
+        layout::{TextTable, wrapped},
         options::{flag, launch_options, variable},
         recorded::Version,
         source::{Source, Sourced},
@@ -118,14 +118,9 @@ impl Explanation {
 
     pub fn text(&self, language: Language, width: usize) -> String {
         let kind = self.kind(language);
-        let mut table = TextTable::new(2);
-        for row in &self.rows {
-            let cells = vec![row.label.text(language).to_string(), row.text.clone()];
-            // An example stays on one line, so that it can be pasted.
-            let is_example = row.label == phrases::EXAMPLE;
-            let limit = if is_example { usize::MAX } else { width };
-            table.lines.push(Line::Wrapped(cells, limit));
-        }
+        let rows = self.rows.iter();
+        let rows = rows.map(|row| (row.label.text(language), row.text.clone()));
+        let table = TextTable::of_pairs(2, rows).fitted(Some(width));
         let title = wrapped(&format!("{}  ({kind})", self.name), 0, width);
         let gap = if self.rows.is_empty() { "" } else { "\n" };
         format!("{title}{}{gap}{table}", wrapped(&self.about, 2, width))
@@ -272,16 +267,9 @@ impl<'a> Explainer<'a> {
                     "It was raised by what {place} calls. The statement itself is in none of the packages zlaunch reads."
                 ),
             ),
-            Origin::Comment => (
-                "no longer said by",
-                format!("Here it is only a comment, in {place}: this version does without it."),
-            ),
         };
         let name = format!("{verb} {package} {version}");
-        let upgrade = format!("upgrade {package} where it was printed");
-        let is_gone = said.origin == Origin::Comment;
         Explanation::new(name.trim_end(), Topic::Failure, about)
-            .row(phrases::ADVICE, is_gone.then_some(upgrade))
     }
 
     /// Under which conditions it is said, what they are in this launch, and what would make them false.
@@ -292,9 +280,6 @@ impl<'a> Explainer<'a> {
         line: &str,
         plan: &Value,
     ) -> Explanation {
-        if said.origin == Origin::Comment {
-            return page;
-        }
         for condition in &said.conditions {
             let label = if condition.holds {
                 phrases::IF
@@ -336,9 +321,8 @@ impl<'a> Explainer<'a> {
         secrets: &Secrets,
     ) -> (Explanation, bool) {
         let stage = json::get(plan, "config.zero_optimization.stage");
-        let is_zero3 = stage.map(|stage| *stage == 3);
-        let mut failure = match is_zero3 {
-            Some(false) if found.failure.only_with == OnlyWith::Zero3 => Failure::unknown(),
+        let mut failure = match stage {
+            Some(stage) if *stage != 3 && found.failure.only_with_zero3 => Failure::unknown(),
             _ => found.failure,
         };
         let python = plan["trainer"]["python"].as_str();
@@ -349,7 +333,7 @@ impl<'a> Explainer<'a> {
         let mut said = asked.and_then(|it| sources::find(found, it, failure.is_unknown()));
         let is_said = said
             .as_ref()
-            .is_some_and(|it| !matches!(it.origin, Origin::Failed | Origin::Below));
+            .is_some_and(|it| it.origin == Origin::Statement);
         let may_ask = (failure.is_unknown() || failure.is_of_versions) && !is_said;
         let class = asked.filter(|_| may_ask);
         let class = class.and_then(|it| sources::class_asked(found.lines.first()?, it));
@@ -412,14 +396,9 @@ impl<'a> Explainer<'a> {
         for advice in failure.here {
             page = page.row(phrases::THIS_LAUNCH, advice.for_plan(plan));
         }
-        let zero2 = (is_zero3 == Some(true) && failure.only_with == OnlyWith::Zero3)
-            .then_some("this launch has ZeRO-3: --deepspeed zero2");
         let is_alone = failure.alone && found.frames.is_empty();
         let careful = is_alone.then(|| phrases::LIKELIEST.text(self.language));
-        page = page
-            .row(phrases::THIS_LAUNCH, zero2)
-            .row(phrases::CAREFUL, careful);
-        (page, is_known)
+        (page.row(phrases::CAREFUL, careful), is_known)
     }
 
     pub fn of_template(&self, word: &str) -> Option<Explanation> {

@@ -10,9 +10,7 @@ use std::{
 use memchr::memmem;
 use serde_json::Value;
 
-use super::tables::failures::{
-    Advice, Context, FAILURES, Failure, Meaning, ON_WINDOWS, OnlyWith, Role, When,
-};
+use super::tables::failures::{Advice, FAILURES, Failure, Meaning, Role, When};
 use crate::base::json;
 
 /// Read at a time, because a log may have hundreds of megabytes.
@@ -29,8 +27,6 @@ const COLUMNS: [usize; 4] = [80, 100, 120, 132];
 const SENTENCES: usize = 6;
 const TRACEBACK: &str = "Traceback (most recent";
 const PLACE: &str = "File \"";
-/// What only a log of Windows has.
-const OF_WINDOWS: &[&str] = &["\\site-packages\\", "\\Lib\\", ":\\Users\\", "error LNK1"];
 
 #[derive(Default)]
 pub struct Log {
@@ -38,7 +34,6 @@ pub struct Log {
     pub found: Vec<Found>,
     /// For a log without an error that is known by its form: the last lines.
     pub sentences: Option<Found>,
-    pub is_of_windows: bool,
     /// One more than the highest rank.
     pub ranks: u32,
     /// Is told the bytes of a file that were read so far.
@@ -185,9 +180,6 @@ impl Log {
             let is_there = |it: &(_, &[&str])| contains_any(&text[start..], &it.1[..1]);
             all.filter(is_there).collect::<Vec<_>>()
         };
-        self.is_of_windows |= contains_any(&text[start..], OF_WINDOWS);
-        let on_windows = FAILURES.iter().find(|it| it.name() == ON_WINDOWS);
-        let on_windows = on_windows.filter(|_| self.is_of_windows);
         // Most failures are not in a text, and that is quickly known.
         let (upper, lower) = FAILURES.split_at(FAILURES.len() / 2);
         let possible = thread::scope(|scope| {
@@ -216,10 +208,7 @@ impl Log {
                     && failure.has_traceback(traceback())
                     && !contains_any(line, failure.unlike)
             });
-            let found = found.map(|(failure, _)| match on_windows {
-                Some(on_windows) if failure.only_with == OnlyWith::Linux => on_windows,
-                _ => *failure,
-            });
+            let found = found.map(|(failure, _)| *failure);
             let known = found.and_then(|failure| {
                 let mut all = self.found.iter_mut();
                 all.find(|it| {
@@ -230,15 +219,12 @@ impl Log {
             if let Some(known) = known {
                 known.ranks.extend(rank);
             } else if let Some(failure) = found {
-                let key = (failure.context == Context::KeyAbove).then(|| above().next());
-                let below: Vec<&[u8]> = match failure.context {
-                    Context::TwoBelow => below.take(2).collect(),
-                    _ => below
-                        .take_while(|line| said(line).starts_with("- "))
-                        .take(8)
-                        .collect(),
-                };
-                let shown = key.flatten().into_iter().chain([line]).chain(below);
+                let key = above().next().filter(|_| failure.shows_line_above);
+                let below = below.enumerate().take_while(|(at, line)| {
+                    *at < failure.lines_below || said(line).starts_with("- ")
+                });
+                let below = below.map(|it| it.1).take(8);
+                let shown = key.into_iter().chain([line]).chain(below);
                 let mut above_traceback = above()
                     .skip_while(|line| !contains_any(line, &[TRACEBACK]))
                     .skip(1)

@@ -3,17 +3,9 @@
 use super::tables::numbers::{SIZES, Size};
 use crate::base::size::parse_bytes;
 
-/// A communication with a higher number was not among the first ones.
-const FIRST: u64 = 8;
-
 /// A sentence for each thing that the line says by numbers.
 pub fn read(line: &str) -> Vec<String> {
-    let others = [
-        product(line),
-        mismatch(line),
-        requirement(line),
-        communication(line),
-    ];
+    let others = [product(line), mismatch(line), requirement(line)];
     memory(line)
         .into_iter()
         .chain(others.into_iter().flatten())
@@ -104,22 +96,4 @@ fn requirement(line: &str) -> Option<String> {
     wanted
         .contains(['<', '>', '='])
         .then(|| format!("pip install \"{wanted}\""))
-}
-
-/// `WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=1, …)`.
-fn communication(line: &str) -> Option<String> {
-    let number = |name: &str| -> Option<u64> {
-        let digits = line.split_once(name)?.1;
-        digits
-            .split(|c: char| !c.is_ascii_digit())
-            .next()?
-            .parse()
-            .ok()
-    };
-    let (count, size) = (number("WorkNCCL(SeqNum=")?, number("NumelIn=")?);
-    if count <= FIRST {
-        let said = "one of the first exchanges of all: a rank was still preparing data or loading (prepare it once before, --ddp_timeout 7200), or the GPUs or machines cannot connect (--env NCCL_DEBUG=INFO shows how far they came)";
-        return Some(format!("SeqNum={count}: {said}"));
-    }
-    (size == 1).then(|| "NumelIn=1: a barrier or a single number, so the ranks waited for one that saved, evaluated, prepared data, or took another number of steps".to_string())
 }

@@ -43,8 +43,6 @@ pub struct Said {
 pub enum Origin {
     /// The statement says it.
     Statement,
-    /// It was commented out.
-    Comment,
     /// The statement failed without words of its own.
     Failed,
     /// Something that the statement calls.
@@ -88,8 +86,7 @@ pub fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
         let is_said = |it: &Said| it.origin == Origin::Statement;
         if !below.as_ref().is_some_and(is_said) {
             let all = source.all(first, &inside);
-            let here = all.iter().position(|it| it.said.function == frame.function);
-            below = best(all, here).or(below);
+            below = best(all, Some(&frame.function)).or(below);
         }
         if below.as_ref().is_some_and(is_said) {
             return below;
@@ -106,8 +103,8 @@ pub fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
         for (line, message) in messages.iter().enumerate() {
             if message.is_possible(&text) {
                 let mut places = Source::new(&text).all(message, &name);
-                for place in &mut places {
-                    place.said.line_of_log = line;
+                for (_, said) in &mut places {
+                    said.line_of_log = line;
                 }
                 all.extend(places);
             }
@@ -127,22 +124,16 @@ fn texts(
     files.filter_map(|file| Some((inside(file.to_str()?)?, fs::read(&file).ok()?)))
 }
 
-/// A statement, and how much of a message it has. One that still runs comes before a comment, and one in a file that the message
-/// names before others.
-struct Place {
-    score: (bool, usize, bool),
-    said: Said,
-}
-
-/// `preferred` is as good as any of the best ones.
-fn best(mut all: Vec<Place>, preferred: Option<usize>) -> Option<Said> {
-    let score = all.iter().map(|it| it.score).max()?;
-    let preferred = preferred.filter(|at| all[*at].score == score);
-    let at = preferred.or_else(|| all.iter().position(|it| it.score == score))?;
-    let mut said = all.swap_remove(at).said;
-    let others = all.into_iter().filter(|it| it.score == score);
-    let others = others.filter(|it| preferred.is_none() && it.said.text == said.text);
-    said.others = others.map(|it| it.said.place()).collect();
+/// Of those that have most of the message, the one in this function, else the first, which names the others.
+fn best(mut all: Vec<(usize, Said)>, function: Option<&str>) -> Option<Said> {
+    let most = all.iter().map(|it| it.0).max()?;
+    all.retain(|it| it.0 == most);
+    let here = function.and_then(|name| all.iter().position(|it| it.1.function == name));
+    let mut said = all.remove(here.unwrap_or(0)).1;
+    if here.is_none() {
+        let others = all.iter().filter(|it| it.1.text == said.text);
+        said.others = others.map(|it| it.1.place()).collect();
+    }
     Some(said)
 }
 
@@ -177,33 +168,18 @@ pub fn defined(message: &str, python: &Python) -> Option<String> {
     }
 }
 
-/// The class of a package that an object belongs to, which was asked for something it does not have.
+/// The class of a package that was asked for something it does not have.
 pub fn class_asked(message: &str, python: &Python) -> Option<String> {
-    let mut quoted = message.split('\'').skip(1).step_by(2);
-    let (class, member) = if message.contains("' object has no attribute '") {
-        (quoted.next()?, quoted.next()?)
-    } else {
-        let (callee, _) = message.split_once("() got an unexpected keyword argument '")?;
-        callee.rsplit(' ').next()?.split_once('.')?
+    let class = match message.split_once("() got an unexpected keyword argument '") {
+        Some((callee, _)) => callee.rsplit(' ').next()?.split_once('.')?.0,
+        None => {
+            let (object, _) = message.split_once("' object has no attribute '")?;
+            object.rsplit('\'').next()?
+        }
     };
     texts(python, |it| it != "torch").find_map(|(path, text)| {
-        let source = Source::new(&text);
-        let at = source.defines("class", class)?;
-        let own = Source(source.0[at + 1..].to_vec());
-        let end = own
-            .0
-            .iter()
-            .position(|it| indent(it) == 0 && !it.is_empty());
-        let own = Source(own.0[..end.unwrap_or(own.0.len())].to_vec());
-        let is_set = format!("self.{member} = ");
-        let is_own =
-            own.defines("def", member).is_some() || own.0.iter().any(|it| it.contains(&is_set));
-        let verb = if is_own { "has" } else { "has no" };
-        let end = if is_own { "" } else { " of its own" };
-        Some(format!(
-            "`{class}` is in {path}, line {}, and {verb} `{member}`{end}",
-            at + 1
-        ))
+        let at = Source::new(&text).defines("class", class)?;
+        Some(format!("`{class}` is in {path}, line {}", at + 1))
     })
 }
 
@@ -244,7 +220,6 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 struct Message<'a> {
-    text: &'a str,
     /// Without its module.
     exception: Option<&'a str>,
     pieces: Vec<Finder<'a>>,
@@ -269,7 +244,6 @@ impl<'a> Message<'a> {
         };
         let step = plain.len().div_ceil(PIECES).max(1);
         Message {
-            text: line,
             exception: named.and_then(|it| it.0.rsplit('.').next()),
             pieces: plain.into_iter().step_by(step).map(Finder::new).collect(),
             pairs: pairs(text),
@@ -325,22 +299,17 @@ impl<'a> Source<'a> {
     }
 
     /// The statements that may say the message.
-    fn all(&self, message: &Message, file: &str) -> Vec<Place> {
+    fn all(&self, message: &Message, file: &str) -> Vec<(usize, Said)> {
         let lines = self.0.iter().enumerate();
         let mut places: Vec<_> = lines
             .filter(|(_, line)| message.is_possible(line.as_bytes()))
+            .filter(|(_, line)| !line.trim_start().starts_with('#'))
             .map(|(at, _)| self.statement(at))
             .collect();
         places.dedup();
-        let name = file.rsplit('/').next().unwrap_or(file);
-        let named = message.text.contains(&format!("{name}:"));
-        let scored = places.into_iter().filter_map(|at| {
-            let score = self.score(&at, message)?;
-            Some(Place {
-                score: (!self.is_comment(at.start), score, named),
-                said: self.said(at, file),
-            })
-        });
+        let scored = places
+            .into_iter()
+            .filter_map(|at| Some((self.score(&at, message)?, self.said(at, file))));
         scored.collect()
     }
 
@@ -362,7 +331,7 @@ impl<'a> Source<'a> {
             .filter(|pair| message.pairs.contains(*pair))
             .count();
         let is_share = |all: usize, tenths: usize| 10 * same >= tenths * all;
-        let mut words = code.trim_start().trim_start_matches("# ").split([' ', '(']);
+        let mut words = code.trim_start().split([' ', '(']);
         let raised = match words.next() {
             Some("raise") => words.next().and_then(|name| name.rsplit('.').next()),
             Some("assert") => Some("AssertionError"),
@@ -415,9 +384,6 @@ impl<'a> Source<'a> {
             self.0[at].trim_start().starts_with("raise")
                 || self.0[at].trim_start().starts_with("assert")
         };
-        if self.is_comment(at) {
-            return at..at + 1;
-        }
         let mut first = at;
         // Within a text of several lines, from its first one.
         let quotes = |line: &&'a str| line.matches("\"\"\"").count();
@@ -450,10 +416,6 @@ impl<'a> Source<'a> {
             end += 1;
         }
         first..end
-    }
-
-    fn is_comment(&self, at: usize) -> bool {
-        self.0[at].trim_start().starts_with('#')
     }
 
     /// The statement of a frame: on its line, or where the installed version has it once as it was in the traceback.
@@ -494,14 +456,9 @@ impl<'a> Source<'a> {
     }
 
     fn said(&self, at: Range<usize>, file: &str) -> Said {
-        let is_comment = self.is_comment(at.start);
         let mut said = Said {
             line_of_log: 0,
-            origin: if is_comment {
-                Origin::Comment
-            } else {
-                Origin::Statement
-            },
+            origin: Origin::Statement,
             file: file.to_string(),
             line: at.start + 1,
             function: String::new(),

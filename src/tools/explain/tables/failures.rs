@@ -13,11 +13,15 @@ pub struct Failure {
     pub alone: bool,
     /// The line has none of these.
     pub unlike: &'static [&'static str],
-    pub only_with: OnlyWith,
+    /// Without ZeRO-3, the line has another reason.
+    pub only_with_zero3: bool,
     /// Two packages do not fit each other, so their versions are told.
     pub is_of_versions: bool,
     pub role: Role,
-    pub context: Context,
+    /// Shown with it: the line above, which has the key.
+    pub shows_line_above: bool,
+    /// Shown with it: so many lines below, besides a list that begins there.
+    pub lines_below: usize,
     /// What is said of a few ranks that did not come so far, if they are worth a look.
     pub of_missing_ranks: Option<&'static str>,
     /// What to change in a launch that has these values.
@@ -58,27 +62,6 @@ pub enum Role {
     Report,
 }
 
-/// Without it, the line has another reason.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum OnlyWith {
-    Anything,
-    /// Not with the stages below.
-    Zero3,
-    /// What is missing is not there on Windows.
-    Linux,
-}
-
-/// The lines that are shown with the one that is recognized.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Context {
-    /// A list below it.
-    List,
-    /// The key above it, and a list below it.
-    KeyAbove,
-    /// The two lines below it: NCCL's last error.
-    TwoBelow,
-}
-
 pub struct Advice {
     /// A dotted key of the plan as JSON.
     pub key: &'static str,
@@ -93,18 +76,20 @@ pub enum When {
     IsNot(&'static str),
 }
 
-use Context::{KeyAbove, TwoBelow};
 use Meaning::Explained;
-use OnlyWith::{Linux, Zero3};
 use Role::{Consequence, Report, Unknown};
 use When::{Given, Is, IsNot};
 
 const STAGE: &str = "config.zero_optimization.stage";
 const MICRO_BATCH: &str = "config.train_micro_batch_size_per_gpu";
 const OPTIMIZER_DEVICE: &str = "config.zero_optimization.offload_optimizer.device";
-/// What a row that is of Linux means on Windows.
-pub const ON_WINDOWS: &str = "DeepSpeed on Windows";
 const RANKS: &str = "topology.nproc_per_node";
+
+const NOT_ZERO3: Advice = Advice {
+    key: STAGE,
+    when: Is("3"),
+    text: "this launch has ZeRO-3: --deepspeed zero2",
+};
 
 /// What most rows have in common.
 const FAILURE: Failure = Failure {
@@ -113,10 +98,11 @@ const FAILURE: Failure = Failure {
     traceback: &[],
     alone: false,
     unlike: &[],
-    only_with: OnlyWith::Anything,
+    only_with_zero3: false,
     is_of_versions: false,
     role: Role::Cause,
-    context: Context::List,
+    shows_line_above: false,
+    lines_below: 0,
     of_missing_ranks: None,
     here: &[],
     fixed: None,
@@ -887,6 +873,46 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["DeepSpeed on Windows"],
+            about: "The log is of Windows. DeepSpeed's compiled operators are made for Linux: async_io (aio.lib) and GPUDirect Storage (cufile.lib) do not exist there, others need Visual Studio's compiler, and there is no NCCL. Where aio.lib or cufile.lib is only missed while DeepSpeed is imported, nothing failed yet.",
+            advice: "Linux, or WSL2 with its own Python. On Windows itself: nothing, if the program goes on; for a build, DS_BUILD_AIO=0 and DS_BUILD_GDS=0; no offload to NVMe, and gloo instead of nccl",
+        },
+        lines: &[
+            &["LINK : fatal error LNK1181"],
+            &["Unable to pre-compile async_io"],
+            &["use_libuv was requested but PyTorch was built without libuv support"],
+            &["Distributed package doesn't have NCCL built in"],
+            &["CUDA_HOME environment variable is not set"],
+            &["No such file or directory: '", "/bin/nvcc'"],
+            &["CUDA_HOME does not exist, unable to compile CUDA op(s)"],
+            &["has no attribute 'ds_opt_adam'"],
+            &["DeepSpeedCPUAdam requires the cpu_adam op, which failed to build/load"],
+            &["fatal error: ", ".h: No such file or directory"],
+            &["nvcc fatal"],
+            &["has no attribute 'multi_tensor_adam'"],
+            &["Command '['ninja'"],
+            &["Error building extension '"],
+            &["Unable to JIT load the async_io op"],
+            &["async_io requires the dev libaio .so object and headers but these were not found"],
+            &["async_io: please install the libaio"],
+        ],
+        // Only there, or with a path of Windows above.
+        traceback: &[
+            "LINK : fatal error LNK1181",
+            "Unable to pre-compile async_io",
+            "use_libuv was requested",
+            "Distributed package doesn't have NCCL built in",
+            "\\site-packages\\",
+            "\\Lib\\",
+            ":\\Users\\",
+        ],
+        role: Consequence,
+        example: "LINK : fatal error LNK1181: cannot open input file 'aio.lib'",
+        seen_in: "deepspeedai/DeepSpeed#7276",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["CPUAdam does not link"],
             about: "DeepSpeed compiles its CPU optimizer when it is first used, and the linker cannot find the CUDA libraries.",
             advice: "CUDA_HOME=/usr/local/cuda and LIBRARY_PATH=$CUDA_HOME/lib64; or a template without offload",
@@ -897,7 +923,6 @@ pub const FAILURES: &[Failure] = &[
             when: Is("cpu"),
             text: "without offload it is not needed: --deepspeed zero3",
         }],
-        only_with: Linux,
         example: "/usr/bin/ld: cannot find -lcurand: No such file or directory",
         seen_in: "dhcode-cpp/X-R1#68",
         ..FAILURE
@@ -950,7 +975,6 @@ pub const FAILURES: &[Failure] = &[
             &["No such file or directory: '", "/bin/nvcc'"],
             &["CUDA_HOME does not exist, unable to compile CUDA op(s)"],
         ],
-        only_with: Linux,
         example: "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)",
         seen_in: "whittle-org/whittle#153",
         ..FAILURE
@@ -995,7 +1019,6 @@ pub const FAILURES: &[Failure] = &[
             when: Is("cpu"),
             text: "without offload it is not needed: --deepspeed zero3",
         }],
-        only_with: Linux,
         example: "RuntimeError: DeepSpeedCPUAdam requires the cpu_adam op, which failed to build/load.",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
@@ -1007,7 +1030,6 @@ pub const FAILURES: &[Failure] = &[
             advice: "the CUDA toolkit of torch's version: conda install -c nvidia cuda-toolkit, or module load cuda, with CUDA_HOME pointing to it; then rm -r ~/.cache/torch_extensions",
         },
         lines: &[&["fatal error: ", ".h: No such file or directory"]],
-        only_with: Linux,
         example: "fatal error: curand_kernel.h: No such file or directory",
         seen_in: "deepspeedai/DeepSpeed#3411",
         ..FAILURE
@@ -1019,7 +1041,6 @@ pub const FAILURES: &[Failure] = &[
             advice: "LIBRARY_PATH=$CUDA_HOME/lib64 (for -lcuda: $CUDA_HOME/lib64/stubs, or the folder that `ldconfig -p | grep libcuda` names); else install the library with its headers",
         },
         lines: &[&["cannot find -l"]],
-        only_with: Linux,
         example: "/usr/bin/ld: cannot find -lcublas",
         seen_in: "deepspeedai/DeepSpeed#3929",
         ..FAILURE
@@ -1032,7 +1053,6 @@ pub const FAILURES: &[Failure] = &[
         },
         lines: &[&["nvcc fatal"], &["#error -- unsupported GNU version"]],
         unlike: &["Unsupported gpu architecture"],
-        only_with: Linux,
         example: "nvcc fatal   : Unsupported NVHPC compiler found. nvc++ is the only NVHPC compiler that is supported.",
         seen_in: "deepspeedai/DeepSpeed#6654",
         ..FAILURE
@@ -1049,7 +1069,6 @@ pub const FAILURES: &[Failure] = &[
             &["Command '['ninja'"],
             &["Error building extension '"],
         ],
-        only_with: Linux,
         example: "Error building extension 'fused_adam' with DeepSpeed==0.3.13",
         seen_in: "deepspeedai/DeepSpeed#885",
         ..FAILURE
@@ -1061,7 +1080,6 @@ pub const FAILURES: &[Failure] = &[
             advice: "apt install libaio-dev, or conda install -c conda-forge libaio with CFLAGS and LDFLAGS set to its folders",
         },
         lines: &[&["Unable to JIT load the async_io op"]],
-        only_with: Linux,
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
             when: Is("nvme"),
@@ -1081,28 +1099,9 @@ pub const FAILURES: &[Failure] = &[
             &["async_io requires the dev libaio .so object and headers but these were not found"],
             &["async_io: please install the libaio"],
         ],
-        only_with: Linux,
         role: Consequence,
         example: "[WARNING]  async_io requires the dev libaio .so object and headers but these were not found.",
         seen_in: "DeepSpeed 0.19.8",
-        ..FAILURE
-    },
-    Failure {
-        meaning: Explained {
-            names: &[ON_WINDOWS],
-            about: "The log is of Windows. DeepSpeed's compiled operators are made for Linux: async_io (aio.lib) and GPUDirect Storage (cufile.lib) do not exist there, others need Visual Studio's compiler, and there is no NCCL. Where aio.lib or cufile.lib is only missed while DeepSpeed is imported, nothing failed yet.",
-            advice: "Linux, or WSL2 with its own Python. On Windows itself: nothing, if the program goes on; for a build, DS_BUILD_AIO=0 and DS_BUILD_GDS=0; no offload to NVMe, and gloo instead of nccl",
-        },
-        lines: &[
-            &["LINK : fatal error LNK1181"],
-            &["Unable to pre-compile async_io"],
-            &["use_libuv was requested but PyTorch was built without libuv support"],
-            &["Distributed package doesn't have NCCL built in"],
-        ],
-        only_with: Linux,
-        role: Consequence,
-        example: "LINK : fatal error LNK1181: cannot open input file 'aio.lib'",
-        seen_in: "deepspeedai/DeepSpeed#7276",
         ..FAILURE
     },
     Failure {
@@ -1424,7 +1423,8 @@ pub const FAILURES: &[Failure] = &[
             &["from checkpoint, the shape in current model is torch.Size([0])"],
             &["size mismatch - ckpt:", "vs model:torch.Size([0])"],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "size mismatch for vision_model.vision_tower_high.vision_tower.neck_hd.0.weight: copying a param with shape torch.Size([256, 768, 1, 1]) from checkpoint, the shape in current model is torch.Size([0]).",
         seen_in: "modelscope/ms-swift#1058",
         ..FAILURE
@@ -1553,7 +1553,8 @@ pub const FAILURES: &[Failure] = &[
             ],
         ],
         traceback: &["torch/autograd", "in backward"],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "RuntimeError: The size of tensor a (0) must match the size of tensor b (1536) at non-singleton dimension 1",
         seen_in: "bytedance/HLLM#14",
         ..FAILURE
@@ -1575,7 +1576,8 @@ pub const FAILURES: &[Failure] = &[
             "transformers/modeling_utils.py",
             "transformers/initialization.py",
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "IndexError: tuple index out of range",
         seen_in: "huggingface/peft#2916",
         ..FAILURE
@@ -1600,7 +1602,8 @@ pub const FAILURES: &[Failure] = &[
             &["mat2 must be a matrix, got 1-D tensor"],
             &["shape '[-1, 0]' is invalid for input of size"],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "RuntimeError: 'weight' must be 2-D",
         seen_in: "arcee-ai/DistillKit#3",
         ..FAILURE
@@ -1786,7 +1789,8 @@ pub const FAILURES: &[Failure] = &[
             &["has no attribute 'ds_summary'"],
             &["has no attribute 'partition_numel'"],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "AttributeError: 'Parameter' object has no attribute 'ds_numel'",
         seen_in: "huggingface/transformers#24792",
         ..FAILURE
@@ -1805,7 +1809,8 @@ pub const FAILURES: &[Failure] = &[
                 "'active_sub_modules': {",
             ],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "[rank1]: AssertionError: {'id': 0, 'status': 'AVAILABLE', 'numel': 233373696, 'ds_numel': 233373696, 'shape': (151936, 1536), 'ds_shape': (151936, 1536), 'requires_grad': True, 'grad_shape': None, 'persist': False, 'active_sub_modules': {372}, 'ds_tensor.shape': torch.Size([58343424])}",
         seen_in: "dhcode-cpp/X-R1#23",
         ..FAILURE
@@ -1820,7 +1825,8 @@ pub const FAILURES: &[Failure] = &[
             &["IndexError: pop from an empty deque"],
             &["RuntimeError: still have inflight params"],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         traceback: &["deepspeed/"],
         alone: true,
         example: "[rank0]: IndexError: pop from an empty deque",
@@ -1851,7 +1857,8 @@ pub const FAILURES: &[Failure] = &[
             &["disagreement error detected"],
             &["Detected mismatch between collectives on ranks"],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "[rank7]: RuntimeError: Detected a disagreement on list length between rank0 and rank7: ",
         seen_in: "hiyouga/LlamaFactory#10224",
         ..FAILURE
@@ -1863,7 +1870,8 @@ pub const FAILURES: &[Failure] = &[
             advice: "another transformers: 4.57 and 5.0 do this, older and newer ones gather the weight first; or --deepspeed zero2, which does not split weights",
         },
         lines: &[&["index 0 is out of bounds for dimension 0 with size 0"]],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         traceback: &[
             "_init_weights",
             "_initialize_missing",
@@ -1900,7 +1908,8 @@ pub const FAILURES: &[Failure] = &[
             &["Cannot copy out of meta tensor; no data!"],
             &["Tensor on device meta is not on the expected device"],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "NotImplementedError: Cannot copy out of meta tensor; no data!",
         seen_in: "axolotl-ai-cloud/axolotl#1249",
         ..FAILURE
@@ -1921,7 +1930,8 @@ pub const FAILURES: &[Failure] = &[
                 "all_gather",
             ],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "[rank6]: ValueError: DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.",
         seen_in: "hiyouga/LlamaFactory#6898",
         ..FAILURE
@@ -1958,7 +1968,8 @@ pub const FAILURES: &[Failure] = &[
             advice: "drop device_map and low_cpu_mem_usage, or --deepspeed zero2",
         },
         lines: &[&["DeepSpeed Zero-3 is not compatible with"]],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "ValueError: DeepSpeed Zero-3 is not compatible with `low_cpu_mem_usage=True` or with passing a `device_map`.",
         seen_in: "huggingface/accelerate#2543",
         ..FAILURE
@@ -2015,7 +2026,8 @@ pub const FAILURES: &[Failure] = &[
                 "A different number of tensors was saved",
             ],
         ],
-        only_with: Zero3,
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
         example: "[rank0]: torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.",
         seen_in: "huggingface/trl#2514",
         ..FAILURE
@@ -2304,6 +2316,41 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         meaning: Explained {
+            names: &["NCCL timed out in the first exchanges"],
+            about: "These ranks waited in one of the first communications of all (SeqNum), which not all of them reached: a rank was still preparing data or loading, or the GPUs or machines cannot connect.",
+            advice: "prepare the data once before, or --ddp_timeout 7200; --env NCCL_DEBUG=INFO shows how far the connections came; look for the first error of another rank",
+        },
+        lines: &[
+            &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1,"],
+            &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2,"],
+            &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3,"],
+            &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4,"],
+            &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5,"],
+            &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=6,"],
+            &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7,"],
+            &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8,"],
+        ],
+        role: Consequence,
+        of_missing_ranks: Some("the others waited for it, so look at what happened there"),
+        example: "NCCL watchdog thread terminated with exception: [Rank 4] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800041 milliseconds before timing out.",
+        seen_in: "hiyouga/LlamaFactory#2902",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
+            names: &["NCCL timed out at a barrier"],
+            about: "These ranks waited at a barrier, or exchanged a single number (NumelIn=1), and not all of them came: one saved, evaluated, prepared data, or took another number of steps.",
+            advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200",
+        },
+        lines: &[&["Watchdog caught collective operation timeout", "NumelIn=1,"]],
+        role: Consequence,
+        of_missing_ranks: Some("the others waited for it, so look at what happened there"),
+        example: "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=28956, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600022 milliseconds before timing out.",
+        seen_in: "meta-pytorch/torchtune#2093",
+        ..FAILURE
+    },
+    Failure {
+        meaning: Explained {
             names: &["NCCL timed out while weights were gathered"],
             about: "An all-gather in the middle of training is ZeRO-3 collecting the weights of a module. Ranks that run different modules wait for each other for ever: experts that not every rank uses, batches without pictures, a different number of generated tokens. A rank that is slow or has died looks the same.",
             advice: "look for the first error of another rank; then --deepspeed zero2, which gathers nothing in the middle; for a mixture of experts, its block as a leaf module (--set zero_optimization.leaf_module.classes); for pictures, a dummy image in text-only rows; for generate(), synced_gpus=True",
@@ -2427,7 +2474,8 @@ pub const FAILURES: &[Failure] = &[
         ],
         // What NCCL printed before.
         role: Consequence,
-        context: TwoBelow,
+        // NCCL's last error.
+        lines_below: 2,
         example: "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
         seen_in: "NVIDIA/nccl#1240",
         ..FAILURE
@@ -2444,7 +2492,8 @@ pub const FAILURES: &[Failure] = &[
         ],
         // What NCCL printed before.
         role: Consequence,
-        context: TwoBelow,
+        // NCCL's last error.
+        lines_below: 2,
         example: "(Runner pid=16018) ncclUnhandledCudaError: Call to CUDA function failed.",
         seen_in: "hiyouga/EasyR1#579",
         ..FAILURE
@@ -2460,7 +2509,8 @@ pub const FAILURES: &[Failure] = &[
             &["ncclInvalidUsage: This usually reflects invalid usage"],
         ],
         role: Consequence,
-        context: TwoBelow,
+        // NCCL's last error.
+        lines_below: 2,
         example: "ncclInvalidUsage: This usually reflects invalid usage of NCCL library (such as too many async ops, too many collectives at once, mixing streams in a group, etc).",
         seen_in: "deepspeedai/DeepSpeed#1604",
         ..FAILURE
@@ -2643,7 +2693,7 @@ pub const FAILURES: &[Failure] = &[
         meaning: Meaning::Rule(Rule::UnknownKey),
         lines: &[&["Extra inputs are not permitted"]],
         traceback: &["for DeepSpeed"],
-        context: KeyAbove,
+        shows_line_above: true,
         example: "ValidationError: 1 validation error for DeepSpeedZeroConfig overlapp_comm Extra inputs are not permitted",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
@@ -2659,7 +2709,7 @@ pub const FAILURES: &[Failure] = &[
         meaning: Meaning::Rule(Rule::WrongType),
         lines: &[&["Input should be a valid"]],
         traceback: &["for DeepSpeed"],
-        context: KeyAbove,
+        shows_line_above: true,
         example: "ValidationError: reduce_bucket_size Input should be a valid integer, got a number with a fractional part",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
@@ -2668,7 +2718,7 @@ pub const FAILURES: &[Failure] = &[
         meaning: Meaning::Rule(Rule::WrongValue),
         lines: &[&["Input should be "]],
         traceback: &["for DeepSpeed"],
-        context: KeyAbove,
+        shows_line_above: true,
         example: "ValidationError: 1 validation error for DeepSpeedZeroConfig stage Input should be 0, 1, 2, 3 or 3",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
