@@ -59,7 +59,6 @@ pub fn parse_built_in(text: &str) -> Value {
 
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "only whole numbers that fit are cast"
 )]
 fn make_whole(value: &mut Value) {
@@ -69,7 +68,6 @@ fn make_whole(value: &mut Value) {
         Value::Number(number) if number.is_f64() => {
             match number.as_f64().filter(|float| float.fract() == 0.0) {
                 Some(float) if float.abs() < 9.2e18 => *value = Value::from(float as i64),
-                Some(float) if (0.0..1.8e19).contains(&float) => *value = Value::from(float as u64),
                 _ => {}
             }
         }
@@ -79,7 +77,6 @@ fn make_whole(value: &mut Value) {
 
 /// Strict JSON with every number as it is written, for files that are not configs.
 pub fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
-    scan(text)?;
     serde_json::from_str(text).map_err(|why| friendly_message(&why, text))
 }
 
@@ -133,19 +130,12 @@ pub type Positions = HashMap<String, (usize, usize)>;
 pub fn positions(text: &str) -> Option<Positions> {
     let Scanned { plain, keys } = scan(without_mark(text)).ok()?;
     let mut found = Positions::new();
-    let mut line = 1;
-    let mut line_start = 0;
-    let mut counted = 0;
+    let lines: Vec<usize> = plain.match_indices('\n').map(|(at, _)| at + 1).collect();
     for key in keys {
-        let start = key.name.start;
-        for (at, _) in plain[counted..start].match_indices('\n') {
-            line += 1;
-            line_start = counted + at + 1;
-        }
-        counted = start;
-        found
-            .entry(key.path)
-            .or_insert((line, start - line_start + 1));
+        let at = key.name.start;
+        let above = lines.partition_point(|start| *start <= at);
+        let start = if above > 0 { lines[above - 1] } else { 0 };
+        found.entry(key.path).or_insert((above + 1, at - start + 1));
     }
     Some(found)
 }
@@ -299,9 +289,6 @@ fn scan(text: &str) -> Result<Scanned, SyntaxError> {
         if matches!(token, " " | "\n" | "\r" | "\t") {
             continue;
         }
-        if is_huge(token) {
-            return fault(at, "this integer has more than 64 bits");
-        }
         let before = &text[last.clone()];
         if matches!(token, "," | "}" | "]")
             && let Some(key) = open.last_mut().and_then(|inner| inner.key.take())
@@ -354,14 +341,6 @@ fn scan(text: &str) -> Result<Scanned, SyntaxError> {
         last = at..end;
     }
     Ok(Scanned { plain, keys })
-}
-
-/// Python keeps an integer beyond 64 bits; here it would become the nearest float.
-fn is_huge(token: &str) -> bool {
-    let digits = token.trim_start_matches('-');
-    digits.len() > 19
-        && digits.bytes().all(|b| b.is_ascii_digit())
-        && digits.parse::<u64>().is_err()
 }
 
 /// The strings, comments, numbers and other characters of a text, each with its place.

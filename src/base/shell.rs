@@ -8,63 +8,37 @@ use std::{
 
 use super::layout::is_deceptive;
 
-/// One shell word: bare if every byte is harmless, else in single quotes. The shell itself prints characters that a
-/// terminal would obey.
+/// One shell word: bare if every byte is harmless, else in single quotes. With characters that a terminal would obey, or bytes
+/// that are no text, the shell itself prints it: `"$(printf 'a\342\200\256')"`, since not every POSIX shell knows `$'…'`.
 pub fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
-    if bytes.is_empty() {
-        return b"''".to_vec();
-    }
-    if bytes
-        .iter()
-        .all(|b| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b))
-    {
+    let is_bare = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
+    if !bytes.is_empty() && bytes.iter().all(is_bare) {
         return bytes.to_vec();
     }
-    let words = runs(bytes).into_iter().map(|run| match run {
-        Run::Plain(bytes) => {
-            let parts: Vec<&[u8]> = bytes.split(|b| *b == b'\'').collect();
-            [b"'", parts.join(&b"'\\''"[..]).as_slice(), b"'"].concat()
-        }
-        Run::Deceptive(bytes) => format!("\"{}\"", printed(bytes)).into_bytes(),
+    let is_layout = |c: char| c == '\n' || c == '\t';
+    if word
+        .to_str()
+        .is_some_and(|text| !text.contains(|c| is_deceptive(c) && !is_layout(c)))
+    {
+        let parts: Vec<&[u8]> = bytes.split(|b| *b == b'\'').collect();
+        return [b"'", parts.join(&b"'\\''"[..]).as_slice(), b"'"].concat();
+    }
+    // `$(…)` takes line feeds away from the end.
+    let end = bytes
+        .iter()
+        .rposition(|b| *b != b'\n')
+        .map_or(0, |at| at + 1);
+    let (printed, rest) = bytes.split_at(end);
+    let codes = printed.iter().map(|b| match b {
+        b if b.is_ascii_alphanumeric() => char::from(*b).to_string(),
+        b => format!("\\{b:03o}"),
     });
-    words.collect::<Vec<_>>().concat()
-}
-
-pub enum Run<'a> {
-    Plain(&'a [u8]),
-    /// Characters that a terminal would obey, or bytes that are no text.
-    Deceptive(&'a [u8]),
-}
-
-/// A line feed is plain: `printed` could not end in one.
-pub fn runs(text: &[u8]) -> Vec<Run<'_>> {
-    // For each byte, whether it is part of a deceptive character.
-    let mut marks = Vec::with_capacity(text.len());
-    for chunk in text.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            let is_deceptive = is_deceptive(c) && c != '\n';
-            marks.resize(marks.len() + c.len_utf8(), is_deceptive);
-        }
-        marks.resize(marks.len() + chunk.invalid().len(), true);
+    let mut quoted = format!("\"$(printf '{}')\"", codes.collect::<String>()).into_bytes();
+    if !rest.is_empty() {
+        quoted.extend([b"'", rest, b"'"].concat());
     }
-    let mut rest = text;
-    let mut runs = Vec::new();
-    for same in marks.chunk_by(|one, two| one == two) {
-        let bytes = rest.split_off(..same.len()).unwrap_or_default();
-        runs.push(if same[0] {
-            Run::Deceptive(bytes)
-        } else {
-            Run::Plain(bytes)
-        });
-    }
-    runs
-}
-
-/// `$(printf '\342\200\256')`, which every POSIX shell prints as these bytes. Not all of them know `$'…'`.
-pub fn printed(bytes: &[u8]) -> String {
-    let codes: String = bytes.iter().map(|byte| format!("\\{byte:03o}")).collect();
-    format!("$(printf '{codes}')")
+    quoted
 }
 
 pub fn line(words: &[OsString]) -> OsString {

@@ -8,11 +8,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use serde_json::{Map, Number, Value};
 
-use crate::base::{
-    json::{SyntaxError, fault_at},
-    python_value::repr_float,
-    tables::yaml_words::WORDS,
-};
+use crate::base::{json::SyntaxError, python_value::repr_float, tables::yaml_words::WORDS};
 
 use Event::{
     Alias, DocumentEnd, DocumentStart, MappingEnd, MappingStart, Nothing, Scalar, SequenceEnd,
@@ -31,14 +27,11 @@ const MOST_VALUES: usize = 100_000;
 
 /// The document of the text; an empty one is null.
 pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
-    let unfinished = (!text.ends_with('\n')).then(|| text.chars().count());
     let mut loader = Loader {
-        text,
         parser: Parser::new_from_str(text),
         dialect,
         anchors: HashMap::new(),
         values: 0,
-        unfinished,
     };
     let mut document = None;
     loop {
@@ -57,26 +50,17 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
 }
 
 struct Loader<'a> {
-    text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
     dialect: Dialect,
     anchors: HashMap<usize, Value>,
     values: usize,
-    /// The length of the text, if it ends without a line feed.
-    unfinished: Option<usize>,
 }
 
 impl<'a> Loader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Span), SyntaxError> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => Ok((event, span)),
-            Some(Err(why)) => Err(match self.text.find('\t') {
-                // The parser names the start of the value that the tab follows.
-                Some(at) if why.info().ends_with("found a tab") => {
-                    fault_at(&self.text.as_bytes()[..at], why.info().to_string())
-                }
-                _ => fault(Span::empty(*why.marker()), why.info()),
-            }),
+            Some(Err(why)) => Err(fault(Span::empty(*why.marker()), why.info())),
             None => Ok((StreamEnd, Span::default())),
         }
     }
@@ -93,12 +77,6 @@ impl<'a> Loader<'a> {
                     .map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str()));
                 let value = match tag {
                     None if style == ScalarStyle::Plain => scalar(&text, self.dialect),
-                    // A block at the end of a text without a line feed has none either.
-                    None if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
-                        && self.unfinished.is_some_and(|end| place.end.index() >= end) =>
-                    {
-                        text.strip_suffix('\n').unwrap_or(&text).into()
-                    }
                     None | Some((true, "str")) => text.into(),
                     Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
                     Some((true, "float")) => text

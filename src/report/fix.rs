@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, ffi::OsStr, fmt, path::Path};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::{
@@ -17,7 +18,8 @@ use Change::{
 };
 
 /// The program that reads an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Owner {
     Zlaunch,
     Trainer,
@@ -334,11 +336,9 @@ impl Fix {
         if self.changes.len() > 1 {
             fix["and"] = self.changes[1..].iter().map(Change::json).collect();
         }
-        if let Some(why) = [&self.lead, &self.remark]
-            .into_iter()
-            .find(|why| !why.is_empty())
-        {
-            fix["why"] = json!(why);
+        let why = self.lead.clone() + &self.remark;
+        if !why.is_empty() {
+            fix["why"] = why.into();
         }
         if self.is_safe {
             fix["safe"] = json!(true);
@@ -394,13 +394,10 @@ impl Change {
             Run(line) => json!({ "run": line }),
             Say(text) | See(text) => json!({ "say": text }),
         };
-        let (Give { owner, .. } | Drop { owner, .. } | RenameOption { owner, .. }) = self else {
-            return change;
-        };
-        match owner {
-            Owner::Zlaunch => {}
-            Owner::Trainer => change["owner"] = json!("trainer"),
-            Owner::Launcher => change["owner"] = json!("launcher"),
+        if let Give { owner, .. } | Drop { owner, .. } | RenameOption { owner, .. } = self
+            && *owner != Owner::Zlaunch
+        {
+            change["owner"] = json!(owner);
         }
         change
     }

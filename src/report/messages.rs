@@ -6,8 +6,6 @@ use std::{
     path::Path, process::ExitStatus,
 };
 
-use nix::sys::signal::Signal;
-
 use super::{
     fix::{Fixes, Owner, drop_given, drop_word, give, give_as, run},
     problem::{NOT_EXECUTABLE, NOT_FOUND, Place, Problem, REFUSED},
@@ -55,10 +53,7 @@ pub fn not_text(from: &str, value: &OsStr) -> Problem {
 pub fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     let all = one_of(known, if known.len() > 20 { 10 } else { 20 });
     let value = given.value.as_str();
-    let mut words = known.iter().copied();
-    let near = nearest(value, words.clone())
-        .or_else(|| words.find(|word| value.len() >= 4 && word.starts_with(value)));
-    let fixes = match near {
+    let fixes = match nearest(value, known.iter().copied()) {
         Some(word) => give_as(&given.from, word).meaning(word).see(all),
         None => Fixes::from(all),
     };
@@ -85,10 +80,10 @@ pub fn not_a_number(
     } else {
         format!("a whole number from {least} to {}", range.end())
     };
-    match number_meant(&sourced.value, &sourced.from.to_string()) {
-        Some(meant) if range.contains(&meant) => is_not(&wanted, sourced, &meant.to_string()),
-        _ => is_not(&wanted, sourced, example),
-    }
+    let meant = number_meant(&sourced.value, &sourced.from.to_string());
+    let meant = meant.filter(|it| range.contains(it));
+    let meant = meant.map_or_else(|| example.to_string(), |it| it.to_string());
+    is_not(&wanted, sourced, &meant)
 }
 
 pub fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
@@ -317,31 +312,20 @@ pub fn cannot_start_ranks(what: &str, why: &io::Error) -> Problem {
 
 /// The exit status is that of the rank, as a shell reports it.
 pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
-    let (how, status) = match (ending.code(), ending.signal()) {
-        (Some(code), _) => (format!("exited with status {code}"), code),
-        (None, signal) => {
-            let number = signal.unwrap_or_default();
-            let name = Signal::try_from(number).map_or("", Signal::as_str);
-            (
-                format!("was killed by signal {number} {name}")
-                    .trim_end()
-                    .to_string(),
-                128 + number,
-            )
-        }
-    };
+    let signal = ending.signal();
+    let status = ending.code().or(signal.map(|number| 128 + number));
     let others = if several {
         "; the others were stopped"
     } else {
         ""
     };
-    Problem::error(Rule::Rank, format!("rank {rank} {how}{others}"))
+    Problem::error(Rule::Rank, format!("rank {rank} failed ({ending}){others}"))
         .at(format!("rank {rank}"))
-        .fix(match ending.signal() {
+        .fix(match signal {
             Some(9) => "`dmesg` shows whether the system ran out of memory",
             _ => "see its output above; --launcher torchrun --log-dir DIR writes each rank's output to its own files",
         })
-        .status(u8::try_from(status).unwrap_or(REFUSED))
+        .status(status.and_then(|status| u8::try_from(status).ok()).unwrap_or(REFUSED))
 }
 
 /// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the

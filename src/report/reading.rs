@@ -3,7 +3,7 @@
 use std::{
     fmt, fs,
     io::{self, IsTerminal, Read},
-    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -54,30 +54,23 @@ fn parsed(text: &str, name: &str, host: &Host) -> Result<Value, Problem> {
 /// Reads the config behind `-` or the name that a shell gives to `<(…)`. `None` if the word is neither: another pipe is not
 /// opened, because nobody may ever write to it.
 pub fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
-    if ["-", "/dev/stdin", "/dev/fd/0"].contains(&word) {
-        let stdin = io::stdin();
-        if stdin.is_terminal() {
+    let path = if word == "-" { "/dev/stdin" } else { word };
+    let folders = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
+    folders.iter().any(|it| path.starts_with(it)).then(|| {
+        let pipe = fs::File::open(path);
+        let pipe = pipe.map_err(|why| unreadable_file(Path::new(path), &why))?;
+        if pipe.is_terminal() {
             let what = "standard input is a terminal: there is no config to read";
             let line = run("zlaunch --deepspeed - … < ds_config.json");
-            return Some(Err(Problem::error(Rule::Template, what).at("-").fix(line)));
+            return Err(Problem::error(Rule::Template, what).at("-").fix(line));
         }
-        return Some(read_pipe(stdin.lock(), "standard input", host));
-    }
-    let by_shell = word.starts_with("/dev/fd/") || word.starts_with("/proc/self/fd/");
-    if !by_shell || !fs::metadata(word).is_ok_and(|seen| seen.file_type().is_fifo()) {
-        return None;
-    }
-    let pipe = fs::File::open(word).map_err(|why| unreadable_file(Path::new(word), &why));
-    Some(pipe.and_then(|pipe| read_pipe(pipe, word, host)))
-}
-
-fn read_pipe(pipe: impl Read, name: &str, host: &Host) -> Result<Value, Problem> {
-    let config = parsed(&read_all(pipe, Path::new(name))?, name, host)?;
-    if config.is_object() {
-        Ok(config)
-    } else {
-        Err(not_an_object(name))
-    }
+        let config = parsed(&read_all(pipe, Path::new(path))?, path, host)?;
+        if config.is_object() {
+            Ok(config)
+        } else {
+            Err(not_an_object(path))
+        }
+    })
 }
 
 /// `None` if the file is missing or cannot be read.

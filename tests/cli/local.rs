@@ -243,7 +243,7 @@ fn a_rank_that_fails_stops_the_others() {
     assert_eq!(run.status, Some(7), "{run:?}");
     assert!(
         run.stderr
-            .contains("rank 1 exited with status 7; the others were stopped"),
+            .contains("rank 1 failed (exit status: 7); the others were stopped"),
         "{run:?}"
     );
     none_is_left(&sandbox);
@@ -262,7 +262,7 @@ fn a_signal_that_ends_a_rank_becomes_128_plus_its_number() {
         assert_eq!(run.status, Some(status), "{run:?}");
         assert!(
             run.stderr
-                .contains(&format!("rank 1 was killed by signal {signal}")),
+                .contains(&format!("rank 1 failed (signal: {signal}")),
             "{run:?}"
         );
     }

@@ -26,13 +26,7 @@ fn anchors_merges_and_quotes() {
         (&value["three"], &value["four"]),
         (&json!({"lr": 9, "x": 2}), &json!({"<<": 1}))
     );
-    for (text, read) in [
-        ("a: |\n  b", "b"),
-        ("a: |\n  b\n", "b\n"),
-        ("a: |+\n  b", "b"),
-        ("a: >\n  b\n  c", "b c"),
-        ("a: >-\n  b", "b"),
-    ] {
+    for (text, read) in [("a: |\n  b\n", "b\n"), ("a: >-\n  b", "b")] {
         assert_eq!(
             parse(text, Dialect::PyYaml),
             Ok(json!({"a": read})),

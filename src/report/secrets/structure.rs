@@ -11,8 +11,8 @@ use crate::{
         yaml::{self, Dialect},
     },
     report::tables::secrets::{
-        ANYWHERE, BEFORE_TOKENS, ENDINGS, HARMLESS_VALUES, LAST, LAST_OF_VARIABLES, OTHER_ENDINGS,
-        TABLE_WORDS, TOKENIZER_WORDS, TOKENS,
+        ANYWHERE, BEFORE_TOKENS, BEGINNINGS, ENDINGS, HARMLESS_VALUES, LAST, LAST_OF_VARIABLES,
+        OTHER_ENDINGS, TABLE_WORDS, TOKENIZER_WORDS, TOKENS,
     },
 };
 
@@ -309,50 +309,8 @@ impl Sensitivity {
 fn may_show_secret(text: &str) -> bool {
     let mut text = text.to_ascii_lowercase();
     text.push(' ');
-    text.as_bytes().windows(3).any(begins_secret)
-}
-
-/// Every word and token above begins so, and every address has the last one. It is asked at each letter of the command, so
-/// that a `match` is better than a search in a table.
-fn begins_secret(three: &[u8]) -> bool {
-    matches!(
-        three,
-        b"pw "
-            | b"pw="
-            | b"pw:"
-            | b"pw\""
-            | b"pw'"
-            | b"pwd"
-            | b"ghp"
-            | b"gho"
-            | b"ghu"
-            | b"ghs"
-            | b"ghr"
-            | b"aut"
-            | b"bea"
-            | b"coo"
-            | b"cre"
-            | b"dsn"
-            | b"jwt"
-            | b"key"
-            | b"lic"
-            | b"pas"
-            | b"pat"
-            | b"sas"
-            | b"sec"
-            | b"ses"
-            | b"sig"
-            | b"tok"
-            | b"web"
-            | b"hf_"
-            | b"git"
-            | b"glp"
-            | b"xox"
-            | b"sk-"
-            | b"api"
-            | b"nva"
-            | b"://"
-    )
+    let mut beginnings = text.as_bytes().windows(3);
+    beginnings.any(|three| BEGINNINGS.binary_search(&three).is_ok())
 }
 
 /// Judges by the last of these parts and the one before it.
@@ -390,7 +348,5 @@ fn token_at(text: &str) -> Option<&str> {
     let rest = &rest[..rest
         .find(|c: char| !c.is_ascii_alphanumeric() && !joints.contains(c))
         .unwrap_or(rest.len())];
-    let is_mixed = rest.contains(|c: char| c.is_ascii_digit())
-        && rest.contains(|c: char| c.is_ascii_uppercase());
-    (rest.len() >= 16 || rest.len() >= 8 && is_mixed).then(|| &text[..prefix.len() + rest.len()])
+    (rest.len() >= 16).then(|| &text[..prefix.len() + rest.len()])
 }
