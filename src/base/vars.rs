@@ -1,19 +1,20 @@
 //! The names of the environment variables that zlaunch reads or sets.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use super::tables::vars::VARS;
 
 #[cfg(feature = "testing")]
 pub use super::tables::var_names::NAMES;
 pub use super::tables::var_names::*;
-pub use super::tables::vars::Does;
+pub use super::tables::vars::READS;
 
 /// Variables that one sentence is about.
 #[derive(Clone)]
 pub struct Var {
     pub names: Vec<Cow<'static, str>>,
-    pub does: Does,
+    /// `reads`, `sets`.
+    pub does: &'static str,
     pub about: &'static str,
 }
 
@@ -24,16 +25,6 @@ impl Var {
 
     pub fn is_called(&self, name: &str) -> bool {
         self.names().any(|known| known == name)
-    }
-}
-
-impl fmt::Display for Does {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Does::Reads => "reads",
-            Does::Sets => "sets",
-            Does::ReadsAndSets => "reads, sets",
-        })
     }
 }
 

@@ -72,14 +72,11 @@ impl<'a> Loader<'a> {
         }
         let (anchor, value) = match event {
             Scalar(text, style, anchor, tag) => {
-                let tag = tag
-                    .as_deref()
-                    .map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str()));
-                let value = match tag {
+                let value = match tag.as_deref().map(|tag| tag.suffix.as_str()) {
                     None if style == ScalarStyle::Plain => scalar(&text, self.dialect),
-                    None | Some((true, "str")) => text.into(),
-                    Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
-                    Some((true, "float")) => text
+                    None | Some("str") => text.into(),
+                    Some("int" | "bool" | "null") => scalar(&text, self.dialect),
+                    Some("float") => text
                         .parse::<f64>()
                         .map_or_else(|_| text.into(), Value::from),
                     Some(_) => return Err(fault(place, "this tag is not read")),

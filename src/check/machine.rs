@@ -203,7 +203,7 @@ pub fn no_compiler(compiler: bool, ninja: bool) -> Option<Problem> {
     let problem = Problem::warning(Rule::NoCompiler, what);
     Some(
         problem
-            .at(Place::bare_variable(vars::PATH))
+            .at(Place::variable(vars::PATH, ""))
             .fix(help.join("; ")),
     )
 }

@@ -231,10 +231,9 @@ impl At {
                 let value = subject.given(name).and_then(|given| given.value);
                 Place::option(subject.spelled(name), value.unwrap_or_default())
             }
-            At::Variable(name) => match subject.host.nonempty_var(name) {
-                Some(value) => Place::variable(*name, value),
-                None => Place::bare_variable(*name),
-            },
+            At::Variable(name) => {
+                Place::variable(*name, subject.host.nonempty_var(name).unwrap_or_default())
+            }
         }
     }
 }

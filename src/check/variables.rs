@@ -133,7 +133,7 @@ pub fn shared_gpus(topology: &Topology) -> Option<Problem> {
     if gpus == 0 {
         let variable = devices.variable;
         let problem = warning(format!("`{variable}` hides every GPU from {ranks} ranks"));
-        let problem = problem.at(Place::bare_variable(variable));
+        let problem = problem.at(Place::variable(variable, ""));
         return Some(problem.fix(unset_variable(variable)));
     }
     let gpus_here = plural(gpus as u64, "GPU", "s");

@@ -284,7 +284,7 @@ pub fn unknown_variable(name: &str) -> Option<Problem> {
     );
     let what = format!("zlaunch does not read `{name}`");
     let problem = Problem::warning(Rule::UnknownVariable, what);
-    Some(problem.at(Place::bare_variable(name)).fix(help))
+    Some(problem.at(Place::variable(name, "")).fix(help))
 }
 
 /// Of an option that takes one value and has two, the last counts, as a wrapper script may want it.

@@ -10,7 +10,7 @@ use crate::{
     config::{layers::Assignment, template::search::BUILT_IN},
     host::cards::{self, CARDS, Cards},
     ranks::{launcher::Launcher, topology::Processes},
-    report::{self, Problem, Rule, fix::give_as, nearest},
+    report::{self, Place, Problem, Rule, fix::give_as, nearest},
     request::Format,
 };
 
@@ -43,7 +43,13 @@ pub const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ()
 
 pub fn text(given: &Given) -> Result<String, Problem> {
     let text = given.value.to_str().map(str::to_string);
-    text.ok_or_else(|| report::not_text(&given.from.to_string(), &given.value))
+    text.ok_or_else(|| {
+        let what = format!("the value of `{}` is not UTF-8 text", given.from);
+        let place = Place::option(given.from.to_string(), given.value.to_string_lossy());
+        Problem::error(Rule::Usage, what)
+            .at(place)
+            .fix("use UTF-8 here; arguments after the command may be any bytes")
+    })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "like the others")]
@@ -98,7 +104,12 @@ fn size(
     match (read(&text.value), text.value.trim().parse()) {
         (Some(size), Err(_)) => Ok(size),
         (Some(size), Ok(_)) if size >= least => Ok(size),
-        (_, Ok(number)) => Err(report::without_unit(&text, unit(number))),
+        (_, Ok(number)) => {
+            let typed = text.value.trim();
+            let fix = give_as(&text.from, format!("{typed}{}", unit(number)));
+            let problem = Problem::error(Rule::Usage, format!("`{typed}` has no unit"));
+            Err(problem.at(&text).fix(fix))
+        }
         (None, Err(_)) => Err(report::is_not("a size", &text, example)),
     }
 }

@@ -396,7 +396,7 @@ impl Environment {
         let mut text = own_variables(host, &mut problems)?;
         let mut refuse = |name: &str, why: &str| {
             let what = format!("DeepSpeed's runner cannot hand on {name}: {why}");
-            let problem = Problem::error(Rule::Hosts, what).at(Place::bare_variable(name));
+            let problem = Problem::error(Rule::Hosts, what).at(Place::variable(name, ""));
             let fixes = unset_variable(name).or("set it on the machines");
             problems.push(problem.fix(fixes));
         };

@@ -383,7 +383,7 @@ fn same_count(engine: &str, count: &Sourced<u32>, listed: &Sourced<u32>) -> Resu
 }
 
 fn not_understood(engine: &str, variable: &str) -> Problem {
-    let set = [Place::bare_variable(variable)];
+    let set = [Place::variable(variable, "")];
     place_unknown(engine, set, "which of its machines this is")
 }
 

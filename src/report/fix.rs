@@ -13,7 +13,7 @@ use crate::base::{
 };
 
 use Change::{
-    CorrectSetting, Drop, Give, MoveToFront, Rename, RenameOption, Run, Say, See, Set, SetVariable,
+    CorrectSetting, Drop, Give, MoveToFront, Rename, RenameOption, Run, Say, Set, SetVariable,
     Unset, UnsetVariable,
 };
 
@@ -70,8 +70,6 @@ pub enum Change {
     Run(String),
     /// A sentence, of which nothing can be pasted.
     Say(String),
-    /// A list of names to choose from, or the command that prints it.
-    See(String),
 }
 
 /// Changes that belong together.
@@ -251,11 +249,6 @@ impl Fix {
         Fixes::from(self).or(other)
     }
 
-    /// Adds a hint that helps to choose something else: a list, or the command that prints it.
-    pub fn see(self, text: impl fmt::Display) -> Fixes {
-        self.or(Fix::from(See(text.to_string())))
-    }
-
     /// True for a single command line without anything said about it.
     pub fn is_command(&self) -> bool {
         matches!(self.changes[..], [Run(_)]) && self.lead.is_empty() && self.remark.is_empty()
@@ -372,7 +365,7 @@ impl Change {
             }
             SetVariable(name, value) => format!("--env {}", assignment(name, value)),
             UnsetVariable(name) => format!("--unset-env {name}"),
-            Run(text) | Say(text) | See(text) => text.clone(),
+            Run(text) | Say(text) => text.clone(),
         }
     }
 
@@ -392,7 +385,7 @@ impl Change {
             SetVariable(name, value) => json!({ "set_env": name, "value": value }),
             UnsetVariable(name) => json!({ "unset_env": name }),
             Run(line) => json!({ "run": line }),
-            Say(text) | See(text) => json!({ "say": text }),
+            Say(text) => json!({ "say": text }),
         };
         if let Give { owner, .. } | Drop { owner, .. } | RenameOption { owner, .. } = self
             && *owner != Owner::Zlaunch
@@ -504,9 +497,8 @@ impl Fixes {
     pub fn text(&self, in_file: bool, file: Option<&Path>) -> String {
         let mut all = String::new();
         for fix in &self.0 {
-            let is_hint = matches!(fix.changes[..], [See(_)]);
             if !all.is_empty() {
-                all += if is_hint { "; " } else { ", or " };
+                all += ", or ";
             }
             let file = file.filter(|_| in_file && fix.is_safe);
             let command = file.and_then(|file| fix.command(file));

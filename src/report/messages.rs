@@ -32,7 +32,7 @@ pub fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
         .at(format!("{zlaunch} [OPTIONS] [--] COMMAND [ARGS]..."))
         .fix(
             run(format!("{zlaunch} --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B --dataset data.jsonl"))
-                .see("`zlaunch -h` prints an overview"),
+                .or("see the overview: zlaunch -h"),
         )
 }
 
@@ -44,17 +44,11 @@ pub fn only_a_space() -> Problem {
         .fix("remove the space after the last `\\`")
 }
 
-pub fn not_text(from: &str, value: &OsStr) -> Problem {
-    usage_error(format!("the value of `{from}` is not UTF-8 text"))
-        .at(Place::option(from, value.to_string_lossy()))
-        .fix("use UTF-8 here; arguments after the command may be any bytes")
-}
-
 pub fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     let all = one_of(known, if known.len() > 20 { 10 } else { 20 });
     let value = given.value.as_str();
     let fixes = match nearest(value, known.iter().copied()) {
-        Some(word) => give_as(&given.from, word).meaning(word).see(all),
+        Some(word) => give_as(&given.from, word).meaning(word).or(all),
         None => Fixes::from(all),
     };
     usage_error(format!("invalid value `{value}` for {}", given.from))
@@ -84,15 +78,6 @@ pub fn not_a_number(
     let meant = meant.filter(|it| range.contains(it));
     let meant = meant.map_or_else(|| example.to_string(), |it| it.to_string());
     is_not(&wanted, sourced, &meant)
-}
-
-pub fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
-    usage_error(format!("zlaunch has no explanation for `{words}`"))
-        .at(format!("explain {words}"))
-        .fix(did_you_mean(
-            nearest,
-            "`zlaunch explain` lists what it can explain",
-        ))
 }
 
 pub fn meant(word: &str, what: &str, line: &str) -> Problem {
@@ -136,14 +121,6 @@ pub fn nothing_to_fit() -> Problem {
         )
         .remark("for a training command")),
     )
-}
-
-pub fn without_unit(given: &Sourced<String>, unit: &str) -> Problem {
-    let number = given.value.trim();
-    let fix = give_as(&given.from, format!("{number}{unit}"));
-    usage_error(format!("`{number}` has no unit"))
-        .at(given)
-        .fix(fix)
 }
 
 pub fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {

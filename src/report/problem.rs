@@ -191,8 +191,8 @@ pub enum Place {
     },
     Variable {
         variable: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        value: Option<String>,
+        #[serde(skip_serializing_if = "String::is_empty")]
+        value: String,
     },
     /// A word of the command, or the name of a thing that is none of these.
     Word { word: String },
@@ -229,20 +229,13 @@ impl Place {
         let value = value.as_ref().to_string_lossy().into_owned();
         Place::Variable {
             variable: variable.into(),
-            value: Some(value),
+            value,
         }
     }
 
     /// `--set key=value`, not an argument of the trainer.
     pub fn is_setting(&self) -> bool {
         matches!(self, Place::Option { option, .. } if option == "--set")
-    }
-
-    pub fn bare_variable(variable: impl Into<String>) -> Self {
-        Place::Variable {
-            variable: variable.into(),
-            value: None,
-        }
     }
 }
 
@@ -252,20 +245,20 @@ impl fmt::Display for Place {
             Place::Line { file, line, column } => write!(f, "{}:{line}:{column}", file.display()),
             Place::File { file } => write!(f, "{}", file.display()),
             Place::Key { key, of } => write!(f, "{of}, {key}"),
-            Place::Option { option, value } if value.is_empty() => f.write_str(option),
+            Place::Option {
+                option: word,
+                value,
+            }
+            | Place::Variable {
+                variable: word,
+                value,
+            } if value.is_empty() => f.write_str(word),
             Place::Option { option, value } if option.starts_with('-') => {
                 write!(f, "{option} {value}")
             }
             Place::Option { option, value } => write!(f, "{option}: {value}"),
-            Place::Variable {
-                variable,
-                value: Some(value),
-            } => write!(f, "{variable}={value}"),
-            Place::Variable {
-                variable: word,
-                value: None,
-            }
-            | Place::Word { word } => f.write_str(word),
+            Place::Variable { variable, value } => write!(f, "{variable}={value}"),
+            Place::Word { word } => f.write_str(word),
         }
     }
 }
@@ -291,7 +284,7 @@ impl From<&Source> for Place {
             Source::Flag(name) | Source::Argument(name) => Place::option(name, ""),
             Source::Implied(words) => Place::option(&words[0], &words[1]),
             Source::Doubtful(doubtful) => Place::option(&doubtful.argument, ""),
-            Source::Variable(name) => Place::bare_variable(name),
+            Source::Variable(name) => Place::variable(name, ""),
             other => Place::from(other.to_string()),
         }
     }

@@ -3,7 +3,7 @@
 use std::{
     fmt, fs,
     io::{self, IsTerminal, Read},
-    os::unix::fs::OpenOptionsExt,
+    os::{fd::AsFd, unix::fs::OpenOptionsExt},
     path::Path,
 };
 
@@ -17,7 +17,7 @@ use super::{
     tables::rules::Rule,
 };
 use crate::{
-    base::json::{SyntaxError, fault_at, parse},
+    base::json::{SyntaxError, parse},
     host::Host,
 };
 
@@ -57,7 +57,11 @@ pub fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
     let path = if word == "-" { "/dev/stdin" } else { word };
     let folders = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
     folders.iter().any(|it| path.starts_with(it)).then(|| {
-        let pipe = fs::File::open(path);
+        // A socket, as `ssh` gives to a command, cannot be opened by a name.
+        let pipe = match path {
+            "/dev/stdin" => io::stdin().as_fd().try_clone_to_owned().map(fs::File::from),
+            path => fs::File::open(path),
+        };
         let pipe = pipe.map_err(|why| unreadable_file(Path::new(path), &why))?;
         if pipe.is_terminal() {
             let what = "standard input is a terminal: there is no config to read";
@@ -95,12 +99,13 @@ fn read_all(from: impl Read, path: &Path) -> Result<String, Problem> {
     if size > LARGEST_FILE {
         return Err(too_large(path, size));
     }
-    String::from_utf8(bytes).map_err(|why| {
-        let valid = &why.as_bytes()[..why.utf8_error().valid_up_to()];
-        let fault = fault_at(valid, String::new());
-        Problem::error(Rule::File, "this byte is not UTF-8 text")
-            .at(Place::line(path, (fault.line, fault.column)))
-            .fix("save it as UTF-8, or check that this is the right file")
+    String::from_utf8(bytes).map_err(|_| {
+        Problem::error(
+            Rule::File,
+            format!("`{}` is not UTF-8 text", path.display()),
+        )
+        .at(path)
+        .fix("save it as UTF-8, or check that this is the right file")
     })
 }
 

@@ -10,7 +10,7 @@ pub mod tables;
 
 use std::{
     borrow::Cow,
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs,
     io::{self, BufReader, IsTerminal},
     os::unix::fs::FileTypeExt,
@@ -39,13 +39,13 @@ use crate::{
     judge::Judged,
     plan::record,
     ranks::topology::engine::all_variables,
-    report::{self, Language, Problem, reading, secrets::Secrets},
+    report::{self, Language, Problem, Rule, reading, secrets::Secrets},
     request::{Format, Launch},
 };
 
 pub use explanation::fate;
-use explanation::{Explainer, Explanation, topic};
-pub use explanation::{entries, rules};
+pub use explanation::{Explainer, entries, rules};
+use explanation::{Explanation, topic};
 pub use log::Log;
 use tables::{
     failures::{FAILURES, Role},
@@ -67,7 +67,7 @@ pub const WORDS: Words<()> = || {
         .chain(
             FAILURES
                 .iter()
-                .flat_map(|failure| failure.names().iter().copied()),
+                .flat_map(|failure| failure.names.iter().copied()),
         )
         .chain(rules().map(|(rule, _)| rule.name()))
         .chain(BUILT_IN.iter().map(|(name, _)| *name))
@@ -83,17 +83,15 @@ impl Tool for ExplainArgs {
 
     /// A sentence that begins with a dash is a message, such as `- ds fp16.enabled=True vs hf fp16=False`.
     fn in_order(words: &[OsString], _: &Host) -> Vec<OsString> {
-        let is_sentence = |word: &OsString| {
-            let first = word.to_str().and_then(|word| word.split_once(' '));
-            first.is_some_and(|(first, _)| first.starts_with('-') && !first.contains('='))
-        };
-        let end = words.iter().position(|word| word == "--");
-        let (ours, command) = words.split_at(end.unwrap_or(words.len()));
-        let ours = ours.iter().map(|word| {
-            let space = if is_sentence(word) { " " } else { "" };
-            [OsStr::new(space), word].into_iter().collect()
-        });
-        ours.chain(command.iter().cloned()).collect()
+        let mut words = words.to_vec();
+        for word in words.iter_mut().take_while(|word| *word != "--") {
+            let text = word.to_string_lossy();
+            let first = text.split_once(' ').map_or("", |(first, _)| first);
+            if first.starts_with('-') && !first.contains('=') {
+                *word = format!(" {text}").into();
+            }
+        }
+        words
     }
 
     fn read(self, mut reader: Reader) -> Requested {
@@ -120,8 +118,8 @@ fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result
         .map(|word| host.absolute(Path::new(word)))
         .collect();
     let is_log = |it: &Path| {
-        it.extension()
-            .is_some_and(|end| ["log", "txt", "out", "err"].iter().any(|it| end == *it))
+        let end = it.extension().and_then(|end| end.to_str());
+        matches!(end, Some("log" | "txt" | "out" | "err"))
     };
     // Without a word, a pipe or a file is read, but not /dev/null.
     let is_piped = word == "-"
@@ -234,15 +232,8 @@ fn width() -> usize {
 /// More meanings than this are only listed.
 const MOST_IN_FULL: usize = 3;
 
-/// Every meaning of a word, as text.
-#[cfg(feature = "testing")]
-pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
-    let explainer = Explainer::new(search, host)?;
-    Ok(explainer.text(&explainer.all_meanings(word)?))
-}
-
 impl Explainer<'_> {
-    fn all_meanings(&self, word: &str) -> Result<Vec<Explanation>, Problem> {
+    pub fn all_meanings(&self, word: &str) -> Result<Vec<Explanation>, Problem> {
         let mut found = self.meanings(word);
         if let Some(row) = TOPICS.iter().find(|row| row.plural == word) {
             let all = names_of(row.topic, self.search).into_iter();
@@ -255,7 +246,7 @@ impl Explainer<'_> {
         Ok(found)
     }
 
-    fn text(&self, pages: &[Explanation]) -> String {
+    pub fn text(&self, pages: &[Explanation]) -> String {
         if pages.len() > MOST_IN_FULL {
             let listed =
                 |it: &Explanation| format!("{}\n{}", it.name, wrapped(&it.about, 2, width()));
@@ -270,7 +261,7 @@ impl Explainer<'_> {
         let mut all = self.of_entries(|name| name == term);
         let failures = FAILURES
             .iter()
-            .filter(|failure| failure.names().contains(&word));
+            .filter(|failure| failure.names.contains(&word));
         all.extend(failures.map(|failure| self.of_failure(failure)));
         if all.is_empty() {
             // The end of a dotted key, or a variable in any case.
@@ -337,7 +328,14 @@ fn unknown(word: &str, search: &Search) -> Problem {
         .collect();
     known.extend(variables.iter().flat_map(Var::names));
     known.extend(templates.iter().map(String::as_str));
-    report::unknown_subject(word, report::nearest(word, known))
+    let near = report::did_you_mean(
+        report::nearest(word, known),
+        "`zlaunch explain` lists what it can explain",
+    );
+    let what = format!("zlaunch has no explanation for `{word}`");
+    Problem::error(Rule::Usage, what)
+        .at(format!("explain {word}"))
+        .fix(near)
 }
 
 fn subjects(search: &Search) -> String {
@@ -364,7 +362,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
         Topic::Rule => rules().map(|(rule, _)| rule.to_string()).collect(),
         Topic::Failure => FAILURES
             .iter()
-            .filter_map(|failure| Some((*failure.names().first()?).to_string()))
+            .filter_map(|failure| Some((*failure.names.first()?).to_string()))
             .collect(),
         _ => entries()
             .filter(|entry| self::topic(entry) == topic)

@@ -324,7 +324,7 @@ impl Line {
                 self.ours.splice(given, plain_words(to)?);
                 Some(())
             }
-            Change::MoveToFront(_) | Change::Say(_) | Change::See(_) => None,
+            Change::MoveToFront(_) | Change::Say(_) => None,
         }
     }
 

@@ -378,7 +378,7 @@ fn a_config_comes_through_a_pipe() {
         ),
         (
             "echo '[]' | $zlaunch -n --deepspeed - -- swift sft",
-            ["object", "standard input"],
+            ["object", "/dev/stdin"],
         ),
         (
             "mkfifo p; timeout 5 $zlaunch -n --deepspeed ./p -- swift sft",

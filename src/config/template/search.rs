@@ -201,12 +201,12 @@ impl Search {
         let name = spec.value.as_str();
         let lists = "`zlaunch templates` lists all of them";
         let mut what = format!("no DeepSpeed template is named `{name}`");
-        let meaning = |meant: &str| give_as(&spec.from, meant).meaning(meant).see(lists);
+        let meaning = |meant: &str| give_as(&spec.from, meant).meaning(meant).or(lists);
         let fixes = if name.is_empty() || name.starts_with('$') {
             what = format!(
                 "the name of the config is `{name}`: is a shell variable not set, or in single quotes?"
             );
-            give("--deepspeed", "zero3").see(lists)
+            give("--deepspeed", "zero3").or(lists)
         } else {
             // `zero4`: ZeRO has the stages 0 to 3.
             let known_stage = name.replace(|c| ('4'..='9').contains(&c), "3");

@@ -57,7 +57,7 @@ impl<'a> SrunPrefix<'a> {
             return Ok(());
         }
         Err(refused("`srun` inside a step waits for that step to end")
-            .at(Place::bare_variable("SLURM_STEP_ID"))
+            .at(Place::variable("SLURM_STEP_ID", ""))
             .fix(
                 drop_word("`srun`")
                     .of(Owner::Launcher)

@@ -583,7 +583,7 @@ fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
             let what = format!("{}: ranks are started on this machine only", row.what);
             let alone = give("--nnodes", 1).remark("if this machine is meant");
             Problem::error(Rule::UncountedMachines, what)
-                .at(Place::bare_variable(row.variable))
+                .at(Place::variable(row.variable, ""))
                 .fix(Fixes::from(row.help).or(alone))
                 .into_warning_unless(row.severity == Severity::Error)
         })

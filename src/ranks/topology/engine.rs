@@ -15,7 +15,7 @@ use crate::{
     base::{
         bytes::fnv1a,
         source::Sourced,
-        vars::{self, Does, Var, of_no_engine},
+        vars::{self, Var, of_no_engine},
     },
     host::Host,
     report::{Problem, reading},
@@ -263,7 +263,7 @@ pub fn all_variables() -> Vec<Var> {
         if !names.is_empty() {
             all.push(Var {
                 names,
-                does: Does::Reads,
+                does: vars::READS,
                 about: group.about,
             });
         }

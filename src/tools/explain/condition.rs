@@ -1,7 +1,7 @@
 //! What a condition in a package is about: variables, keys of the config, options; their values in this launch, and what would
 //! make the condition false.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -39,8 +39,8 @@ pub fn read(
     version: Version,
     plan: &Value,
     host: &Host,
-) -> (Vec<String>, Vec<String>) {
-    let (mut facts, mut changes) = (Vec::new(), Vec::new());
+) -> (BTreeSet<String>, Vec<String>) {
+    let (mut facts, mut changes) = (BTreeSet::new(), Vec::new());
     for condition in &said.conditions {
         let mut own = Vec::new();
         for (subject, asked) in subjects(&condition.text, said, version) {
@@ -60,10 +60,7 @@ pub fn read(
             _ => {}
         }
     }
-    for list in [&mut facts, &mut changes] {
-        let mut seen = HashSet::new();
-        list.retain(|it: &String| seen.insert(it.clone()));
-    }
+    changes.dedup();
     changes.truncate(MOST);
     (facts, changes)
 }

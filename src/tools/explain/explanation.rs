@@ -8,9 +8,9 @@ use super::{
     condition,
     log::{Found, Log},
     numbers,
-    sources::{self, Origin, Said},
+    sources::{self, Said},
     tables::{
-        failures::{Failure, Meaning},
+        failures::Failure,
         packages::PACKAGES,
         phrases,
         topics::{TOPICS, Topic},
@@ -224,21 +224,16 @@ impl<'a> Explainer<'a> {
     }
 
     pub fn of_failure(&self, failure: &Failure) -> Explanation {
-        match failure.meaning {
-            Meaning::Rule(rule) => self.of_rule(rule),
-            Meaning::Explained {
-                names,
-                about,
-                advice,
-            } => {
-                let seen_in = Some(failure.seen_in).filter(|seen_in| !seen_in.is_empty());
-                Explanation::new(names[0], Topic::Failure, about)
-                    .row(phrases::ALSO, listed(names[1..].iter().copied()))
-                    .row(phrases::ADVICE, Some(advice))
-                    .row(phrases::FIXED_IN, self.fixed_in(failure))
-                    .row(phrases::SEEN_IN, seen_in)
-            }
+        if let Some(rule) = failure.rule {
+            return self.of_rule(rule);
         }
+        let names = failure.names.iter().copied();
+        let seen_in = Some(failure.seen_in).filter(|seen_in| !seen_in.is_empty());
+        Explanation::new(failure.names[0], Topic::Failure, failure.about)
+            .row(phrases::ALSO, listed(names.skip(1)))
+            .row(phrases::ADVICE, Some(failure.advice))
+            .row(phrases::FIXED_IN, self.fixed_in(failure))
+            .row(phrases::SEEN_IN, seen_in)
     }
 
     fn fixed_in(&self, failure: &Failure) -> Option<String> {
@@ -258,15 +253,13 @@ impl<'a> Explainer<'a> {
         if !said.function.is_empty() {
             place += &format!(", in `{}`", said.function);
         }
-        let (verb, about) = match said.origin {
-            Origin::Statement => ("said by", format!("It comes from {place}.")),
-            Origin::Failed => ("failed in", format!("It failed at {place}.")),
-            Origin::Below => (
-                "raised below",
-                format!(
-                    "It was raised by what {place} calls. The statement itself is in none of the packages zlaunch reads."
-                ),
-            ),
+        let (verb, about) = if said.says_it {
+            ("said by", format!("It comes from {place}."))
+        } else {
+            (
+                "failed in",
+                format!("It failed at {place}, or in what that calls."),
+            )
         };
         let name = format!("{verb} {package} {version}");
         Explanation::new(name.trim_end(), Topic::Failure, about)
@@ -329,14 +322,12 @@ impl<'a> Explainer<'a> {
         let python = python.map(|program| Python::at(program.into(), self.host));
         let python = python.or_else(|| Python::on_path(self.host));
         let asked = python.as_ref();
-        let defined = asked.and_then(|it| sources::defined(found.lines.first()?, it));
+        let defined = asked.and_then(|it| sources::defined(&found.lines[0], it));
         let mut said = asked.and_then(|it| sources::find(found, it, failure.is_unknown()));
-        let is_said = said
-            .as_ref()
-            .is_some_and(|it| it.origin == Origin::Statement);
+        let is_said = said.as_ref().is_some_and(|it| it.says_it);
         let may_ask = (failure.is_unknown() || failure.is_of_versions) && !is_said;
         let class = asked.filter(|_| may_ask);
-        let class = class.and_then(|it| sources::class_asked(found.lines.first()?, it));
+        let class = class.and_then(|it| sources::class_asked(&found.lines[0], it));
         if class.is_some() {
             failure = Failure::of_versions();
             said = None;

@@ -10,8 +10,8 @@ use std::{
 use memchr::memmem;
 use serde_json::Value;
 
-use super::tables::failures::{Advice, FAILURES, Failure, Meaning, Role, When};
-use crate::base::json;
+use super::tables::failures::{Advice, FAILURES, Failure, Role, When};
+use crate::{base::json, report::Rule};
 
 /// Read at a time, because a log may have hundreds of megabytes.
 const CHUNK: u64 = 1 << 20;
@@ -91,25 +91,7 @@ impl Failure {
     }
 
     pub fn name(&self) -> &'static str {
-        match self.meaning {
-            Meaning::Rule(rule) => rule.name(),
-            Meaning::Explained { names, .. } => names[0],
-        }
-    }
-
-    /// The names of one that is no rule.
-    pub fn names(&self) -> &'static [&'static str] {
-        match self.meaning {
-            Meaning::Rule(_) => &[],
-            Meaning::Explained { names, .. } => names,
-        }
-    }
-
-    pub fn advice(&self) -> Option<&'static str> {
-        match self.meaning {
-            Meaning::Rule(_) => None,
-            Meaning::Explained { advice, .. } => Some(advice),
-        }
+        self.rule.map_or_else(|| self.names[0], Rule::name)
     }
 
     pub fn is_unknown(&self) -> bool {

@@ -14,26 +14,25 @@ pub fn read(line: &str) -> Vec<String> {
 
 fn memory(line: &str) -> Vec<String> {
     const GIB: u64 = 1 << 30;
-    let mut sizes = Vec::new();
-    let mut listed = Vec::new();
-    let words: Vec<&str> = line.split(' ').collect();
-    for (at, pair) in words.windows(2).enumerate() {
-        let unit = pair[1].trim_end_matches(|c: char| !c.is_alphabetic());
-        let number = pair[0].trim_start_matches('(');
-        let (before, after) = (words[..at].join(" "), words[at + 2..].join(" "));
-        let row = SIZES
-            .iter()
-            .find(|row| before.ends_with(row.before) && after.starts_with(row.after));
-        if let (Some(row), Some(bytes)) = (row, parse_bytes(&format!("{number}{unit}")))
-            && line.contains("out of memory")
-        {
-            sizes.push((row.size, bytes));
-            listed.push(format!("{number} {unit} {}", row.shown));
-        }
+    if !line.contains("out of memory") {
+        return Vec::new();
     }
-    let of = |size: Size| sizes.iter().find(|it| it.0 == size).map(|it| it.1);
+    let of = |size: Size| {
+        let mut rows = SIZES.iter().filter(|row| row.size == size);
+        rows.find_map(|row| {
+            let (before, after) = line.split_once(row.words)?;
+            let mut number: Vec<&str> = if row.is_in_front {
+                after.split_whitespace().take(2).collect()
+            } else {
+                before.split_whitespace().rev().take(2).collect()
+            };
+            if !row.is_in_front {
+                number.reverse();
+            }
+            parse_bytes(number.concat().trim_matches(|c: char| !c.is_alphanumeric()))
+        })
+    };
     let mut said = Vec::new();
-    said.extend((listed.len() > 1).then(|| listed.join("; ")));
     let total = of(Size::Total);
     if let (Some(total), Some(free), Some(ours)) = (total, of(Size::Free), of(Size::Ours)) {
         let others = total.saturating_sub(free + ours);

@@ -26,7 +26,8 @@ const LONG_FOR_PYTHON: usize = 9;
 pub struct Said {
     /// Which of the lines of the log it says.
     pub line_of_log: usize,
-    pub origin: Origin,
+    /// It says it, and did not only fail, itself or in what it calls.
+    pub says_it: bool,
     /// `accelerate/state.py`.
     pub file: String,
     pub line: usize,
@@ -37,16 +38,6 @@ pub struct Said {
     pub conditions: Vec<Condition>,
     /// Where the same is said.
     pub others: Vec<String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// The statement says it.
-    Statement,
-    /// The statement failed without words of its own.
-    Failed,
-    /// Something that the statement calls.
-    Below,
 }
 
 pub struct Condition {
@@ -83,12 +74,11 @@ pub fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
         below = source
             .failed(frame)
             .map(|at| source.failed_at(at, &inside, is_last));
-        let is_said = |it: &Said| it.origin == Origin::Statement;
-        if !below.as_ref().is_some_and(is_said) {
+        if !below.as_ref().is_some_and(|it| it.says_it) {
             let all = source.all(first, &inside);
             below = best(all, Some(&frame.function)).or(below);
         }
-        if below.as_ref().is_some_and(is_said) {
+        if below.as_ref().is_some_and(|it| it.says_it) {
             return below;
         }
     }
@@ -408,10 +398,6 @@ impl<'a> Source<'a> {
             first -= 1;
         }
         let mut end = at + 1;
-        if before % 2 == 1 {
-            let closed = self.0[at..].iter().position(|line| quotes(line) > 0);
-            end = at + closed.unwrap_or(0) + 1;
-        }
         while end < self.0.len() && (is_text(end) || indent(end) > indent(first) || closes(end)) {
             end += 1;
         }
@@ -439,17 +425,12 @@ impl<'a> Source<'a> {
     /// below it.
     fn failed_at(&self, at: Range<usize>, file: &str, is_last: bool) -> Said {
         let word = self.0[at.start].trim_start();
-        let is_raised = word.starts_with("raise ") && is_last || word.starts_with("assert");
         let mut said = self.said(at, file);
-        if !is_raised {
-            said.origin = if is_last {
-                Origin::Failed
-            } else {
-                Origin::Below
-            };
+        said.says_it = word.starts_with("raise ") && is_last || word.starts_with("assert");
+        if !said.says_it {
             said.text.clear();
         }
-        if said.origin == Origin::Below {
+        if !said.says_it && !is_last {
             said.conditions.clear();
         }
         said
@@ -458,7 +439,7 @@ impl<'a> Source<'a> {
     fn said(&self, at: Range<usize>, file: &str) -> Said {
         let mut said = Said {
             line_of_log: 0,
-            origin: Origin::Statement,
+            says_it: true,
             file: file.to_string(),
             line: at.start + 1,
             function: String::new(),

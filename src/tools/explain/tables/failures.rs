@@ -4,7 +4,12 @@
 use crate::report::Rule;
 
 pub struct Failure {
-    pub meaning: Meaning,
+    /// A rule of `check`, which has the explanation and the fixes; else they are here.
+    pub rule: Option<Rule>,
+    /// The first one is shown.
+    pub names: &'static [&'static str],
+    pub about: &'static str,
+    pub advice: &'static str,
     /// The line has all pieces of one of these, in this order.
     pub lines: &'static [&'static [&'static str]],
     /// One of these is in the traceback of the same rank, if any is listed.
@@ -38,18 +43,6 @@ pub struct Failure {
     pub seen_in: &'static str,
 }
 
-#[derive(Clone, Copy)]
-pub enum Meaning {
-    /// A rule of `check`, which has the explanation and the fixes.
-    Rule(Rule),
-    Explained {
-        /// The first one is shown.
-        names: &'static [&'static str],
-        about: &'static str,
-        advice: &'static str,
-    },
-}
-
 /// In the order in which they are told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
@@ -76,7 +69,6 @@ pub enum When {
     IsNot(&'static str),
 }
 
-use Meaning::Explained;
 use Role::{Consequence, Report, Unknown};
 use When::{Given, Is, IsNot};
 
@@ -93,7 +85,10 @@ const NOT_ZERO3: Advice = Advice {
 
 /// What most rows have in common.
 const FAILURE: Failure = Failure {
-    meaning: Meaning::Rule(Rule::Usage),
+    rule: None,
+    names: &[],
+    about: "",
+    advice: "",
     lines: &[],
     traceback: &[],
     alone: false,
@@ -112,11 +107,9 @@ const FAILURE: Failure = Failure {
 
 pub const FAILURES: &[Failure] = &[
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory in evaluation"],
-            about: "The evaluation has a batch size of its own, 8 by default with Hugging Face. With metrics it also keeps the logits of all its batches on the GPU until it ends.",
-            advice: "--per_device_eval_batch_size 1 --eval_accumulation_steps 1, or --prediction_loss_only true where only the loss is wanted",
-        },
+        names: &["out of GPU memory in evaluation"],
+        about: "The evaluation has a batch size of its own, 8 by default with Hugging Face. With metrics it also keeps the logits of all its batches on the GPU until it ends.",
+        advice: "--per_device_eval_batch_size 1 --eval_accumulation_steps 1, or --prediction_loss_only true where only the loss is wanted",
         lines: &[&["CUDA out of memory"]],
         traceback: &["evaluation_loop", "prediction_step", "prediction_loop"],
         here: &[Advice {
@@ -129,11 +122,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory while saving"],
-            about: "Saving gathers weights that are sharded during training, on top of what the step has left on the GPU.",
-            advice: "--set zero_optimization.stage3_gather_16bit_weights_on_model_save=false, and run zero_to_fp32.py on the checkpoint afterwards; or a smaller micro batch",
-        },
+        names: &["out of GPU memory while saving"],
+        about: "Saving gathers weights that are sharded during training, on top of what the step has left on the GPU.",
+        advice: "--set zero_optimization.stage3_gather_16bit_weights_on_model_save=false, and run zero_to_fp32.py on the checkpoint afterwards; or a smaller micro batch",
         lines: &[&["CUDA out of memory"]],
         traceback: &[
             "save_checkpoint",
@@ -152,11 +143,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory in the hand-over to vLLM"],
-            about: "The weights go from training to vLLM on the same GPU: both have their share of it at this moment, and ZeRO-3 gathers what it hands over.",
-            advice: "a smaller --vllm_gpu_memory_utilization (0.3), fewer weights at a time (ms-swift: --move_model_batches 16), the sleep mode of vLLM (ms-swift: --sleep_level 1, TRL: --vllm_enable_sleep_mode true), or a vLLM server on other GPUs (--vllm_mode server)",
-        },
+        names: &["out of GPU memory in the hand-over to vLLM"],
+        about: "The weights go from training to vLLM on the same GPU: both have their share of it at this moment, and ZeRO-3 gathers what it hands over.",
+        advice: "a smaller --vllm_gpu_memory_utilization (0.3), fewer weights at a time (ms-swift: --move_model_batches 16), the sleep mode of vLLM (ms-swift: --sleep_level 1, TRL: --vllm_enable_sleep_mode true), or a vLLM server on other GPUs (--vllm_mode server)",
         lines: &[&["CUDA out of memory"]],
         traceback: &[
             "_move_full_model_to_vllm",
@@ -170,11 +159,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory when DeepSpeed initializes"],
-            about: "DeepSpeed makes the fp32 weights and the optimizer states before the first step: 12 bytes a parameter, divided by the ranks. The batch has no part in it.",
-            advice: "more GPUs, --deepspeed zero3, or an offloaded optimizer: --deepspeed zero2_offload, zero3_offload; a smaller batch does not help",
-        },
+        names: &["out of GPU memory when DeepSpeed initializes"],
+        about: "DeepSpeed makes the fp32 weights and the optimizer states before the first step: 12 bytes a parameter, divided by the ranks. The batch has no part in it.",
+        advice: "more GPUs, --deepspeed zero3, or an offloaded optimizer: --deepspeed zero2_offload, zero3_offload; a smaller batch does not help",
         lines: &[&["CUDA out of memory"]],
         traceback: &[
             "initialize_optimizer_states",
@@ -202,11 +189,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory while the model loads"],
-            about: "The weights themselves do not fit. Without ZeRO-3 each rank loads all of them, and a quantized model (QLoRA, 4 bits) is loaded whole on every GPU with any stage.",
-            advice: "without quantization: --deepspeed zero3, which loads the weights in pieces; with it: fewer bits, a larger GPU, or FSDP with bnb_4bit_quant_storage; no device_map that puts all ranks on GPU 0",
-        },
+        names: &["out of GPU memory while the model loads"],
+        about: "The weights themselves do not fit. Without ZeRO-3 each rank loads all of them, and a quantized model (QLoRA, 4 bits) is loaded whole on every GPU with any stage.",
+        advice: "without quantization: --deepspeed zero3, which loads the weights in pieces; with it: fewer bits, a larger GPU, or FSDP with bnb_4bit_quant_storage; no device_map that puts all ranks on GPU 0",
         lines: &[&["CUDA out of memory"]],
         traceback: &[
             "from_pretrained",
@@ -219,11 +204,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory while weights are gathered"],
-            about: "ZeRO-3 gathers the weights of the next layers on top of what is there.",
-            advice: "a smaller micro batch; --set zero_optimization.stage3_max_live_parameters=1e8 and --set zero_optimization.stage3_prefetch_bucket_size=1e7, which gather less ahead; --deepspeed zero3_offload",
-        },
+        names: &["out of GPU memory while weights are gathered"],
+        about: "ZeRO-3 gathers the weights of the next layers on top of what is there.",
+        advice: "a smaller micro batch; --set zero_optimization.stage3_max_live_parameters=1e8 and --set zero_optimization.stage3_prefetch_bucket_size=1e7, which gather less ahead; --deepspeed zero3_offload",
         lines: &[&["CUDA out of memory"]],
         traceback: &[
             "all_gather_coalesced",
@@ -235,11 +218,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory in a step"],
-            about: "Weights, gradients, optimizer states and the activations of the micro batch do not fit on the GPU together.",
-            advice: "`zlaunch fit -- COMMAND` says what fits. Halve --per_device_train_batch_size and double --gradient_accumulation_steps, add --gradient_checkpointing true, or shard more (zero2, zero3, zero3_offload)",
-        },
+        names: &["out of GPU memory in a step"],
+        about: "Weights, gradients, optimizer states and the activations of the micro batch do not fit on the GPU together.",
+        advice: "`zlaunch fit -- COMMAND` says what fits. Halve --per_device_train_batch_size and double --gradient_accumulation_steps, add --gradient_checkpointing true, or shard more (zero2, zero3, zero3_offload)",
         lines: &[&["CUDA out of memory"]],
         traceback: &["training_step", "compute_loss", "backward", "loss_function"],
         here: &[
@@ -274,11 +255,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory", "OOM", "OutOfMemoryError"],
-            about: "The GPU had less free memory than was asked for. The numbers in the line tell whether this process or another one holds it.",
-            advice: "`nvidia-smi` shows other processes, `zlaunch fit -- COMMAND` says what fits; a smaller micro batch, --gradient_checkpointing true, or a higher stage (with stage 3 already: zero3_offload). A quantized model (QLoRA) is whole on every GPU while it loads, with any stage",
-        },
+        names: &["out of GPU memory", "OOM", "OutOfMemoryError"],
+        about: "The GPU had less free memory than was asked for. The numbers in the line tell whether this process or another one holds it.",
+        advice: "`nvidia-smi` shows other processes, `zlaunch fit -- COMMAND` says what fits; a smaller micro batch, --gradient_checkpointing true, or a higher stage (with stage 3 already: zero3_offload). A quantized model (QLoRA) is whole on every GPU while it loads, with any stage",
         lines: &[&["CUDA out of memory"], &["CUDA error: out of memory"]],
         here: &[
             Advice {
@@ -297,22 +276,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory in NCCL"],
-            about: "NCCL allocates its buffers outside of torch's cache, when a communication happens for the first time. By then torch had taken everything; often the first checkpoint or evaluation shows it.",
-            advice: "leave a gigabyte free: a smaller micro batch, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-        },
+        names: &["out of GPU memory in NCCL"],
+        about: "NCCL allocates its buffers outside of torch's cache, when a communication happens for the first time. By then torch had taken everything; often the first checkpoint or evaluation shows it.",
+        advice: "leave a gigabyte free: a smaller micro batch, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
         lines: &[&["NCCL WARN Cuda failure", "out of memory"]],
         example: "batch-block7-00788:791989:835177 [6] include/alloc.h:103 NCCL WARN Cuda failure 2 'out of memory'",
         seen_in: "SpatialVLA/SpatialVLA#12",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["out of GPU memory in cuBLAS"],
-            about: "cuBLAS found no memory for its workspace, because the GPU is full. A wrong index into an embedding can say the same.",
-            advice: "a smaller micro batch; if that does not help, run once with CUDA_LAUNCH_BLOCKING=1, which names the operation",
-        },
+        names: &["out of GPU memory in cuBLAS"],
+        about: "cuBLAS found no memory for its workspace, because the GPU is full. A wrong index into an embedding can say the same.",
+        advice: "a smaller micro batch; if that does not help, run once with CUDA_LAUNCH_BLOCKING=1, which names the operation",
         lines: &[
             &["CUBLAS_STATUS_ALLOC_FAILED"],
             &["CUDA error: CUBLAS_STATUS_NOT_INITIALIZED"],
@@ -322,11 +297,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["killed by Slurm: out of host memory"],
-            about: "The job used more host memory than it was given, and the kernel killed one of its processes. A rank that offloads, or that loads a whole checkpoint, needs a lot of it.",
-            advice: "#SBATCH --mem=0 (all of the machine), or a larger --mem; fewer --dataloader_num_workers; a --deepspeed template without offload",
-        },
+        names: &["killed by Slurm: out of host memory"],
+        about: "The job used more host memory than it was given, and the kernel killed one of its processes. A rank that offloads, or that loads a whole checkpoint, needs a lot of it.",
+        advice: "#SBATCH --mem=0 (all of the machine), or a larger --mem; fewer --dataloader_num_workers; a --deepspeed template without offload",
         lines: &[
             &["slurmstepd: error: Detected", "oom_kill event"],
             &["slurmstepd: error: Detected", "oom-kill event"],
@@ -341,11 +314,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["killed by the kernel: out of host memory"],
-            about: "The machine, or the container, ran out of host memory, and the kernel killed the largest process. `anon-rss` is what it held.",
-            advice: "more memory for the job or container, fewer --dataloader_num_workers, or a --deepspeed template that offloads less",
-        },
+        names: &["killed by the kernel: out of host memory"],
+        about: "The machine, or the container, ran out of host memory, and the kernel killed the largest process. `anon-rss` is what it held.",
+        advice: "more memory for the job or container, fewer --dataloader_num_workers, or a --deepspeed template that offloads less",
         lines: &[
             &["Out of memory: Killed process"],
             &["Memory cgroup out of memory: Killed process"],
@@ -360,11 +331,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no host memory for a tensor"],
-            about: "Host memory, or the limit of `ulimit -v`, is used up. Each rank on a machine loads its own copy of the model unless ZeRO-3 splits it while loading.",
-            advice: "fewer ranks on the machine, more memory for the job, or --deepspeed zero3, which loads the weights in pieces",
-        },
+        names: &["no host memory for a tensor"],
+        about: "Host memory, or the limit of `ulimit -v`, is used up. Each rank on a machine loads its own copy of the model unless ZeRO-3 splits it while loading.",
+        advice: "fewer ranks on the machine, more memory for the job, or --deepspeed zero3, which loads the weights in pieces",
         lines: &[&["DefaultCPUAllocator: can't allocate memory"]],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
@@ -376,22 +345,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a data worker killed"],
-            about: "The kernel killed a process that loads data, because host memory ran out. Every worker holds its own samples.",
-            advice: "--dataloader_num_workers 2, or more memory for the job",
-        },
+        names: &["a data worker killed"],
+        about: "The kernel killed a process that loads data, because host memory ran out. Every worker holds its own samples.",
+        advice: "--dataloader_num_workers 2, or more memory for the job",
         lines: &[&["DataLoader worker", "is killed by signal: Killed"]],
         example: "RuntimeError: DataLoader worker (pid 12890) is killed by signal: Killed.",
         seen_in: "open-mmlab/mmdetection#3495",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["shared memory too small for data workers"],
-            about: "Workers hand batches over through /dev/shm, and a container has 64 MB of it unless it is told otherwise.",
-            advice: "docker run --shm-size=64g (or --ipc=host), an emptyDir of medium Memory at /dev/shm in Kubernetes, or --dataloader_num_workers 0",
-        },
+        names: &["shared memory too small for data workers"],
+        about: "Workers hand batches over through /dev/shm, and a container has 64 MB of it unless it is told otherwise.",
+        advice: "docker run --shm-size=64g (or --ipc=host), an emptyDir of medium Memory at /dev/shm in Kubernetes, or --dataloader_num_workers 0",
         lines: &[
             &["insufficient shared memory (shm)"],
             &["out of shared memory. Please try to raise your shared memory limit"],
@@ -402,11 +367,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["shared memory too small for NCCL"],
-            about: "The ranks of a machine talk through /dev/shm, and a container has 64 MB of it unless it is told otherwise. Files of killed jobs may fill it too.",
-            advice: "docker run --shm-size=64g (or --ipc=host), an emptyDir of medium Memory at /dev/shm in Kubernetes; `rm /dev/shm/nccl-*` if no job runs",
-        },
+        names: &["shared memory too small for NCCL"],
+        about: "The ranks of a machine talk through /dev/shm, and a container has 64 MB of it unless it is told otherwise. Files of killed jobs may fill it too.",
+        advice: "docker run --shm-size=64g (or --ipc=host), an emptyDir of medium Memory at /dev/shm in Kubernetes; `rm /dev/shm/nccl-*` if no job runs",
         lines: &[
             &["NCCL WARN", "/dev/shm/nccl-", "No space left on device"],
             &["NCCL WARN Error while creating shared memory segment"],
@@ -418,11 +381,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no space on the disk for a checkpoint"],
-            about: "The file system of --output_dir, or the quota on it, is full. A checkpoint of full-parameter training takes about 14 bytes per parameter, and several are kept.",
-            advice: "--save_total_limit 1, --save_only_model true (it cannot be resumed), or an --output_dir with room",
-        },
+        names: &["no space on the disk for a checkpoint"],
+        about: "The file system of --output_dir, or the quota on it, is full. A checkpoint of full-parameter training takes about 14 bytes per parameter, and several are kept.",
+        advice: "--save_total_limit 1, --save_only_model true (it cannot be resumed), or an --output_dir with room",
         lines: &[
             &["Error while serializing", "No space left on device"],
             &["PytorchStreamWriter failed writing file"],
@@ -433,33 +394,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no space left on a device"],
-            about: "A file system is full. It need not be the one of --output_dir: caches are in HF_HOME and TORCH_EXTENSIONS_DIR, temporary files in TMPDIR.",
-            advice: "`df -h` on those folders; put HF_HOME or TMPDIR on another file system",
-        },
+        names: &["no space left on a device"],
+        about: "A file system is full. It need not be the one of --output_dir: caches are in HF_HOME and TORCH_EXTENSIONS_DIR, temporary files in TMPDIR.",
+        advice: "`df -h` on those folders; put HF_HOME or TMPDIR on another file system",
         lines: &[&["[Errno 28] No space left on device"]],
         example: "OSError: [Errno 28] No space left on device",
         seen_in: "databrickslabs/dolly#139",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["disk quota exceeded"],
-            about: "The disk has room, but this user's quota on it is used up.",
-            advice: "`quota -s` shows it; --save_total_limit 1, or put --output_dir, HF_HOME and TMPDIR on a file system for data",
-        },
+        names: &["disk quota exceeded"],
+        about: "The disk has room, but this user's quota on it is used up.",
+        advice: "`quota -s` shows it; --save_total_limit 1, or put --output_dir, HF_HOME and TMPDIR on a file system for data",
         lines: &[&["[Errno 122] Disk quota exceeded"]],
         example: "OSError: [Errno 122] Disk quota exceeded",
         seen_in: "BinItAI/visdet#95",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["too many open files"],
-            about: "Every tensor that a data worker hands over is an open file, and by default a process may have 1024.",
-            advice: "ulimit -n 65536 before the launch, or fewer --dataloader_num_workers",
-        },
+        names: &["too many open files"],
+        about: "Every tensor that a data worker hands over is an open file, and by default a process may have 1024.",
+        advice: "ulimit -n 65536 before the launch, or fewer --dataloader_num_workers",
         lines: &[
             &["Too many open files. Communication with the workers"],
             &["OSError: [Errno 24] Too many open files"],
@@ -469,22 +424,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["the time limit of Slurm"],
-            about: "The job reached its time limit, and Slurm ended it.",
-            advice: "a longer #SBATCH --time, and --save_steps small enough to resume with --resume_from_checkpoint",
-        },
+        names: &["the time limit of Slurm"],
+        about: "The job reached its time limit, and Slurm ended it.",
+        advice: "a longer #SBATCH --time, and --save_steps small enough to resume with --resume_from_checkpoint",
         lines: &[&["CANCELLED AT", "DUE TO TIME LIMIT"]],
         example: "slurmstepd: error: *** JOB 494583 ON ... CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***",
         seen_in: "ZettaAI/zetta_utils#671",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["more processors than the Slurm job has"],
-            about: "The step asks for more tasks or CPUs than the job was given.",
-            advice: "give srun the --ntasks-per-node and --cpus-per-task of #SBATCH, or start zlaunch without srun: in the batch script it starts one task on each machine itself",
-        },
+        names: &["more processors than the Slurm job has"],
+        about: "The step asks for more tasks or CPUs than the job was given.",
+        advice: "give srun the --ntasks-per-node and --cpus-per-task of #SBATCH, or start zlaunch without srun: in the batch script it starts one task on each machine itself",
         lines: &[&[
             "srun: error: Unable to create step for job",
             "More processors requested than permitted",
@@ -494,11 +445,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no such GPUs in the Slurm job"],
-            about: "The step asks for GPUs that the job was not given, or by a name that this cluster does not have.",
-            advice: "`sinfo -o \"%P %G\"` lists the names; ask for the same --gres in #SBATCH and srun",
-        },
+        names: &["no such GPUs in the Slurm job"],
+        about: "The step asks for GPUs that the job was not given, or by a name that this cluster does not have.",
+        advice: "`sinfo -o \"%P %G\"` lists the names; ask for the same --gres in #SBATCH and srun",
         lines: &[
             &[
                 "Unable to create step for job",
@@ -511,11 +460,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["two ranks on one GPU"],
-            about: "More ranks than GPUs were started on a machine, or every rank sees the same one, so NCCL refuses.",
-            advice: "--nproc-per-node GPUS, and no code that picks a GPU by itself",
-        },
+        names: &["two ranks on one GPU"],
+        about: "More ranks than GPUs were started on a machine, or every rank sees the same one, so NCCL refuses.",
+        advice: "--nproc-per-node GPUS, and no code that picks a GPU by itself",
         lines: &[&["Duplicate GPU detected"]],
         here: &[Advice {
             key: RANKS,
@@ -527,11 +474,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a GPU that is not there"],
-            about: "A rank asks for a GPU whose number is higher than any that CUDA sees on this machine.",
-            advice: "--nproc-per-node GPUS; CUDA_VISIBLE_DEVICES may hide some of them",
-        },
+        names: &["a GPU that is not there"],
+        about: "A rank asks for a GPU whose number is higher than any that CUDA sees on this machine.",
+        advice: "--nproc-per-node GPUS; CUDA_VISIBLE_DEVICES may hide some of them",
         lines: &[
             &["CUDA error: invalid device ordinal"],
             &["device >= 0 && device < num_gpus"],
@@ -546,33 +491,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no GPU driver"],
-            about: "torch was built for CUDA and finds no driver: this is a login machine, or a container that was started without GPUs.",
-            advice: "run it where the GPUs are; docker run --gpus all; `zlaunch doctor` says what is seen",
-        },
+        names: &["no GPU driver"],
+        about: "torch was built for CUDA and finds no driver: this is a login machine, or a container that was started without GPUs.",
+        advice: "run it where the GPUs are; docker run --gpus all; `zlaunch doctor` says what is seen",
         lines: &[&["Found no NVIDIA driver on your system"]],
         example: "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx",
         seen_in: "torch 2.15.0",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a GPU driver that is too old"],
-            about: "torch was built for a newer CUDA than this driver supports. 12080 means that it supports CUDA up to 12.8.",
-            advice: "install a torch built for an older CUDA (https://pytorch.org/get-started/previous-versions), or have the driver updated",
-        },
+        names: &["a GPU driver that is too old"],
+        about: "torch was built for a newer CUDA than this driver supports. 12080 means that it supports CUDA up to 12.8.",
+        advice: "install a torch built for an older CUDA (https://pytorch.org/get-started/previous-versions), or have the driver updated",
         lines: &[&["The NVIDIA driver on your system is too old"]],
         example: "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver by downloading and installing a new version",
         seen_in: "lllyasviel/Fooocus#1313",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a GPU that this torch does not know"],
-            about: "torch, or an extension such as flash-attn, was compiled without support for this kind of GPU.",
-            advice: "install a torch built for a newer CUDA, and recompile extensions with TORCH_CUDA_ARCH_LIST set for the GPU",
-        },
+        names: &["a GPU that this torch does not know"],
+        about: "torch, or an extension such as flash-attn, was compiled without support for this kind of GPU.",
+        advice: "install a torch built for a newer CUDA, and recompile extensions with TORCH_CUDA_ARCH_LIST set for the GPU",
         lines: &[
             &["no kernel image is available for execution on the device"],
             &["is not compatible with the current PyTorch installation"],
@@ -582,33 +521,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["GPUs that are not ready"],
-            about: "GPUs connected by NVSwitch need the fabric manager, which is not running or has a different version from the driver's.",
-            advice: "have nvidia-fabricmanager installed, in the driver's version, and started",
-        },
+        names: &["GPUs that are not ready"],
+        about: "GPUs connected by NVSwitch need the fabric manager, which is not running or has a different version from the driver's.",
+        advice: "have nvidia-fabricmanager installed, in the driver's version, and started",
         lines: &[&["Error 802: system not yet initialized"]],
         example: "UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 802: system not yet initialized",
         seen_in: "microsoft/lisa#2823",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["broken GPU memory"],
-            about: "The GPU's memory has a fault. The hardware is at fault, not the training run.",
-            advice: "leave this machine out (#SBATCH --exclude=MACHINE), and report it: `nvidia-smi -q -d ECC` shows the count",
-        },
+        names: &["broken GPU memory"],
+        about: "The GPU's memory has a fault. The hardware is at fault, not the training run.",
+        advice: "leave this machine out (#SBATCH --exclude=MACHINE), and report it: `nvidia-smi -q -d ECC` shows the count",
         lines: &[&["uncorrectable ECC error encountered"]],
         example: "RuntimeError: CUDA error: uncorrectable ECC error encountered",
         seen_in: "jade-hpc-gpu/jade-hpc-gpu.github.io#194",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a wrong index on the GPU"],
-            about: "A kernel of the GPU found a value that it does not allow, mostly an index: a token ID outside of the embedding (tokens were added to the tokenizer but not to the model, or the tokenizer belongs to another model), a label outside of the classes, a position beyond the context; or probabilities that are NaN, in generate().",
-            advice: "resize the embedding (LLaMA-Factory: resize_vocab: true), or use the model's own tokenizer; the first line with `Assertion` says what was wrong, CUDA_LAUNCH_BLOCKING=1 names the operation",
-        },
+        names: &["a wrong index on the GPU"],
+        about: "A kernel of the GPU found a value that it does not allow, mostly an index: a token ID outside of the embedding (tokens were added to the tokenizer but not to the model, or the tokenizer belongs to another model), a label outside of the classes, a position beyond the context; or probabilities that are NaN, in generate().",
+        advice: "resize the embedding (LLaMA-Factory: resize_vocab: true), or use the model's own tokenizer; the first line with `Assertion` says what was wrong, CUDA_LAUNCH_BLOCKING=1 names the operation",
         lines: &[
             &["`srcIndex < srcSelectDimSize` failed"],
             &["CUDA error: device-side assert triggered"],
@@ -618,33 +551,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an illegal memory access on the GPU"],
-            about: "A kernel read or wrote outside its memory. The error is reported by a later operation than the one that caused it.",
-            advice: "run once with CUDA_LAUNCH_BLOCKING=1, which names the operation; update torch, DeepSpeed and flash-attn, or do without the kernel that is named",
-        },
+        names: &["an illegal memory access on the GPU"],
+        about: "A kernel read or wrote outside its memory. The error is reported by a later operation than the one that caused it.",
+        advice: "run once with CUDA_LAUNCH_BLOCKING=1, which names the operation; update torch, DeepSpeed and flash-attn, or do without the kernel that is named",
         lines: &[&["an illegal memory access was encountered"]],
         example: "what():  CUDA error: an illegal memory access was encountered",
         seen_in: "deepspeedai/DeepSpeedExamples#592",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["GPUs that cannot talk directly"],
-            about: "NCCL tries to copy between these GPUs directly, which this machine does not support.",
-            advice: "--env NCCL_P2P_DISABLE=1",
-        },
+        names: &["GPUs that cannot talk directly"],
+        about: "NCCL tries to copy between these GPUs directly, which this machine does not support.",
+        advice: "--env NCCL_P2P_DISABLE=1",
         lines: &[&["peer access is not supported between these two devices"]],
         example: "Cuda failure 217 'peer access is not supported between these two devices'",
         seen_in: "Agent-One-Lab/AgentFly#11",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no network interface for NCCL"],
-            about: "NCCL_SOCKET_IFNAME names an interface that this machine does not have, or the machine has only the loopback interface.",
-            advice: "`ip -br addr` lists them; unset NCCL_SOCKET_IFNAME, or list the names of all machines: NCCL_SOCKET_IFNAME=eno1,eth0",
-        },
+        names: &["no network interface for NCCL"],
+        about: "NCCL_SOCKET_IFNAME names an interface that this machine does not have, or the machine has only the loopback interface.",
+        advice: "`ip -br addr` lists them; unset NCCL_SOCKET_IFNAME, or list the names of all machines: NCCL_SOCKET_IFNAME=eno1,eth0",
         lines: &[
             &["Bootstrap : no socket interface found"],
             &["ncclSocketInit: connecting to address"],
@@ -654,11 +581,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["locked memory is limited"],
-            about: "InfiniBand pins memory, and `ulimit -l` allows too little of it.",
-            advice: "ulimit -l unlimited before the launch (docker run --ulimit memlock=-1; Slurm takes the limits of the shell that submits)",
-        },
+        names: &["locked memory is limited"],
+        about: "InfiniBand pins memory, and `ulimit -l` allows too little of it.",
+        advice: "ulimit -l unlimited before the launch (docker run --ulimit memlock=-1; Slurm takes the limits of the shell that submits)",
         lines: &[
             &["Call to ibv_", "failed with error Cannot allocate memory"],
             &["ibv_create_cq() failed: Cannot allocate memory"],
@@ -669,22 +594,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["InfiniBand lost the other machine"],
-            about: "The card on the other side did not answer: its process died, the cable or port is down, or the RoCE settings differ.",
-            advice: "look at what the other machine's ranks said before; `ibstat` there; NCCL_IB_GID_INDEX and NCCL_IB_HCA must suit all machines",
-        },
+        names: &["InfiniBand lost the other machine"],
+        about: "The card on the other side did not answer: its process died, the cable or port is down, or the RoCE settings differ.",
+        advice: "look at what the other machine's ranks said before; `ibstat` there; NCCL_IB_GID_INDEX and NCCL_IB_HCA must suit all machines",
         lines: &[&["NET/IB : Got completion from peer", "with error"]],
         example: "kolyoz2:25146:25854 [0] ib_plugin.c:1105 NCCL WARN NET/IB : Got completion from peer 10.0.35.1<49189> with error 4, opcode 5327, len 5327, vendor err 81 (Send)",
         seen_in: "NVIDIA/nccl-tests#252",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a machine did not join"],
-            about: "Rank 0 waited for ranks that never started, or that cannot reach it.",
-            advice: "start it on every machine with the same --nnodes, --master-addr and --master-port; `zlaunch doctor` inside the job compares the machines",
-        },
+        names: &["a machine did not join"],
+        about: "Rank 0 waited for ranks that never started, or that cannot reach it.",
+        advice: "start it on every machine with the same --nnodes, --master-addr and --master-port; `zlaunch doctor` inside the job compares the machines",
         lines: &[
             &["waiting for clients.", "clients joined"],
             &["DistStoreError: Socket Timeout"],
@@ -699,11 +620,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["the first machine is not reachable"],
-            about: "Nothing listens at MASTER_ADDR and MASTER_PORT: rank 0 is not up yet or has died, the name resolves to another machine, or a firewall is in the way.",
-            advice: "look at what rank 0 said; --master-addr must be an address of the first machine that the others can reach",
-        },
+        names: &["the first machine is not reachable"],
+        about: "Nothing listens at MASTER_ADDR and MASTER_PORT: rank 0 is not up yet or has died, the name resolves to another machine, or a firewall is in the way.",
+        advice: "look at what rank 0 said; --master-addr must be an address of the first machine that the others can reach",
         lines: &[
             &[
                 "The client socket has timed out after",
@@ -722,22 +641,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["ranks that never joined"],
-            about: "Some ranks reached the start of training and waited there for others. `world_size` is how many were expected, and `worker_count` how many came: more than expected means that an earlier run left its processes, or that two runs share a port.",
-            advice: "look at what the other ranks said; end processes of an earlier run; one --master-port per run",
-        },
+        names: &["ranks that never joined"],
+        about: "Some ranks reached the start of training and waited there for others. `world_size` is how many were expected, and `worker_count` how many came: more than expected means that an earlier run left its processes, or that two runs share a port.",
+        advice: "look at what the other ranks said; end processes of an earlier run; one --master-port per run",
         lines: &[&["Timed out initializing process group in store based barrier on rank"]],
         example: "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:10:00)",
         seen_in: "NVIDIA/Megatron-LM#782",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no ssh to another machine"],
-            about: "The deepspeed launcher starts the ranks of other machines by ssh or pdsh, without asking anything, and that did not work.",
-            advice: "`ssh MACHINE true` must work from here without a question: a key in ~/.ssh/authorized_keys, the machine in ~/.ssh/known_hosts, and pdsh installed (apt install pdsh, or deepspeed --launcher openmpi); or start one zlaunch on every machine (srun, --node-rank), which needs no ssh",
-        },
+        names: &["no ssh to another machine"],
+        about: "The deepspeed launcher starts the ranks of other machines by ssh or pdsh, without asking anything, and that did not work.",
+        advice: "`ssh MACHINE true` must work from here without a question: a key in ~/.ssh/authorized_keys, the machine in ~/.ssh/known_hosts, and pdsh installed (apt install pdsh, or deepspeed --launcher openmpi); or start one zlaunch on every machine (srun, --node-rank), which needs no ssh",
         lines: &[
             &["launcher 'pdsh' not installed"],
             &["was not reachable via ssh"],
@@ -751,11 +666,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a network that NCCL cannot use"],
-            about: "NCCL chose an interface whose address the other machines cannot reach, such as Docker's 172.17.0.1, or a firewall is in the way.",
-            advice: "`ip -br addr` lists the interfaces: --env NCCL_SOCKET_IFNAME=NAME, with the one that connects the machines",
-        },
+        names: &["a network that NCCL cannot use"],
+        about: "NCCL chose an interface whose address the other machines cannot reach, such as Docker's 172.17.0.1, or a firewall is in the way.",
+        advice: "`ip -br addr` lists the interfaces: --env NCCL_SOCKET_IFNAME=NAME, with the one that connects the machines",
         lines: &[
             &[
                 "socketStartConnect: Connect to",
@@ -773,11 +686,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no launcher, so DeepSpeed looks for MPI"],
-            about: "RANK, WORLD_SIZE and MASTER_ADDR are not set, so DeepSpeed thinks that mpirun started it and asks mpi4py for the ranks.",
-            advice: "start it with a launcher: zlaunch --nproc-per-node GPUS -- python train.py (torchrun or deepspeed do it too); mpi4py is only needed under mpirun",
-        },
+        names: &["no launcher, so DeepSpeed looks for MPI"],
+        about: "RANK, WORLD_SIZE and MASTER_ADDR are not set, so DeepSpeed thinks that mpirun started it and asks mpi4py for the ranks.",
+        advice: "start it with a launcher: zlaunch --nproc-per-node GPUS -- python train.py (torchrun or deepspeed do it too); mpi4py is only needed under mpirun",
         lines: &[&["No module named 'mpi4py'"], &["Error"]],
         traceback: &["in mpi_discovery", "No module named 'mpi4py'"],
         example: "ModuleNotFoundError: No module named 'mpi4py'",
@@ -785,11 +696,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a script that does not take its local rank"],
-            about: "torch.distributed.launch and deepspeed give every rank --local_rank (torch 2 writes --local-rank), and this script has another spelling of it or none.",
-            advice: "torchrun, which sets LOCAL_RANK instead: zlaunch --nproc-per-node GPUS -- python train.py; or both spellings in the script: parser.add_argument('--local_rank', '--local-rank', type=int)",
-        },
+        names: &["a script that does not take its local rank"],
+        about: "torch.distributed.launch and deepspeed give every rank --local_rank (torch 2 writes --local-rank), and this script has another spelling of it or none.",
+        advice: "torchrun, which sets LOCAL_RANK instead: zlaunch --nproc-per-node GPUS -- python train.py; or both spellings in the script: parser.add_argument('--local_rank', '--local-rank', type=int)",
         lines: &[
             &["unrecognized arguments: --local-rank"],
             &["unrecognized arguments: --local_rank"],
@@ -801,11 +710,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["accelerate's state before its Accelerator"],
-            about: "Something asks accelerate for its state (TrainingArguments, a dataset, PartialState) before the script has made its Accelerator, or a trainer of an older TRL makes it in a way that accelerate 1 refuses.",
-            advice: "make `Accelerator()` first, before anything else of accelerate; with a trainer of TRL or transformers: upgrade trl and transformers together with accelerate",
-        },
+        names: &["accelerate's state before its Accelerator"],
+        about: "Something asks accelerate for its state (TrainingArguments, a dataset, PartialState) before the script has made its Accelerator, or a trainer of an older TRL makes it in a way that accelerate 1 refuses.",
+        advice: "make `Accelerator()` first, before anything else of accelerate; with a trainer of TRL or transformers: upgrade trl and transformers together with accelerate",
         lines: &[
             &["properly initialize your accelerator"],
             &["initialize your accelerator via"],
@@ -815,22 +722,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a GPU that the deepspeed launcher does not count"],
-            about: "The deepspeed launcher counts the visible GPUs from 0 on, so a number of CUDA_VISIBLE_DEVICES or of --include may not be among them.",
-            advice: "unset CUDA_VISIBLE_DEVICES, and deepspeed --include localhost:0,2; or zlaunch, which takes CUDA_VISIBLE_DEVICES as it is",
-        },
+        names: &["a GPU that the deepspeed launcher does not count"],
+        about: "The deepspeed launcher counts the visible GPUs from 0 on, so a number of CUDA_VISIBLE_DEVICES or of --include may not be among them.",
+        advice: "unset CUDA_VISIBLE_DEVICES, and deepspeed --include localhost:0,2; or zlaunch, which takes CUDA_VISIBLE_DEVICES as it is",
         lines: &[&["No slot '", "specified on host"]],
         example: "ValueError: No slot '2' specified on host 'localhost'",
         seen_in: "deepspeedai/DeepSpeed#5818",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["one process for all GPUs with DeepSpeed"],
-            about: "ms-swift found more GPUs than processes on this machine, and would spread the model over them (device_map), which DeepSpeed does not allow. It counts processes by LOCAL_WORLD_SIZE, which torchrun sets and the deepspeed launcher does not.",
-            advice: "one process for each GPU: NPROC_PER_NODE=GPUS swift sft …, torchrun, or zlaunch -- swift sft …",
-        },
+        names: &["one process for all GPUs with DeepSpeed"],
+        about: "ms-swift found more GPUs than processes on this machine, and would spread the model over them (device_map), which DeepSpeed does not allow. It counts processes by LOCAL_WORLD_SIZE, which torchrun sets and the deepspeed launcher does not.",
+        advice: "one process for each GPU: NPROC_PER_NODE=GPUS swift sft …, torchrun, or zlaunch -- swift sft …",
         lines: &[
             &["DeepSpeed is not compatible with MP."],
             &["DeepSpeed is not compatible with `device_map`"],
@@ -840,11 +743,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a sequence group smaller than the world"],
-            about: "torch's all_gather with gradients takes the number of the rank in the world as its place in the group, so sequence parallelism (Ulysses) fails in its backward pass where a group has not all ranks.",
-            advice: "a sequence_parallel_size equal to the number of all ranks, or a newer torch and DeepSpeed, which use the rank within the group",
-        },
+        names: &["a sequence group smaller than the world"],
+        about: "torch's all_gather with gradients takes the number of the rank in the world as its place in the group, so sequence parallelism (Ulysses) fails in its backward pass where a group has not all ranks.",
+        advice: "a sequence_parallel_size equal to the number of all ranks, or a newer torch and DeepSpeed, which use the rank within the group",
         lines: &[&["IndexError: tuple index out of range"]],
         traceback: &["torch/distributed/nn/functional.py"],
         example: "IndexError: tuple index out of range",
@@ -852,11 +753,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no ranks in the environment"],
-            about: "The program expects a launcher that starts it once per GPU, and was started without one.",
-            advice: "zlaunch --nproc-per-node GPUS -- python train.py",
-        },
+        names: &["no ranks in the environment"],
+        about: "The program expects a launcher that starts it once per GPU, and was started without one.",
+        advice: "zlaunch --nproc-per-node GPUS -- python train.py",
         lines: &[
             &["environment variable RANK expected, but not set"],
             &["environment variable MASTER_ADDR expected, but not set"],
@@ -872,11 +771,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["DeepSpeed on Windows"],
-            about: "The log is of Windows. DeepSpeed's compiled operators are made for Linux: async_io (aio.lib) and GPUDirect Storage (cufile.lib) do not exist there, others need Visual Studio's compiler, and there is no NCCL. Where aio.lib or cufile.lib is only missed while DeepSpeed is imported, nothing failed yet.",
-            advice: "Linux, or WSL2 with its own Python. On Windows itself: nothing, if the program goes on; for a build, DS_BUILD_AIO=0 and DS_BUILD_GDS=0; no offload to NVMe, and gloo instead of nccl",
-        },
+        names: &["DeepSpeed on Windows"],
+        about: "The log is of Windows. DeepSpeed's compiled operators are made for Linux: async_io (aio.lib) and GPUDirect Storage (cufile.lib) do not exist there, others need Visual Studio's compiler, and there is no NCCL. Where aio.lib or cufile.lib is only missed while DeepSpeed is imported, nothing failed yet.",
+        advice: "Linux, or WSL2 with its own Python. On Windows itself: nothing, if the program goes on; for a build, DS_BUILD_AIO=0 and DS_BUILD_GDS=0; no offload to NVMe, and gloo instead of nccl",
         lines: &[
             &["LINK : fatal error LNK1181"],
             &["Unable to pre-compile async_io"],
@@ -912,11 +809,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["CPUAdam does not link"],
-            about: "DeepSpeed compiles its CPU optimizer when it is first used, and the linker cannot find the CUDA libraries.",
-            advice: "CUDA_HOME=/usr/local/cuda and LIBRARY_PATH=$CUDA_HOME/lib64; or a template without offload",
-        },
+        names: &["CPUAdam does not link"],
+        about: "DeepSpeed compiles its CPU optimizer when it is first used, and the linker cannot find the CUDA libraries.",
+        advice: "CUDA_HOME=/usr/local/cuda and LIBRARY_PATH=$CUDA_HOME/lib64; or a template without offload",
         lines: &[&["cannot find -lcurand"], &["cannot find -lcudart"]],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
@@ -928,11 +823,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["the C++ library is too old for an operator"],
-            about: "The operator, or the package that the line names, was compiled with a newer compiler than the libstdc++ that Python loads, which is often conda's.",
-            advice: "conda install -c conda-forge libstdcxx-ng, or rm -r ~/.cache/torch_extensions and compile with the environment's own compiler",
-        },
+        names: &["the C++ library is too old for an operator"],
+        about: "The operator, or the package that the line names, was compiled with a newer compiler than the libstdc++ that Python loads, which is often conda's.",
+        advice: "conda install -c conda-forge libstdcxx-ng, or rm -r ~/.cache/torch_extensions and compile with the environment's own compiler",
         lines: &[
             &[
                 "libstdc++.so.6: version",
@@ -947,11 +840,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["CUDA and torch of different versions"],
-            about: "DeepSpeed compiles operators with this machine's CUDA, whose major version must be the same as torch's.",
-            advice: "load the CUDA that torch was built for (module load cuda/12, CUDA_HOME), or install a torch built for this CUDA; DS_SKIP_CUDA_CHECK=1 tries anyway",
-        },
+        names: &["CUDA and torch of different versions"],
+        about: "DeepSpeed compiles operators with this machine's CUDA, whose major version must be the same as torch's.",
+        advice: "load the CUDA that torch was built for (module load cuda/12, CUDA_HOME), or install a torch built for this CUDA; DS_SKIP_CUDA_CHECK=1 tries anyway",
         lines: &[
             &[
                 "Installed CUDA version",
@@ -965,11 +856,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no CUDA to compile with"],
-            about: "DeepSpeed compiles operators when they are first used, and finds no nvcc.",
-            advice: "module load cuda, or export CUDA_HOME=/usr/local/cuda; conda install -c nvidia cuda-nvcc",
-        },
+        names: &["no CUDA to compile with"],
+        about: "DeepSpeed compiles operators when they are first used, and finds no nvcc.",
+        advice: "module load cuda, or export CUDA_HOME=/usr/local/cuda; conda install -c nvidia cuda-nvcc",
         lines: &[
             &["CUDA_HOME environment variable is not set"],
             &["No such file or directory: '", "/bin/nvcc'"],
@@ -980,33 +869,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no ninja"],
-            about: "Operators are compiled with ninja, and it is not on the PATH of the ranks.",
-            advice: "pip install ninja, on every machine; the environment's bin folder must be on PATH",
-        },
+        names: &["no ninja"],
+        about: "Operators are compiled with ninja, and it is not on the PATH of the ranks.",
+        advice: "pip install ninja, on every machine; the environment's bin folder must be on PATH",
         lines: &[&["Ninja is required to load C++ extensions"]],
         example: "RuntimeError: Ninja is required to load C++ extensions",
         seen_in: "deepspeedai/DeepSpeed#1687",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["Python's headers are missing"],
-            about: "Operators and triton kernels are compiled against Python's headers, which are not installed.",
-            advice: "apt install python3-dev (of the same version), or a Python from uv or conda, which includes them",
-        },
+        names: &["Python's headers are missing"],
+        about: "Operators and triton kernels are compiled against Python's headers, which are not installed.",
+        advice: "apt install python3-dev (of the same version), or a Python from uv or conda, which includes them",
         lines: &[&["fatal error: Python.h: No such file or directory"]],
         example: "/home/ubuntuai/axolotl/.venv/lib/python3.10/site-packages/torch/include/torch/csrc/python_headers.h:12:10: fatal error: Python.h: No such file or directory",
         seen_in: "deepspeedai/DeepSpeed#3223",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["CPUAdam does not compile"],
-            about: "Offloading the optimizer needs DeepSpeed's CPU optimizer, which is compiled when it is first used. The compiler's own message is above this line, on one of the ranks.",
-            advice: "python -c 'import deepspeed; deepspeed.ops.op_builder.CPUAdamBuilder().load()' shows it alone; rm -r ~/.cache/torch_extensions after an update; or a template without offload",
-        },
+        names: &["CPUAdam does not compile"],
+        about: "Offloading the optimizer needs DeepSpeed's CPU optimizer, which is compiled when it is first used. The compiler's own message is above this line, on one of the ranks.",
+        advice: "python -c 'import deepspeed; deepspeed.ops.op_builder.CPUAdamBuilder().load()' shows it alone; rm -r ~/.cache/torch_extensions after an update; or a template without offload",
         lines: &[
             &["has no attribute 'ds_opt_adam'"],
             &["Error building extension 'cpu_adam'"],
@@ -1024,33 +907,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a header that the compiler does not find"],
-            about: "An operator is compiled when it is first used, and needs a header that is not installed here, or not where the compiler looks. Those of CUDA (cu….h) come with the whole toolkit, not with its compiler alone.",
-            advice: "the CUDA toolkit of torch's version: conda install -c nvidia cuda-toolkit, or module load cuda, with CUDA_HOME pointing to it; then rm -r ~/.cache/torch_extensions",
-        },
+        names: &["a header that the compiler does not find"],
+        about: "An operator is compiled when it is first used, and needs a header that is not installed here, or not where the compiler looks. Those of CUDA (cu….h) come with the whole toolkit, not with its compiler alone.",
+        advice: "the CUDA toolkit of torch's version: conda install -c nvidia cuda-toolkit, or module load cuda, with CUDA_HOME pointing to it; then rm -r ~/.cache/torch_extensions",
         lines: &[&["fatal error: ", ".h: No such file or directory"]],
         example: "fatal error: curand_kernel.h: No such file or directory",
         seen_in: "deepspeedai/DeepSpeed#3411",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a library that the linker does not find"],
-            about: "An operator or a kernel (DeepSpeed, triton) was compiled, and the library behind -l is not where the linker looks. libcuda comes with the driver, the other libraries of CUDA with the toolkit.",
-            advice: "LIBRARY_PATH=$CUDA_HOME/lib64 (for -lcuda: $CUDA_HOME/lib64/stubs, or the folder that `ldconfig -p | grep libcuda` names); else install the library with its headers",
-        },
+        names: &["a library that the linker does not find"],
+        about: "An operator or a kernel (DeepSpeed, triton) was compiled, and the library behind -l is not where the linker looks. libcuda comes with the driver, the other libraries of CUDA with the toolkit.",
+        advice: "LIBRARY_PATH=$CUDA_HOME/lib64 (for -lcuda: $CUDA_HOME/lib64/stubs, or the folder that `ldconfig -p | grep libcuda` names); else install the library with its headers",
         lines: &[&["cannot find -l"]],
         example: "/usr/bin/ld: cannot find -lcublas",
         seen_in: "deepspeedai/DeepSpeed#3929",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["what the compiler says"],
-            about: "An operator of DeepSpeed was being compiled, and this is the compiler's own reason: all below follows from it.",
-            advice: "a compiler that nvcc supports: CC=gcc CXX=g++ (unload other compilers), not newer than this CUDA allows; then rm -r ~/.cache/torch_extensions",
-        },
+        names: &["what the compiler says"],
+        about: "An operator of DeepSpeed was being compiled, and this is the compiler's own reason: all below follows from it.",
+        advice: "a compiler that nvcc supports: CC=gcc CXX=g++ (unload other compilers), not newer than this CUDA allows; then rm -r ~/.cache/torch_extensions",
         lines: &[&["nvcc fatal"], &["#error -- unsupported GNU version"]],
         unlike: &["Unsupported gpu architecture"],
         example: "nvcc fatal   : Unsupported NVHPC compiler found. nvc++ is the only NVHPC compiler that is supported.",
@@ -1058,11 +935,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an operator does not compile"],
-            about: "DeepSpeed compiles operators when they are first used. The compiler's own message is above this line, on one of the ranks.",
-            advice: "ds_report names what is missing; rm -r ~/.cache/torch_extensions after an update of torch or the compiler",
-        },
+        names: &["an operator does not compile"],
+        about: "DeepSpeed compiles operators when they are first used. The compiler's own message is above this line, on one of the ranks.",
+        advice: "ds_report names what is missing; rm -r ~/.cache/torch_extensions after an update of torch or the compiler",
         lines: &[
             &["torch_extensions/", ".so: cannot open shared object file"],
             &["has no attribute 'multi_tensor_adam'"],
@@ -1074,11 +949,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no libaio"],
-            about: "Offloading to NVMe needs libaio and its headers. Without it, the line is only a warning.",
-            advice: "apt install libaio-dev, or conda install -c conda-forge libaio with CFLAGS and LDFLAGS set to its folders",
-        },
+        names: &["no libaio"],
+        about: "Offloading to NVMe needs libaio and its headers. Without it, the line is only a warning.",
+        advice: "apt install libaio-dev, or conda install -c conda-forge libaio with CFLAGS and LDFLAGS set to its folders",
         lines: &[&["Unable to JIT load the async_io op"]],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
@@ -1090,11 +963,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a warning about libaio"],
-            about: "Not an error: DeepSpeed looks at which operators could be compiled, and the one for NVMe needs libaio. Nothing else does.",
-            advice: "nothing, without offload to NVMe; with it: apt install libaio-dev. If the run ended, the reason is another line",
-        },
+        names: &["a warning about libaio"],
+        about: "Not an error: DeepSpeed looks at which operators could be compiled, and the one for NVMe needs libaio. Nothing else does.",
+        advice: "nothing, without offload to NVMe; with it: apt install libaio-dev. If the run ended, the reason is another line",
         lines: &[
             &["async_io requires the dev libaio .so object and headers but these were not found"],
             &["async_io: please install the libaio"],
@@ -1105,22 +976,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a compiled operator in the cache that is of another torch"],
-            about: "Operators are compiled once and kept in ~/.cache/torch_extensions. This one was compiled with another torch or CUDA than the one that loads it.",
-            advice: "rm -r ~/.cache/torch_extensions (or TORCH_EXTENSIONS_DIR), so that it is compiled again; one such folder for each environment",
-        },
+        names: &["a compiled operator in the cache that is of another torch"],
+        about: "Operators are compiled once and kept in ~/.cache/torch_extensions. This one was compiled with another torch or CUDA than the one that loads it.",
+        advice: "rm -r ~/.cache/torch_extensions (or TORCH_EXTENSIONS_DIR), so that it is compiled again; one such folder for each environment",
         lines: &[&["torch_extensions", ".so: undefined symbol"]],
         example: "ImportError: /root/.cache/torch_extensions/py310_cu117/fused_adam/fused_adam.so: undefined symbol: _ZN3c104cuda20CUDACachingAllocator9allocatorE",
         seen_in: "deepspeedai/DeepSpeed#3410",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no torch while DeepSpeed is built"],
-            about: "pip builds DeepSpeed in an environment of its own, in which there is no torch, whatever is installed here.",
-            advice: "pip install --no-build-isolation deepspeed, after torch, setuptools, wheel and ninja; with DS_BUILD_OPS=0 no operator is compiled before it is used",
-        },
+        names: &["no torch while DeepSpeed is built"],
+        about: "pip builds DeepSpeed in an environment of its own, in which there is no torch, whatever is installed here.",
+        advice: "pip install --no-build-isolation deepspeed, after torch, setuptools, wheel and ninja; with DS_BUILD_OPS=0 no operator is compiled before it is used",
         lines: &[
             &["Unable to import torch, pre-compiling ops will be disabled"],
             &["unable to import torch, please install it if you want to pre-compile"],
@@ -1130,11 +997,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["operators built for another torch"],
-            about: "This DeepSpeed was built, or downloaded as a wheel, with its operators compiled for another torch.",
-            advice: "rebuild it for this torch: pip install --force-reinstall --no-cache-dir --no-deps --no-binary deepspeed deepspeed; or install the torch that the line names",
-        },
+        names: &["operators built for another torch"],
+        about: "This DeepSpeed was built, or downloaded as a wheel, with its operators compiled for another torch.",
+        advice: "rebuild it for this torch: pip install --force-reinstall --no-cache-dir --no-deps --no-binary deepspeed deepspeed; or install the torch that the line names",
         lines: &[
             &["DeepSpeed ops were compiled and installed with a different version"],
             &["/deepspeed/ops/", ".so: undefined symbol"],
@@ -1144,22 +1009,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a package that is too new or too old for the trainer"],
-            about: "The trainer checks the versions of other packages, and one is outside of what it was tested with.",
-            advice: "install what the line asks for, in quotes, because < and > mean something to a shell; LLaMA-Factory takes any version with DISABLE_VERSION_CHECK=1, at your own risk",
-        },
+        names: &["a package that is too new or too old for the trainer"],
+        about: "The trainer checks the versions of other packages, and one is outside of what it was tested with.",
+        advice: "install what the line asks for, in quotes, because < and > mean something to a shell; LLaMA-Factory takes any version with DISABLE_VERSION_CHECK=1, at your own risk",
         lines: &[&["is required for a normal functioning of this module, but found"]],
         example: "[rank2]: ImportError: deepspeed>=0.10.0,<=0.16.9 is required for a normal functioning of this module, but found deepspeed==0.17.2.",
         seen_in: "xming521/WeClone#184",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["DeepSpeed is older than numpy 2"],
-            about: "DeepSpeed before 0.14.4 imports a name that numpy 2 does not have.",
-            advice: "pip install --upgrade deepspeed, or pip install 'numpy<2'",
-        },
+        names: &["DeepSpeed is older than numpy 2"],
+        about: "DeepSpeed before 0.14.4 imports a name that numpy 2 does not have.",
+        advice: "pip install --upgrade deepspeed, or pip install 'numpy<2'",
         lines: &[&["cannot import name 'BUFSIZE' from 'numpy'"]],
         fixed: Some(("deepspeed", "0.14.4")),
         example: "ImportError: cannot import name 'BUFSIZE' from 'numpy' (~/anaconda3/envs/llama_factory/lib/python3.10/site-packages/numpy/__init__.py)",
@@ -1167,11 +1028,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["keys that this DeepSpeed does not know yet"],
-            about: "The lines above name keys of the config that came with a later DeepSpeed, or that are misspelt.",
-            advice: "pip install --upgrade deepspeed, or leave these keys out (--unset KEY); `zlaunch explain KEY` says since when there is one",
-        },
+        names: &["keys that this DeepSpeed does not know yet"],
+        about: "The lines above name keys of the config that came with a later DeepSpeed, or that are misspelt.",
+        advice: "pip install --upgrade deepspeed, or leave these keys out (--unset KEY); `zlaunch explain KEY` says since when there is one",
         lines: &[&["extra fields not permitted"]],
         traceback: &["deepspeed/", "for DeepSpeed"],
         alone: true,
@@ -1180,11 +1039,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["different samples within a tensor-parallel group"],
-            about: "All ranks of a tensor-parallel group must get the same samples, and older releases of accelerate give each rank others.",
-            advice: "pip install --upgrade 'accelerate>=1.6' 'transformers>=4.50'",
-        },
+        names: &["different samples within a tensor-parallel group"],
+        about: "All ranks of a tensor-parallel group must get the same samples, and older releases of accelerate give each rank others.",
+        advice: "pip install --upgrade 'accelerate>=1.6' 'transformers>=4.50'",
         lines: &[&["Data inconsistency within the TP group"]],
         fixed: Some(("accelerate", "1.6.0")),
         example: "AssertionError: Data inconsistency within the TP group. Please check the Dataloader implementation to ensure consistency.",
@@ -1192,11 +1049,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an optimizer section without a scheduler"],
-            about: "transformers 4.30 to 4.32 refuse an optimizer in the DeepSpeed config without a scheduler beside it.",
-            advice: "pip install --upgrade transformers accelerate; or --unset optimizer; or add a scheduler section",
-        },
+        names: &["an optimizer section without a scheduler"],
+        about: "transformers 4.30 to 4.32 refuse an optimizer in the DeepSpeed config without a scheduler beside it.",
+        advice: "pip install --upgrade transformers accelerate; or --unset optimizer; or add a scheduler section",
         lines: &[&["Found `optimizer` configured in the DeepSpeed config, but no `scheduler`"]],
         fixed: Some(("transformers", "4.33.0")),
         example: "ValueError: Found `optimizer` configured in the DeepSpeed config, but no `scheduler`. Please configure a scheduler in the DeepSpeed config.",
@@ -1204,11 +1059,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["DeepSpeed is older than torch"],
-            about: "This DeepSpeed was written for an older torch: before 2.0 without `torch._six`, before 2.4 without this `log`.",
-            advice: "pip install --upgrade deepspeed",
-        },
+        names: &["DeepSpeed is older than torch"],
+        about: "This DeepSpeed was written for an older torch: before 2.0 without `torch._six`, before 2.4 without this `log`.",
+        advice: "pip install --upgrade deepspeed",
         lines: &[
             &["cannot import name 'log' from 'torch.distributed.elastic.agent.server.api'"],
             &["No module named 'torch._six'"],
@@ -1218,11 +1071,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["CUDA libraries for another torch"],
-            about: "A library of CUDA is not there, or of another version: LD_LIBRARY_PATH or a CUDA module puts others before those that came with torch, or the package whose file the traceback names was built for another CUDA than torch's.",
-            advice: "unset LD_LIBRARY_PATH, or do not load the CUDA module: torch brings its own libraries; or install that package again (pip install --force-reinstall --no-cache-dir PACKAGE) for torch's CUDA",
-        },
+        names: &["CUDA libraries for another torch"],
+        about: "A library of CUDA is not there, or of another version: LD_LIBRARY_PATH or a CUDA module puts others before those that came with torch, or the package whose file the traceback names was built for another CUDA than torch's.",
+        advice: "unset LD_LIBRARY_PATH, or do not load the CUDA module: torch brings its own libraries; or install that package again (pip install --force-reinstall --no-cache-dir PACKAGE) for torch's CUDA",
         lines: &[
             &[
                 "ImportError: libcudart.so",
@@ -1236,11 +1087,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["flash-attn built for another torch"],
-            about: "The package was compiled for another version of torch.",
-            advice: "pip install --force-reinstall --no-build-isolation --no-cache-dir flash-attn, or --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
-        },
+        names: &["flash-attn built for another torch"],
+        about: "The package was compiled for another version of torch.",
+        advice: "pip install --force-reinstall --no-build-isolation --no-cache-dir flash-attn, or --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
         lines: &[
             &["flash_attn_2_cuda", "undefined symbol"],
             &["flash_attn_2_cuda", "cannot open shared object file"],
@@ -1250,33 +1099,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a compiled package for another torch"],
-            about: "The file in the line was compiled against another torch (or CUDA) than the one that is installed, so it does not find a function of it.",
-            advice: "install the package of that file again for this torch: pip install --force-reinstall --no-deps --no-build-isolation --no-cache-dir PACKAGE; or the torch for which it has wheels",
-        },
+        names: &["a compiled package for another torch"],
+        about: "The file in the line was compiled against another torch (or CUDA) than the one that is installed, so it does not find a function of it.",
+        advice: "install the package of that file again for this torch: pip install --force-reinstall --no-deps --no-build-isolation --no-cache-dir PACKAGE; or the torch for which it has wheels",
         lines: &[&["ImportError:", ".so: undefined symbol"]],
         example: "ImportError: /usr/local/lib/python3.8/dist-packages/transformer_engine_extensions.cpython-38-x86_64-linux-gnu.so: undefined symbol: _ZN5torch3jit17parseSchemaOrNameERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
         seen_in: "huggingface/accelerate#1475",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no flash-attn"],
-            about: "The arguments ask for FlashAttention, whose package is not installed.",
-            advice: "pip install --no-build-isolation flash-attn, or --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
-        },
+        names: &["no flash-attn"],
+        about: "The arguments ask for FlashAttention, whose package is not installed.",
+        advice: "pip install --no-build-isolation flash-attn, or --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
         lines: &[&["FlashAttention2 has been toggled on, but it cannot be used"]],
         example: "ImportError: FlashAttention2 has been toggled on, but it cannot be used due to the following error: the package flash_attn seems to be not installed.",
         seen_in: "hiyouga/EasyR1#384",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a model or tokenizer that is not here, offline"],
-            about: "The name is not a folder here, so the trainer looks in the cache and then on the hub, which this machine cannot reach.",
-            advice: "hf download MODEL on a machine with network and the same HF_HOME, then HF_HUB_OFFLINE=1 here; or the path of a folder as --model",
-        },
+        names: &["a model or tokenizer that is not here, offline"],
+        about: "The name is not a folder here, so the trainer looks in the cache and then on the hub, which this machine cannot reach.",
+        advice: "hf download MODEL on a machine with network and the same HF_HOME, then HF_HUB_OFFLINE=1 here; or the path of a folder as --model",
         lines: &[
             &["We couldn't connect to 'https://huggingface.co' to load"],
             &[
@@ -1289,11 +1132,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a model that ModelScope cannot fetch"],
-            about: "ms-swift downloads from modelscope.cn unless the name is a folder here, and this machine cannot reach it.",
-            advice: "modelscope download --model MODEL on a machine with network and the same MODELSCOPE_CACHE, or the path of a folder as --model; --use_hf true where only Hugging Face can be reached",
-        },
+        names: &["a model that ModelScope cannot fetch"],
+        about: "ms-swift downloads from modelscope.cn unless the name is a folder here, and this machine cannot reach it.",
+        advice: "modelscope download --model MODEL on a machine with network and the same MODELSCOPE_CACHE, or the path of a folder as --model; --use_hf true where only Hugging Face can be reached",
         lines: &[
             &["NetworkError:", "modelscope.cn", "Failed to resolve"],
             &[
@@ -1306,11 +1147,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a dataset that is not here, offline"],
-            about: "The name is not a file here, so the trainer looks on the hub, which this machine cannot reach. What was cached with other arguments does not count.",
-            advice: "load it once on a machine with network and the same HF_HOME, then HF_HUB_OFFLINE=1 here; or the path of a file as --dataset",
-        },
+        names: &["a dataset that is not here, offline"],
+        about: "The name is not a file here, so the trainer looks on the hub, which this machine cannot reach. What was cached with other arguments does not count.",
+        advice: "load it once on a machine with network and the same HF_HOME, then HF_HUB_OFFLINE=1 here; or the path of a file as --dataset",
         lines: &[
             &["Couldn't reach", "on the Hub"],
             &["Couldn't find cache for"],
@@ -1320,11 +1159,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a gated model"],
-            about: "The model's owner must grant your account access, and the ranks need that account's token.",
-            advice: "ask for access on the model's page, then hf auth login, or HF_TOKEN in the environment of the job",
-        },
+        names: &["a gated model"],
+        about: "The model's owner must grant your account access, and the ranks need that account's token.",
+        advice: "ask for access on the model's page, then hf auth login, or HF_TOKEN in the environment of the job",
         lines: &[
             &["Cannot access gated repo for url"],
             &["You are trying to access a gated repo"],
@@ -1334,11 +1171,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a checkpoint file that is cut off"],
-            about: "torch.load found the beginning of a file but not its end, or nothing: saving, copying or downloading it was interrupted, the disk was full, or it is a pointer of git-lfs.",
-            advice: "`ls -l` on the file that the traceback names, beside those of the other ranks; resume from an earlier checkpoint, or copy or download it again",
-        },
+        names: &["a checkpoint file that is cut off"],
+        about: "torch.load found the beginning of a file but not its end, or nothing: saving, copying or downloading it was interrupted, the disk was full, or it is a pointer of git-lfs.",
+        advice: "`ls -l` on the file that the traceback names, beside those of the other ranks; resume from an earlier checkpoint, or copy or download it again",
         lines: &[
             &["PytorchStreamReader failed reading zip archive"],
             &["PytorchStreamReader failed locating file"],
@@ -1350,22 +1185,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a broken weight file"],
-            about: "The file is not a safetensors file: the download was cut off, or it is an error page, or a git-lfs pointer.",
-            advice: "`ls -l` shows its size; download it again: hf download MODEL --force-download",
-        },
+        names: &["a broken weight file"],
+        about: "The file is not a safetensors file: the download was cut off, or it is an error page, or a git-lfs pointer.",
+        advice: "`ls -l` shows its size; download it again: hf download MODEL --force-download",
         lines: &[&["Error while deserializing header"]],
         example: "safetensors._safetensors_rust.SafetensorError: Error while deserializing header: header too large",
         seen_in: "safetensors 0.8.0",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a pointer instead of weights"],
-            about: "The repository was cloned without git-lfs, which leaves a file of three lines for each file of weights.",
-            advice: "git lfs install && git lfs pull, in the folder of the model; or hf download MODEL --local-dir FOLDER",
-        },
+        names: &["a pointer instead of weights"],
+        about: "The repository was cloned without git-lfs, which leaves a file of three lines for each file of weights.",
+        advice: "git lfs install && git lfs pull, in the folder of the model; or hf download MODEL --local-dir FOLDER",
         lines: &[
             &["is a pointer of git-lfs"],
             &["You seem to have cloned a repository without having git-lfs installed"],
@@ -1375,22 +1206,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a file of weights that is not there"],
-            about: "model.safetensors.index.json lists the files of the weights, and one of them is not in the folder: the download was interrupted.",
-            advice: "hf download MODEL --local-dir FOLDER, which fetches what is missing",
-        },
+        names: &["a file of weights that is not there"],
+        about: "model.safetensors.index.json lists the files of the weights, and one of them is not in the folder: the download was interrupted.",
+        advice: "hf download MODEL --local-dir FOLDER, which fetches what is missing",
         lines: &[&["and the index of the weights names it"]],
         example: "model-00002-of-00002.safetensors is not there, and the index of the weights names it",
         seen_in: "transformers 5.19.0",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["weights of another config"],
-            about: "Shapes in the files of the weights are not those of the model that was made: config.json was changed or belongs to another model, tokens were added, or the head has another number of labels. The report above names each weight with both shapes; one that is torch.Size([0]) there was saved or created under ZeRO-3.",
-            advice: "take config.json and the weights from the same download: hf download MODEL --local-dir FOLDER",
-        },
+        names: &["weights of another config"],
+        about: "Shapes in the files of the weights are not those of the model that was made: config.json was changed or belongs to another model, tokens were added, or the head has another number of labels. The report above names each weight with both shapes; one that is torch.Size([0]) there was saved or created under ZeRO-3.",
+        advice: "take config.json and the weights from the same download: hf download MODEL --local-dir FOLDER",
         lines: &[
             &["do not fit its config.json"],
             &["You set `ignore_mismatched_sizes` to `False`, thus raising an error"],
@@ -1400,11 +1227,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["weights that ZeRO-3 saved in pieces"],
-            about: "The checkpoint was saved under ZeRO-3 without gathering the weights, so each of them is empty.",
-            advice: "python zero_to_fp32.py CHECKPOINT OUTPUT, in the folder of the checkpoint; next time --set zero_optimization.stage3_gather_16bit_weights_on_model_save=true",
-        },
+        names: &["weights that ZeRO-3 saved in pieces"],
+        about: "The checkpoint was saved under ZeRO-3 without gathering the weights, so each of them is empty.",
+        advice: "python zero_to_fp32.py CHECKPOINT OUTPUT, in the folder of the checkpoint; next time --set zero_optimization.stage3_gather_16bit_weights_on_model_save=true",
         lines: &[
             &["copying a param with shape torch.Size([0]) from checkpoint"],
             &["size mismatch - ckpt: torch.Size([0]) vs"],
@@ -1414,11 +1239,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["weights loaded into a model that ZeRO-3 has split"],
-            about: "The model was created under ZeRO-3, so its weights are sharded and empty, and this code loads a checkpoint into them without gathering them.",
-            advice: "--deepspeed zero2; in your own code, load inside deepspeed.zero.GatheredParameters, or before ZeRO-3 splits the model",
-        },
+        names: &["weights loaded into a model that ZeRO-3 has split"],
+        about: "The model was created under ZeRO-3, so its weights are sharded and empty, and this code loads a checkpoint into them without gathering them.",
+        advice: "--deepspeed zero2; in your own code, load inside deepspeed.zero.GatheredParameters, or before ZeRO-3 splits the model",
         lines: &[
             &["from checkpoint, the shape in current model is torch.Size([0])"],
             &["size mismatch - ckpt:", "vs model:torch.Size([0])"],
@@ -1430,11 +1253,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a checkpoint of other parameters"],
-            about: "The checkpoint was saved by a launch with another model, LoRA rank or choice of modules, and its parameters do not fit those of this one.",
-            advice: "resume with the arguments that it was saved with (model, LoRA rank, target modules); or give it as the model or adapter, and start the optimizer anew",
-        },
+        names: &["a checkpoint of other parameters"],
+        about: "The checkpoint was saved by a launch with another model, LoRA rank or choice of modules, and its parameters do not fit those of this one.",
+        advice: "resume with the arguments that it was saved with (model, LoRA rank, target modules); or give it as the model or adapter, and start the optimizer anew",
         lines: &[
             &["the checkpoint has the optimizer's states for"],
             &["from checkpoint, the shape in current model is torch.Size(["],
@@ -1444,11 +1265,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no model states in the checkpoint"],
-            about: "DeepSpeed finds no file with the model's states in the folder (global_stepN) that `latest` names. One of these: saving or copying was interrupted, or only some ranks could write there; the files are not on this machine; the checkpoint is of another stage (ZeRO-3 calls them zero_pp_rank_*_model_states.pt, the others mp_rank_*_model_states.pt).",
-            advice: "`ls` that folder, on each machine: without any *_model_states.pt, resume from an earlier checkpoint, or copy the whole folder; with them, resume with the stage that it was saved with (--deepspeed zero2 or zero3)",
-        },
+        names: &["no model states in the checkpoint"],
+        about: "DeepSpeed finds no file with the model's states in the folder (global_stepN) that `latest` names. One of these: saving or copying was interrupted, or only some ranks could write there; the files are not on this machine; the checkpoint is of another stage (ZeRO-3 calls them zero_pp_rank_*_model_states.pt, the others mp_rank_*_model_states.pt).",
+        advice: "`ls` that folder, on each machine: without any *_model_states.pt, resume from an earlier checkpoint, or copy the whole folder; with them, resume with the stage that it was saved with (--deepspeed zero2 or zero3)",
         lines: &[&["AssertionError"]],
         traceback: &["check_ckpt_list"],
         example: "AssertionError",
@@ -1456,11 +1275,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["data files with different columns"],
-            about: "The lines or files of a dataset do not have the same columns, or one of them is not valid JSON. The message above names the column.",
-            advice: "give every line the same keys, with values of the same type",
-        },
+        names: &["data files with different columns"],
+        about: "The lines or files of a dataset do not have the same columns, or one of them is not valid JSON. The message above names the column.",
+        advice: "give every line the same keys, with values of the same type",
         lines: &[
             &["All the data files must have the same columns"],
             &["DatasetGenerationError: An error occurred while generating the dataset"],
@@ -1470,11 +1287,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no sample fits the format"],
-            about: "LLaMA-Factory dropped every sample: the columns in dataset_info.json do not match the data, or the texts do not fill one block of cutoff_len.",
-            advice: "compare dataset_info.json with the keys of the file; for pre-training, packing: false or a smaller cutoff_len",
-        },
+        names: &["no sample fits the format"],
+        about: "LLaMA-Factory dropped every sample: the columns in dataset_info.json do not match the data, or the texts do not fill one block of cutoff_len.",
+        advice: "compare dataset_info.json with the keys of the file; for pre-training, packing: false or a smaller cutoff_len",
         lines: &[
             &["Cannot find valid samples, check `data/README.md`"],
             &["Cannot find sufficient samples, consider increasing dataset size"],
@@ -1484,22 +1299,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no padding token"],
-            about: "The samples of a batch are padded to the same length, and this tokenizer has no token for that.",
-            advice: "in the script: tokenizer.pad_token = tokenizer.eos_token; or \"pad_token\" in tokenizer_config.json",
-        },
+        names: &["no padding token"],
+        about: "The samples of a batch are padded to the same length, and this tokenizer has no token for that.",
+        advice: "in the script: tokenizer.pad_token = tokenizer.eos_token; or \"pad_token\" in tokenizer_config.json",
         lines: &[&["Asking to pad but the tokenizer does not have a padding token"]],
         example: "ValueError: Asking to pad but the tokenizer does not have a padding token. Please select a token to use as `pad_token` `(tokenizer.pad_token = tokenizer.eos_token e.g.)`",
         seen_in: "DachengLi1/LongChat#31",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a checkpoint from a different number of ranks"],
-            about: "ZeRO splits the optimizer states by rank, and loads them only on as many ranks as saved them.",
-            advice: "resume on the same number of GPUs; or convert it with ds_to_universal.py and --set checkpoint.load_universal=true; or --resume_only_model true (ms-swift), which starts with a new optimizer",
-        },
+        names: &["a checkpoint from a different number of ranks"],
+        about: "ZeRO splits the optimizer states by rank, and loads them only on as many ranks as saved them.",
+        advice: "resume on the same number of GPUs; or convert it with ds_to_universal.py and --set checkpoint.load_universal=true; or --resume_only_model true (ms-swift), which starts with a new optimizer",
         lines: &[&["The checkpoint being loaded used a DP world size of"]],
         here: &[Advice {
             key: RANKS,
@@ -1511,22 +1322,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a checkpoint without DeepSpeed's part"],
-            about: "The folder has weights only. It was saved with --save_only_model, or without DeepSpeed, or saving was interrupted.",
-            advice: "name a checkpoint that has a global_step folder; or give it as --model, with a new optimizer",
-        },
+        names: &["a checkpoint without DeepSpeed's part"],
+        about: "The folder has weights only. It was saved with --save_only_model, or without DeepSpeed, or saving was interrupted.",
+        advice: "name a checkpoint that has a global_step folder; or give it as --model, with a new optimizer",
         lines: &[&["Can't find a valid checkpoint at"]],
         example: "ValueError: Can't find a valid checkpoint at ./checkpoints/Video-LLaVA-Pretrain-7B/checkpoint-1500",
         seen_in: "PKU-YuanGroup/Video-LLaVA#42",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a checkpoint that torch.load refuses"],
-            about: "Since torch 2.6, torch.load accepts only tensors by default; the states of the optimizer and the random number generators hold more.",
-            advice: "upgrade transformers and DeepSpeed; for a checkpoint of your own, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
-        },
+        names: &["a checkpoint that torch.load refuses"],
+        about: "Since torch 2.6, torch.load accepts only tensors by default; the states of the optimizer and the random number generators hold more.",
+        advice: "upgrade transformers and DeepSpeed; for a checkpoint of your own, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
         lines: &[
             &["Weights only load failed"],
             &["learn more about types accepted by default with weights_only"],
@@ -1536,11 +1343,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a gradient for a weight that ZeRO-3 has split"],
-            about: "The backward pass met a weight of size 0: it was gathered for the forward pass and split again before its gradient came, as with reentrant gradient checkpointing or a module that is called by hand.",
-            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', a newer DeepSpeed, or --deepspeed zero2",
-        },
+        names: &["a gradient for a weight that ZeRO-3 has split"],
+        about: "The backward pass met a weight of size 0: it was gathered for the forward pass and split again before its gradient came, as with reentrant gradient checkpointing or a module that is called by hand.",
+        advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', a newer DeepSpeed, or --deepspeed zero2",
         lines: &[
             &[
                 "The size of tensor a (",
@@ -1560,11 +1365,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a weight without its shape"],
-            about: "Code asks a weight for its rows or columns, and it has only one dimension. Under ZeRO-3, weights that are split among the ranks have none: this code does not gather them first.",
-            advice: "a newer version of the package that the traceback names last, or --deepspeed zero2",
-        },
+        names: &["a weight without its shape"],
+        about: "Code asks a weight for its rows or columns, and it has only one dimension. Under ZeRO-3, weights that are split among the ranks have none: this code does not gather them first.",
+        advice: "a newer version of the package that the traceback names last, or --deepspeed zero2",
         lines: &[
             &["IndexError: tuple index out of range"],
             &["Dimension out of range (expected to be in range of [-1, 0], but got 1)"],
@@ -1583,11 +1386,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["weights that are not gathered"],
-            about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a merge of LoRA, a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
-            advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
-        },
+        names: &["weights that are not gathered"],
+        about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a merge of LoRA, a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
+        advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
         lines: &[
             &[
                 "The size of tensor a (",
@@ -1609,11 +1410,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["Muon with weights that ZeRO has flattened"],
-            about: "Muon works on whole matrices, and ZeRO flattens the weights and splits them among the ranks. A Muon of the trainer or of your own does not know that.",
-            advice: "DeepSpeed's own Muon, with a newer DeepSpeed and stage 1 or 2: --set optimizer.type=Muon, and no --optim or --optimizer of the trainer; or AdamW",
-        },
+        names: &["Muon with weights that ZeRO has flattened"],
+        about: "Muon works on whole matrices, and ZeRO flattens the weights and splits them among the ranks. A Muon of the trainer or of your own does not know that.",
+        advice: "DeepSpeed's own Muon, with a newer DeepSpeed and stage 1 or 2: --set optimizer.type=Muon, and no --optim or --optimizer of the trainer; or AdamW",
         lines: &[
             &["KeyError: 'use_muon'"],
             &["has no attribute 'use_muon'"],
@@ -1624,11 +1423,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a Muon of the trainer with DeepSpeed"],
-            about: "Muon works on whole matrices, and DeepSpeed gives an optimizer the weights as one long vector, at every stage.",
-            advice: "AdamW, or no DeepSpeed; or DeepSpeed's own Muon, where the trainer takes an optimizer of the config (ms-swift 4.2 to 4.6 does not): --set optimizer.type=Muon, and no --optim or --optimizer of the trainer",
-        },
+        names: &["a Muon of the trainer with DeepSpeed"],
+        about: "Muon works on whole matrices, and DeepSpeed gives an optimizer the weights as one long vector, at every stage.",
+        advice: "AdamW, or no DeepSpeed; or DeepSpeed's own Muon, where the trainer takes an optimizer of the config (ms-swift 4.2 to 4.6 does not): --set optimizer.type=Muon, and no --optim or --optimizer of the trainer",
         lines: &[&["AssertionError"]],
         traceback: &["zeropower_via_", "newtonschulz"],
         example: "AssertionError",
@@ -1636,55 +1433,45 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["tensor parallelism with a quantized model"],
-            about: "DeepSpeed's AutoTP cuts the weights and copies them, and quantized weights of bitsandbytes cannot be copied so.",
-            advice: "either no quantization, or ZeRO instead of AutoTP: --unset tensor_parallel, and no --deepspeed_autotp_size",
-        },
+        names: &["tensor parallelism with a quantized model"],
+        about: "DeepSpeed's AutoTP cuts the weights and copies them, and quantized weights of bitsandbytes cannot be copied so.",
+        advice: "either no quantization, or ZeRO instead of AutoTP: --unset tensor_parallel, and no --deepspeed_autotp_size",
         lines: &[&[".to() does not accept copy argument"]],
         example: "RuntimeError: .to() does not accept copy argument",
         seen_in: "modelscope/ms-swift#6606",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a prompt that fills the context of vLLM"],
-            about: "What may be generated is the context of vLLM less the prompt, and nothing is left.",
-            advice: "a larger --vllm_max_model_len (TRL: --vllm_max_model_length), or shorter prompts: --max_length with --truncation_strategy delete, fewer turns or pixels",
-        },
+        names: &["a prompt that fills the context of vLLM"],
+        about: "What may be generated is the context of vLLM less the prompt, and nothing is left.",
+        advice: "a larger --vllm_max_model_len (TRL: --vllm_max_model_length), or shorter prompts: --max_length with --truncation_strategy delete, fewer turns or pixels",
         lines: &[&["max_tokens must be at least 1, got"]],
         example: "[rank12]: ValueError: max_tokens must be at least 1, got -239.",
         seen_in: "modelscope/ms-swift#8223",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["weights that are not contiguous"],
-            about: "DeepSpeed sends every weight from rank 0 to the others when it starts, which needs it in one piece, and some weight is a view of another layout (transposed, sliced, or loaded so).",
-            advice: "in the script, before the model is prepared: for p in model.parameters(): p.data = p.data.contiguous()",
-        },
+        names: &["weights that are not contiguous"],
+        about: "DeepSpeed sends every weight from rank 0 to the others when it starts, which needs it in one piece, and some weight is a view of another layout (transposed, sliced, or loaded so).",
+        advice: "in the script, before the model is prepared: for p in model.parameters(): p.data = p.data.contiguous()",
         lines: &[&["Error: Tensors must be contiguous"]],
         example: "[rank0]: ValueError: Tensors must be contiguous",
         seen_in: "deepspeedai/DeepSpeed#6571",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a tensor in host memory sent with NCCL"],
-            about: "The ranks exchange a tensor that is in host memory, and NCCL sends only what is on GPUs: the model or a part of it was never moved to its GPU (torch sees none, device_map or offload put it there), or an object is sent before its device is set.",
-            advice: "`zlaunch doctor` says which GPUs a rank sees; no device_map; for tensors that stay in host memory on purpose, both backends in the script: init_process_group(\"cpu:gloo,cuda:nccl\")",
-        },
+        names: &["a tensor in host memory sent with NCCL"],
+        about: "The ranks exchange a tensor that is in host memory, and NCCL sends only what is on GPUs: the model or a part of it was never moved to its GPU (torch sees none, device_map or offload put it there), or an object is sent before its device is set.",
+        advice: "`zlaunch doctor` says which GPUs a rank sees; no device_map; for tensors that stay in host memory on purpose, both backends in the script: init_process_group(\"cpu:gloo,cuda:nccl\")",
         lines: &[&["No backend type associated with device type cpu"]],
         example: "RuntimeError: No backend type associated with device type cpu",
         seen_in: "hiyouga/LlamaFactory#2628",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["something that cannot be sent to another process"],
-            about: "Python was to copy an object into another process or a file, and a part of it (a function within a function, such as a hook of gradient checkpointing, a lambda, a lock, an open file) cannot be written. That happens where processes are spawned (data workers, a map of datasets), and where a model or its arguments are copied or saved.",
-            advice: "--dataloader_num_workers 0 or --dataset_num_proc 1 shows whether it is a worker; else another version of the package that the traceback names last (DeepSpeed 0.17.0 did this with hooks of transformers)",
-        },
+        names: &["something that cannot be sent to another process"],
+        about: "Python was to copy an object into another process or a file, and a part of it (a function within a function, such as a hook of gradient checkpointing, a lambda, a lock, an open file) cannot be written. That happens where processes are spawned (data workers, a map of datasets), and where a model or its arguments are copied or saved.",
+        advice: "--dataloader_num_workers 0 or --dataset_num_proc 1 shows whether it is a worker; else another version of the package that the traceback names last (DeepSpeed 0.17.0 did this with hooks of transformers)",
         lines: &[
             &["Can't pickle local object"],
             &["Can't get local object"],
@@ -1695,22 +1482,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a process that was forked after CUDA was used"],
-            about: "A process that has used the GPU cannot be copied by fork and use it again in the copy: a data worker, or an import of DeepSpeed before the ranks are started.",
-            advice: "no CUDA in datasets and collators (--dataloader_num_workers 0 shows whether it is that), import deepspeed in the ranks only; or the start method spawn: multiprocessing.set_start_method(\"spawn\"), for vLLM VLLM_WORKER_MULTIPROC_METHOD=spawn",
-        },
+        names: &["a process that was forked after CUDA was used"],
+        about: "A process that has used the GPU cannot be copied by fork and use it again in the copy: a data worker, or an import of DeepSpeed before the ranks are started.",
+        advice: "no CUDA in datasets and collators (--dataloader_num_workers 0 shows whether it is that), import deepspeed in the ranks only; or the start method spawn: multiprocessing.set_start_method(\"spawn\"), for vLLM VLLM_WORKER_MULTIPROC_METHOD=spawn",
         lines: &[&["Cannot re-initialize CUDA in forked subprocess"]],
         example: "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method",
         seen_in: "deepspeedai/DeepSpeed#7918",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a config that is not valid JSON"],
-            about: "The file or text given as DeepSpeed's config cannot be read: a comma or quote too many or missing, or the path of a file that is not there, which is then read as text.",
-            advice: "zlaunch check FILE shows the place; the path is relative to the folder of the launch",
-        },
+        names: &["a config that is not valid JSON"],
+        about: "The file or text given as DeepSpeed's config cannot be read: a comma or quote too many or missing, or the path of a file that is not there, which is then read as text.",
+        advice: "zlaunch check FILE shows the place; the path is relative to the folder of the launch",
         lines: &[&["JSONDecodeError: "], &["HjsonDecodeError: "]],
         traceback: &[
             "deepspeed/runtime/config",
@@ -1722,11 +1505,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["two ranks that rename one checkpoint"],
-            about: "transformers 4.36 and 4.37.0 write a checkpoint under a temporary name and rename it on every machine, or on ranks that are not the first: on a shared disk the second one finds nothing.",
-            advice: "pip install --upgrade transformers, or an --output_dir that is not shared with --save_on_each_node true",
-        },
+        names: &["two ranks that rename one checkpoint"],
+        about: "transformers 4.36 and 4.37.0 write a checkpoint under a temporary name and rename it on every machine, or on ranks that are not the first: on a shared disk the second one finds nothing.",
+        advice: "pip install --upgrade transformers, or an --output_dir that is not shared with --save_on_each_node true",
         lines: &[&["No such file or directory: '", "tmp-checkpoint-"]],
         fixed: Some(("transformers", "4.38.0")),
         example: "FileNotFoundError: [Errno 2] No such file or directory: 'saves/x/tmp-checkpoint-1000/trainer_state.json'",
@@ -1734,11 +1515,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an engine without trained parameters"],
-            about: "DeepSpeed makes optimizer states for an engine in which nothing is trained: all parameters are frozen, or a reference model got the optimizer section of the config.",
-            advice: "--unset optimizer --unset scheduler, so that only the trained model has an optimizer; a newer DeepSpeed; or train at least one parameter",
-        },
+        names: &["an engine without trained parameters"],
+        about: "DeepSpeed makes optimizer states for an engine in which nothing is trained: all parameters are frozen, or a reference model got the optimizer section of the config.",
+        advice: "--unset optimizer --unset scheduler, so that only the trained model has an optimizer; a newer DeepSpeed; or train at least one parameter",
         lines: &[
             &["ValueError: max() arg is an empty sequence"],
             &["torch.cat(): expected a non-empty list of Tensors"],
@@ -1750,22 +1529,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a backward pass without the engine"],
-            about: "With ZeRO the engine runs the backward pass, and prepares its buckets for it. Here the script calls backward() of the loss.",
-            advice: "engine.backward(loss) and engine.step(), or accelerator.backward(loss), instead of loss.backward()",
-        },
+        names: &["a backward pass without the engine"],
+        about: "With ZeRO the engine runs the backward pass, and prepares its buckets for it. Here the script calls backward() of the loss.",
+        advice: "engine.backward(loss) and engine.step(), or accelerator.backward(loss), instead of loss.backward()",
         lines: &[&["object has no attribute 'ipg_index'"]],
         example: "AttributeError: 'DeepSpeedZeroOptimizer' object has no attribute 'ipg_index'",
         seen_in: "deepspeedai/DeepSpeed#6995",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an engine that only evaluates"],
-            about: "deepspeed.initialize got no optimizer, so it made an engine for inference with ZeRO-3, which has no backward pass.",
-            advice: "an optimizer section in the config, or optimizer= for deepspeed.initialize; for evaluation alone, no call of backward()",
-        },
+        names: &["an engine that only evaluates"],
+        about: "deepspeed.initialize got no optimizer, so it made an engine for inference with ZeRO-3, which has no backward pass.",
+        advice: "an optimizer section in the config, or optimizer= for deepspeed.initialize; for evaluation alone, no call of backward()",
         lines: &[&["'DeepSpeedZeRoOffload' object has no attribute '"]],
         unlike: &["_register_hooks_recursively"],
         example: "AttributeError: 'DeepSpeedZeRoOffload' object has no attribute 'backward'",
@@ -1773,11 +1548,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a parameter that ZeRO-3 does not know"],
-            about: "ZeRO-3 gives every parameter attributes (ds_id, ds_numel, ds_tensor, …) when it splits it. This one was made, replaced or loaded in another way: an adapter or token added afterwards, a quantized layer, a merged or copied module, a model that deepspeed.initialize never got.",
-            advice: "make the whole model (adapters, new tokens, heads) before it is given to the trainer or to deepspeed.initialize, and load no quantized weights; or --deepspeed zero2",
-        },
+        names: &["a parameter that ZeRO-3 does not know"],
+        about: "ZeRO-3 gives every parameter attributes (ds_id, ds_numel, ds_tensor, …) when it splits it. This one was made, replaced or loaded in another way: an adapter or token added afterwards, a quantized layer, a merged or copied module, a model that deepspeed.initialize never got.",
+        advice: "make the whole model (adapters, new tokens, heads) before it is given to the trainer or to deepspeed.initialize, and load no quantized weights; or --deepspeed zero2",
         lines: &[
             &["has no attribute 'ds_id'"],
             &["has no attribute 'ds_numel'"],
@@ -1796,11 +1569,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a parameter that is still in use"],
-            about: "A parameter is to be freed while a module of the last forward pass still holds it: at the hand-over to vLLM, after a checkpoint, or after an incomplete last batch.",
-            advice: "a newer TRL or ms-swift, where ds_active_sub_modules is emptied before the hand-over; --dataloader_drop_last true, so that no batch is incomplete; or --deepspeed zero2",
-        },
+        names: &["a parameter that is still in use"],
+        about: "A parameter is to be freed while a module of the last forward pass still holds it: at the hand-over to vLLM, after a checkpoint, or after an incomplete last batch.",
+        advice: "a newer TRL or ms-swift, where ds_active_sub_modules is emptied before the hand-over; --dataloader_drop_last true, so that no batch is incomplete; or --deepspeed zero2",
         lines: &[
             &["assert not param.ds_active_sub_modules"],
             &[
@@ -1816,11 +1587,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["hooks of ZeRO-3 in the wrong order"],
-            about: "Between two training steps the model generated or was evaluated, and ZeRO-3's hooks were not left as they were: its record of the modules' order is empty.",
-            advice: "a newer TRL and DeepSpeed, which remove the hooks for generate() and add them again; or --deepspeed zero2",
-        },
+        names: &["hooks of ZeRO-3 in the wrong order"],
+        about: "Between two training steps the model generated or was evaluated, and ZeRO-3's hooks were not left as they were: its record of the modules' order is empty.",
+        advice: "a newer TRL and DeepSpeed, which remove the hooks for generate() and add them again; or --deepspeed zero2",
         lines: &[
             &["IndexError: pop from an empty deque"],
             &["RuntimeError: still have inflight params"],
@@ -1834,11 +1603,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["DeepSpeed is newer than TRL"],
-            about: "DeepSpeed 0.16.4 renamed a private method that older releases of TRL call under ZeRO-3.",
-            advice: "pip install --upgrade trl; or deepspeed<0.16.4, or --deepspeed zero2",
-        },
+        names: &["DeepSpeed is newer than TRL"],
+        about: "DeepSpeed 0.16.4 renamed a private method that older releases of TRL call under ZeRO-3.",
+        advice: "pip install --upgrade trl; or deepspeed<0.16.4, or --deepspeed zero2",
         lines: &[&["has no attribute '_register_hooks_recursively'"]],
         fixed: Some(("trl", "0.16.0")),
         example: "AttributeError: 'DeepSpeedZeRoOffload' object has no attribute '_register_hooks_recursively'",
@@ -1846,11 +1613,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["ranks that run different experts"],
-            about: "Every rank must run the same modules in the same order (under ZeRO-3 to gather weights, else to reduce gradients), and here they differ: experts that not every rank uses, or pictures or videos in some batches only.",
-            advice: "every kind of data in every batch, or the tower of pictures frozen; under ZeRO-3, --deepspeed zero2; or the block of experts as a leaf module, which is gathered as a whole: --set 'zero_optimization.leaf_module.classes=[\"CLASS\"]' (DeepSpeed 0.18), deepspeed.utils.set_z3_leaf_modules() before",
-        },
+        names: &["ranks that run different experts"],
+        about: "Every rank must run the same modules in the same order (under ZeRO-3 to gather weights, else to reduce gradients), and here they differ: experts that not every rank uses, or pictures or videos in some batches only.",
+        advice: "every kind of data in every batch, or the tower of pictures frozen; under ZeRO-3, --deepspeed zero2; or the block of experts as a leaf module, which is gathered as a whole: --set 'zero_optimization.leaf_module.classes=[\"CLASS\"]' (DeepSpeed 0.18), deepspeed.utils.set_z3_leaf_modules() before",
         lines: &[
             &["Detected a disagreement on list length between rank0"],
             &["Detected a disagreement on list items between rank0"],
@@ -1864,11 +1629,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an embedding that was split before it was initialized"],
-            about: "zero.Init has split a weight among the ranks, so it is empty here, and transformers sets a row of it, such as that of the padding token.",
-            advice: "another transformers: 4.57 and 5.0 do this, older and newer ones gather the weight first; or --deepspeed zero2, which does not split weights",
-        },
+        names: &["an embedding that was split before it was initialized"],
+        about: "zero.Init has split a weight among the ranks, so it is empty here, and transformers sets a row of it, such as that of the padding token.",
+        advice: "another transformers: 4.57 and 5.0 do this, older and newer ones gather the weight first; or --deepspeed zero2, which does not split weights",
         lines: &[&["index 0 is out of bounds for dimension 0 with size 0"]],
         only_with_zero3: true,
         here: &[NOT_ZERO3],
@@ -1888,22 +1651,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["two gradients for one weight"],
-            about: "A trained weight got a second gradient in one backward pass: reentrant gradient checkpointing runs a weight that is used twice (tied weights, two forward passes, Unsloth's checkpointing) again.",
-            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', --gradient_checkpointing false, or --deepspeed zero1",
-        },
+        names: &["two gradients for one weight"],
+        about: "A trained weight got a second gradient in one backward pass: reentrant gradient checkpointing runs a weight that is used twice (tied weights, two forward passes, Unsloth's checkpointing) again.",
+        advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', --gradient_checkpointing false, or --deepspeed zero1",
         lines: &[&["has already been reduced"]],
         example: "AssertionError: The parameter 666 has already been reduced. Gradient computed twice for this partition.",
         seen_in: "huggingface/transformers#39022",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["weights without data"],
-            about: "The model was made on the meta device, where weights have no data: by zero.Init of ZeRO-3, by quantized loading (QLoRA, bitsandbytes), or by low_cpu_mem_usage. Something copies it before the data came.",
-            advice: "--deepspeed zero2, with a quantized model always; or the model unquantized; without quantization, a newer transformers and DeepSpeed",
-        },
+        names: &["weights without data"],
+        about: "The model was made on the meta device, where weights have no data: by zero.Init of ZeRO-3, by quantized loading (QLoRA, bitsandbytes), or by low_cpu_mem_usage. Something copies it before the data came.",
+        advice: "--deepspeed zero2, with a quantized model always; or the model unquantized; without quantization, a newer transformers and DeepSpeed",
         lines: &[
             &["Cannot copy out of meta tensor; no data!"],
             &["Tensor on device meta is not on the expected device"],
@@ -1915,11 +1674,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a quantized model with ZeRO-3"],
-            about: "The model is quantized (its config.json has a quantization_config: fp8, GPTQ, AWQ; or it is loaded in 4 or 8 bits), and such weights cannot be split among the ranks beside others.",
-            advice: "with bitsandbytes in 4 bits, bnb_4bit_quant_storage as the precision of the training (bfloat16); else a bf16 version of the model (many have one on the hub; or convert it), or --deepspeed zero2, where it fits",
-        },
+        names: &["a quantized model with ZeRO-3"],
+        about: "The model is quantized (its config.json has a quantization_config: fp8, GPTQ, AWQ; or it is loaded in 4 or 8 bits), and such weights cannot be split among the ranks beside others.",
+        advice: "with bitsandbytes in 4 bits, bnb_4bit_quant_storage as the precision of the training (bfloat16); else a bf16 version of the model (many have one on the hub; or convert it), or --deepspeed zero2, where it fits",
         lines: &[
             &["is incompatible with PTQ-quantized models"],
             &["DeepSpeed ZeRO-3 or FSDP is incompatible with"],
@@ -1937,22 +1694,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["LoRA's copied modules with ZeRO-3"],
-            about: "The wrapper for modules_to_save passes attributes on to the module inside, so DeepSpeed took it for one that is registered already.",
-            advice: "a newer DeepSpeed; or without modules_to_save: put those modules into target_modules; or --deepspeed zero2",
-        },
+        names: &["LoRA's copied modules with ZeRO-3"],
+        about: "The wrapper for modules_to_save passes attributes on to the module inside, so DeepSpeed took it for one that is registered already.",
+        advice: "a newer DeepSpeed; or without modules_to_save: put those modules into target_modules; or --deepspeed zero2",
         lines: &[&["has no attribute 'ds_grads_remaining'"]],
         example: "AttributeError: 'Linear' object has no attribute 'ds_grads_remaining'",
         seen_in: "deepspeedai/DeepSpeed#7203",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a parameter that ZeRO-3 has lost track of"],
-            about: "The order of the modules changed between steps, or a module was replaced or copied after ZeRO-3 had split it, as the modules_to_save of LoRA are.",
-            advice: "with LoRA: put those modules into target_modules instead of modules_to_save; update DeepSpeed; --set zero_optimization.stage3_prefetch_bucket_size=0 stops the prefetching that guesses the order; or --deepspeed zero2",
-        },
+        names: &["a parameter that ZeRO-3 has lost track of"],
+        about: "The order of the modules changed between steps, or a module was replaced or copied after ZeRO-3 had split it, as the modules_to_save of LoRA are.",
+        advice: "with LoRA: put those modules into target_modules instead of modules_to_save; update DeepSpeed; --set zero_optimization.stage3_prefetch_bucket_size=0 stops the prefetching that guesses the order; or --deepspeed zero2",
         lines: &[
             &["AssertionError: {'id':", "'status': 'NOT_AVAILABLE'"],
             &["AssertionError: {'id':", "'status': 'INFLIGHT'"],
@@ -1962,11 +1715,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["device_map with ZeRO-3"],
-            about: "device_map spreads a model over the GPUs of one process, and ZeRO-3 over the ranks. A library may pass low_cpu_mem_usage by itself.",
-            advice: "drop device_map and low_cpu_mem_usage, or --deepspeed zero2",
-        },
+        names: &["device_map with ZeRO-3"],
+        about: "device_map spreads a model over the GPUs of one process, and ZeRO-3 over the ranks. A library may pass low_cpu_mem_usage by itself.",
+        advice: "drop device_map and low_cpu_mem_usage, or --deepspeed zero2",
         lines: &[&["DeepSpeed Zero-3 is not compatible with"]],
         only_with_zero3: true,
         here: &[NOT_ZERO3],
@@ -1975,22 +1726,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["tensors on two devices"],
-            about: "A part of the model, or of the optimizer's states, stayed on another GPU or in host memory.",
-            advice: "no device_map and no .cuda() without a number; upgrade DeepSpeed, if this is a step or a resumed run",
-        },
+        names: &["tensors on two devices"],
+        about: "A part of the model, or of the optimizer's states, stayed on another GPU or in host memory.",
+        advice: "no device_map and no .cuda() without a number; upgrade DeepSpeed, if this is a step or a resumed run",
         lines: &[&["Expected all tensors to be on the same device"]],
         example: "[rank0]: RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
         seen_in: "FreedomIntelligence/HuatuoGPT-o1#9",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["nothing to train"],
-            about: "The loss depends on no trained parameter. With LoRA and gradient checkpointing, the inputs must require gradients.",
-            advice: "model.enable_input_require_grads() in the script, or --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'",
-        },
+        names: &["nothing to train"],
+        about: "The loss depends on no trained parameter. With LoRA and gradient checkpointing, the inputs must require gradients.",
+        advice: "model.enable_input_require_grads() in the script, or --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'",
         lines: &[
             &["element 0 of tensors does not require grad and does not have a grad_fn"],
             &["none of output has requires_grad=True"],
@@ -2000,22 +1747,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["gradient checkpointing with DDP"],
-            about: "Reentrant gradient checkpointing sends parameters through the backward pass twice, which DDP does not allow.",
-            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', or --deepspeed zero2",
-        },
+        names: &["gradient checkpointing with DDP"],
+        about: "Reentrant gradient checkpointing sends parameters through the backward pass twice, which DDP does not allow.",
+        advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}', or --deepspeed zero2",
         lines: &[&["Expected to mark a variable ready only once"]],
         example: "[rank3]: RuntimeError: Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module parameter outside the `forward` function.",
         seen_in: "modelscope/ms-swift#3171",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["gradient checkpointing that recomputes something else"],
-            about: "The backward pass runs the forward pass again, and its tensors have other shapes. Under ZeRO-3 with LoRA, the frozen weights are sharded again by then, so their shape is [0].",
-            advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": true}', --deepspeed zero2, or a newer DeepSpeed",
-        },
+        names: &["gradient checkpointing that recomputes something else"],
+        about: "The backward pass runs the forward pass again, and its tensors have other shapes. Under ZeRO-3 with LoRA, the frozen weights are sharded again by then, so their shape is [0].",
+        advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": true}', --deepspeed zero2, or a newer DeepSpeed",
         lines: &[
             &[
                 "CheckpointError:",
@@ -2033,11 +1776,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["parameters that the loss does not use"],
-            about: "DDP waits for a gradient of every trained parameter, and some of them took no part in the loss.",
-            advice: "--ddp_find_unused_parameters true, or freeze those parameters; --deepspeed zero2 does not need it",
-        },
+        names: &["parameters that the loss does not use"],
+        about: "DDP waits for a gradient of every trained parameter, and some of them took no part in the loss.",
+        advice: "--ddp_find_unused_parameters true, or freeze those parameters; --deepspeed zero2 does not need it",
         lines: &[&[
             "Expected to have finished reduction in the prior iteration before starting a new one",
         ]],
@@ -2046,33 +1787,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["autocast that DeepSpeed does not know of"],
-            about: "The script runs the engine under torch.autocast, and the config says nothing about it, so the gradients would be sent in another precision.",
-            advice: "--set torch_autocast.enabled=true --set torch_autocast.dtype=bfloat16; or no torch.autocast around the engine",
-        },
+        names: &["autocast that DeepSpeed does not know of"],
+        about: "The script runs the engine under torch.autocast, and the config says nothing about it, so the gradients would be sent in another precision.",
+        advice: "--set torch_autocast.enabled=true --set torch_autocast.dtype=bfloat16; or no torch.autocast around the engine",
         lines: &[&["torch.autocast is enabled outside DeepSpeed, but not in the DeepSpeed config"]],
         example: "[rank0]: AssertionError: torch.autocast is enabled outside DeepSpeed, but not in the DeepSpeed config. Please enable torch.autocast through the DeepSpeed config to ensure the correct communication dtype is used.",
         seen_in: "X-GenGroup/Flow-Factory#50",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a file where a folder is expected"],
-            about: "Since DeepSpeed 0.15.3 the second argument of zero_to_fp32.py is the folder for the weights, not a file; torch says the same of any folder that is not there.",
-            advice: "the name of a folder instead of a file as the second argument: python zero_to_fp32.py . output; mkdir -p for a folder that is missing",
-        },
+        names: &["a file where a folder is expected"],
+        about: "Since DeepSpeed 0.15.3 the second argument of zero_to_fp32.py is the folder for the weights, not a file; torch says the same of any folder that is not there.",
+        advice: "the name of a folder instead of a file as the second argument: python zero_to_fp32.py . output; mkdir -p for a folder that is missing",
         lines: &[&["RuntimeError: Parent directory", "does not exist"]],
         example: "RuntimeError: Parent directory ../pytorch_model.bin does not exist.",
         seen_in: "JIA-Lab-research/LISA#155",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["ZenFlow with an NVMe"],
-            about: "ZenFlow selects parts of the gradients, and where the optimizer is offloaded to an NVMe the tensors are not in memory.",
-            advice: "--set zero_optimization.offload_optimizer.device=cpu, or no ZenFlow: --unset zero_optimization.zenflow",
-        },
+        names: &["ZenFlow with an NVMe"],
+        about: "ZenFlow selects parts of the gradients, and where the optimizer is offloaded to an NVMe the tensors are not in memory.",
+        advice: "--set zero_optimization.offload_optimizer.device=cpu, or no ZenFlow: --unset zero_optimization.zenflow",
         lines: &[&["narrow() cannot be applied to a 0-dim tensor"]],
         traceback: &["zenflow"],
         alone: true,
@@ -2081,22 +1816,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no memory left for vLLM"],
-            about: "vLLM may use its share of the GPU, and after its weights nothing of that share is left for the cache.",
-            advice: "a larger --vllm_gpu_memory_utilization where training leaves room, a smaller --vllm_max_model_len, --vllm_tensor_parallel_size 2, or a vLLM server on other GPUs (--vllm_mode server)",
-        },
+        names: &["no memory left for vLLM"],
+        about: "vLLM may use its share of the GPU, and after its weights nothing of that share is left for the cache.",
+        advice: "a larger --vllm_gpu_memory_utilization where training leaves room, a smaller --vllm_max_model_len, --vllm_tensor_parallel_size 2, or a vLLM server on other GPUs (--vllm_mode server)",
         lines: &[&["No available memory for the cache blocks"]],
         example: "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.",
         seen_in: "gensyn-ai/rl-swarm#118",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["parameter groups of another run"],
-            about: "The optimizer of the checkpoint has other groups of parameters than this run: another optimizer, weight decay, LoRA instead of all parameters, or other target modules.",
-            advice: "resume with the arguments that it was saved with; or give the checkpoint as the model or adapter, and start the optimizer anew",
-        },
+        names: &["parameter groups of another run"],
+        about: "The optimizer of the checkpoint has other groups of parameters than this run: another optimizer, weight decay, LoRA instead of all parameters, or other target modules.",
+        advice: "resume with the arguments that it was saved with; or give the checkpoint as the model or adapter, and start the optimizer anew",
         lines: &[
             &["loaded state dict has a different number of parameter groups"],
             &["loaded state dict contains a parameter group that doesn't match the size"],
@@ -2106,22 +1837,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an architecture that is none"],
-            about: "nvcc was asked for an architecture that is cut or misspelt: an older DeepSpeed cuts those with three digits (12.0), and TORCH_CUDA_ARCH_LIST may be wrong.",
-            advice: "pip install --upgrade deepspeed; else TORCH_CUDA_ARCH_LIST as torch says: python -c 'import torch; print(torch.cuda.get_device_capability())'",
-        },
+        names: &["an architecture that is none"],
+        about: "nvcc was asked for an architecture that is cut or misspelt: an older DeepSpeed cuts those with three digits (12.0), and TORCH_CUDA_ARCH_LIST may be wrong.",
+        advice: "pip install --upgrade deepspeed; else TORCH_CUDA_ARCH_LIST as torch says: python -c 'import torch; print(torch.cuda.get_device_capability())'",
         lines: &[&["Unsupported gpu architecture 'compute_", ".'"]],
         example: "nvcc fatal   : Unsupported gpu architecture 'compute_1.'",
         seen_in: "OpenGVLab/InternVL#1245",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a compiler that does not know this GPU"],
-            about: "nvcc is older than the GPU: it cannot compile for it.",
-            advice: "a newer CUDA toolkit (12.8 for Blackwell, sm_120), the one that torch was built for; CUDA_HOME must point to it",
-        },
+        names: &["a compiler that does not know this GPU"],
+        about: "nvcc is older than the GPU: it cannot compile for it.",
+        advice: "a newer CUDA toolkit (12.8 for Blackwell, sm_120), the one that torch was built for; CUDA_HOME must point to it",
         lines: &[
             &["Unsupported gpu architecture 'compute_"],
             &["ptxas", "is not defined for option 'gpu-name'"],
@@ -2131,11 +1858,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["weights of two precisions gathered together"],
-            about: "ZeRO-3 gathers parameters of one precision together, and here some are in 32 bits and others in 16: a part of the model, an adapter or a head was made or loaded in another precision than the rest.",
-            advice: "one precision for all weights: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16), and in a script .to(torch.bfloat16) for what it adds, before the model is prepared; or --deepspeed zero2, which gathers no parameters",
-        },
+        names: &["weights of two precisions gathered together"],
+        about: "ZeRO-3 gathers parameters of one precision together, and here some are in 32 bits and others in 16: a part of the model, an adapter or a head was made or loaded in another precision than the rest.",
+        advice: "one precision for all weights: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16), and in a script .to(torch.bfloat16) for what it adds, before the model is prepared; or --deepspeed zero2, which gathers no parameters",
         lines: &[&["output tensor must have the same type as input tensor"]],
         traceback: &["deepspeed/", "torch/distributed"],
         alone: true,
@@ -2144,33 +1869,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["rotary embeddings in another precision, with flash attention"],
-            about: "flash-attn wants the input and its rotary embeddings in one precision. transformers 4.49 gives Qwen2-VL's and Qwen2.5-VL's vision tower the embeddings in 32 bits.",
-            advice: "transformers 4.50 or newer; or another attention: --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
-        },
+        names: &["rotary embeddings in another precision, with flash attention"],
+        about: "flash-attn wants the input and its rotary embeddings in one precision. transformers 4.49 gives Qwen2-VL's and Qwen2.5-VL's vision tower the embeddings in 32 bits.",
+        advice: "transformers 4.50 or newer; or another attention: --attn_impl sdpa (ms-swift), --attn_implementation sdpa (TRL), flash_attn: sdpa (LLaMA-Factory)",
         lines: &[&["Input and cos/sin must have the same dtype"]],
         example: "AssertionError: Input and cos/sin must have the same dtype, got torch.float32 and torch.bfloat16",
         seen_in: "hiyouga/LlamaFactory#7141",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["accelerate has no DeepSpeed engine"],
-            about: "accelerate makes DeepSpeed's engine when model and optimizer are prepared together. Either the script does not prepare them so, or this transformers wants another accelerate.",
-            advice: "in a script: accelerator.prepare(model, optimizer, …) in one call, before the first backward; with a trainer, the accelerate that its transformers was made for: accelerate 0.30.1 with transformers 4.40 to 4.42, else the newest of both",
-        },
+        names: &["accelerate has no DeepSpeed engine"],
+        about: "accelerate makes DeepSpeed's engine when model and optimizer are prepared together. Either the script does not prepare them so, or this transformers wants another accelerate.",
+        advice: "in a script: accelerator.prepare(model, optimizer, …) in one call, before the first backward; with a trainer, the accelerate that its transformers was made for: accelerate 0.30.1 with transformers 4.40 to 4.42, else the newest of both",
         lines: &[&["has no attribute 'deepspeed_engine_wrapped'"]],
         example: "AttributeError: 'Accelerator' object has no attribute 'deepspeed_engine_wrapped'",
         seen_in: "OpenBMB/MiniCPM-V#668",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a library divided by zero (SIGFPE)"],
-            about: "A rank died in compiled code, so Python says nothing. With H20 and other Hopper GPUs it is mostly the cuBLAS of CUDA 12.1 to 12.3.",
-            advice: "a newer cuBLAS: pip install 'nvidia-cublas-cu12>=12.4.5.8', or a torch that was built for CUDA 12.4 or newer",
-        },
+        names: &["a library divided by zero (SIGFPE)"],
+        about: "A rank died in compiled code, so Python says nothing. With H20 and other Hopper GPUs it is mostly the cuBLAS of CUDA 12.1 to 12.3.",
+        advice: "a newer cuBLAS: pip install 'nvidia-cublas-cu12>=12.4.5.8', or a torch that was built for CUDA 12.4 or newer",
         lines: &[
             &["Signal 8 (SIGFPE) received by PID"],
             &["exits with return code = -8"],
@@ -2181,11 +1900,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["weights that were gathered while generating"],
-            about: "ZeRO-3 prefetched weights while the trainer generated in inference mode, and the step uses the same tensors: they cannot be part of a backward pass.",
-            advice: "newer TRL and DeepSpeed; until then no prefetch: --set zero_optimization.stage3_prefetch_bucket_size=0",
-        },
+        names: &["weights that were gathered while generating"],
+        about: "ZeRO-3 prefetched weights while the trainer generated in inference mode, and the step uses the same tensors: they cannot be part of a backward pass.",
+        advice: "newer TRL and DeepSpeed; until then no prefetch: --set zero_optimization.stage3_prefetch_bucket_size=0",
         lines: &[&["Inference tensors cannot be saved for backward"]],
         traceback: &["deepspeed/", "generate"],
         alone: true,
@@ -2194,11 +1911,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a model that this transformers does not know"],
-            about: "The model's config.json names a type that the transformers of this Python does not have: it is older than the model, or the launcher belongs to another environment than the trainer.",
-            advice: "pip install -U transformers, in the environment of the torchrun that ran (the paths of the traceback say which one)",
-        },
+        names: &["a model that this transformers does not know"],
+        about: "The model's config.json names a type that the transformers of this Python does not have: it is older than the model, or the launcher belongs to another environment than the trainer.",
+        advice: "pip install -U transformers, in the environment of the torchrun that ran (the paths of the traceback say which one)",
         lines: &[&["KeyError: '"]],
         traceback: &["transformers/models/auto/configuration_auto.py"],
         example: "KeyError: 'qwen2_5_vl'",
@@ -2206,11 +1921,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["two precisions in one operation"],
-            about: "One tensor is in 32 bits and another in 16: a part of the model, or the inputs, were not converted as the rest was. DeepSpeed converts the model that it is given, not what is added later, and not the inputs of a script.",
-            advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback",
-        },
+        names: &["two precisions in one operation"],
+        about: "One tensor is in 32 bits and another in 16: a part of the model, or the inputs, were not converted as the rest was. DeepSpeed converts the model that it is given, not what is added later, and not the inputs of a script.",
+        advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback",
         lines: &[
             &["Found dtype", "but expected"],
             &["expected scalar type", "but found"],
@@ -2222,33 +1935,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["fp16 weights with fp16 training"],
-            about: "Mixed precision needs the trained weights in fp32, and the model was loaded in fp16.",
-            advice: "--bf16 true --fp16 false on Ampere or newer; otherwise load the model in float32 (ms-swift: --torch_dtype float32 --fp16 true), or train it with --deepspeed zero2, which keeps fp32 weights of its own",
-        },
+        names: &["fp16 weights with fp16 training"],
+        about: "Mixed precision needs the trained weights in fp32, and the model was loaded in fp16.",
+        advice: "--bf16 true --fp16 false on Ampere or newer; otherwise load the model in float32 (ms-swift: --torch_dtype float32 --fp16 true), or train it with --deepspeed zero2, which keeps fp32 weights of its own",
         lines: &[&["Attempting to unscale FP16 gradients"]],
         example: "ValueError: Attempting to unscale FP16 gradients.",
         seen_in: "haotian-liu/LLaVA#363",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["LoRA modules that the model does not have"],
-            about: "No layer of this model has one of these names: each architecture has its own.",
-            advice: "--target_modules all-linear (ms-swift), --lora_target_modules all-linear (TRL), lora_target: all (LLaMA-Factory)",
-        },
+        names: &["LoRA modules that the model does not have"],
+        about: "No layer of this model has one of these names: each architecture has its own.",
+        advice: "--target_modules all-linear (ms-swift), --lora_target_modules all-linear (TRL), lora_target: all (LLaMA-Factory)",
         lines: &[&["ValueError: Target modules", "not found in the base model"]],
         example: "ValueError: Target modules {'q_proj', 'v_proj'} not found in the base model. Please check the target modules and try again.",
         seen_in: "hiyouga/LlamaFactory#1785",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["fp16 that overflows"],
-            about: "Every step overflowed in fp16, so the loss scale was halved until nothing was left. Models trained in bf16 often do that.",
-            advice: "--bf16 true --fp16 false on Ampere or newer; otherwise a smaller learning rate",
-        },
+        names: &["fp16 that overflows"],
+        about: "Every step overflowed in fp16, so the loss scale was halved until nothing was left. Models trained in bf16 often do that.",
+        advice: "--bf16 true --fp16 false on Ampere or newer; otherwise a smaller learning rate",
         lines: &[&["Current loss scale already at minimum - cannot decrease scale anymore"]],
         here: &[Advice {
             key: "config.fp16.enabled",
@@ -2260,11 +1967,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no bf16 on this GPU"],
-            about: "GPUs before Ampere do not support bf16. Where torch sees no GPU, it says the same.",
-            advice: "--fp16 true --bf16 false",
-        },
+        names: &["no bf16 on this GPU"],
+        about: "GPUs before Ampere do not support bf16. Where torch sees no GPU, it says the same.",
+        advice: "--fp16 true --bf16 false",
         lines: &[
             &["Your setup doesn't support bf16/gpu"],
             &["CUBLAS_STATUS_NOT_SUPPORTED", "CUDA_R_16BF"],
@@ -2279,11 +1984,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an argument that the trainer does not have"],
-            about: "The argument has another name in this version, or belongs to another trainer.",
-            advice: "zlaunch check -- COMMAND names it, and the nearest one that exists",
-        },
+        names: &["an argument that the trainer does not have"],
+        about: "The argument has another name in this version, or belongs to another trainer.",
+        advice: "zlaunch check -- COMMAND names it, and the nearest one that exists",
         lines: &[
             &["Some specified arguments are not used by the HfArgumentParser"],
             &[".py: error: unrecognized arguments: "],
@@ -2293,33 +1996,27 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["arguments that never came"],
-            about: "The script asks for an argument that the command does not have, or did not get: the deepspeed launcher puts --local_rank in front, so a script that expects its run file first does not read it.",
-            advice: "give them in the command; with a run file (YAML, JSON), start it with torchrun: zlaunch --nproc-per-node GPUS -- COMMAND",
-        },
+        names: &["arguments that never came"],
+        about: "The script asks for an argument that the command does not have, or did not get: the deepspeed launcher puts --local_rank in front, so a script that expects its run file first does not read it.",
+        advice: "give them in the command; with a run file (YAML, JSON), start it with torchrun: zlaunch --nproc-per-node GPUS -- COMMAND",
         lines: &[&[".py: error: the following arguments are required: "]],
         example: "train.py: error: the following arguments are required: --output_dir/--output-dir",
         seen_in: "hiyouga/LlamaFactory#6075",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no key for Weights & Biases"],
-            about: "wandb is installed, so the trainer reports to it, and a job has no terminal on which to ask for the key.",
-            advice: "--report_to none, or WANDB_API_KEY in the environment, or WANDB_MODE=offline",
-        },
+        names: &["no key for Weights & Biases"],
+        about: "wandb is installed, so the trainer reports to it, and a job has no terminal on which to ask for the key.",
+        advice: "--report_to none, or WANDB_API_KEY in the environment, or WANDB_MODE=offline",
         lines: &[&["api_key not configured (no-tty)"]],
         example: "wandb: ERROR api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
         seen_in: "unslothai/unsloth#1914",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["NCCL timed out in the first exchanges"],
-            about: "These ranks waited in one of the first communications of all (SeqNum), which not all of them reached: a rank was still preparing data or loading, or the GPUs or machines cannot connect.",
-            advice: "prepare the data once before, or --ddp_timeout 7200; --env NCCL_DEBUG=INFO shows how far the connections came; look for the first error of another rank",
-        },
+        names: &["NCCL timed out in the first exchanges"],
+        about: "These ranks waited in one of the first communications of all (SeqNum), which not all of them reached: a rank was still preparing data or loading, or the GPUs or machines cannot connect.",
+        advice: "prepare the data once before, or --ddp_timeout 7200; --env NCCL_DEBUG=INFO shows how far the connections came; look for the first error of another rank",
         lines: &[
             &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1,"],
             &["Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2,"],
@@ -2337,11 +2034,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["NCCL timed out at a barrier"],
-            about: "These ranks waited at a barrier, or exchanged a single number (NumelIn=1), and not all of them came: one saved, evaluated, prepared data, or took another number of steps.",
-            advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200",
-        },
+        names: &["NCCL timed out at a barrier"],
+        about: "These ranks waited at a barrier, or exchanged a single number (NumelIn=1), and not all of them came: one saved, evaluated, prepared data, or took another number of steps.",
+        advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200",
         lines: &[&["Watchdog caught collective operation timeout", "NumelIn=1,"]],
         role: Consequence,
         of_missing_ranks: Some("the others waited for it, so look at what happened there"),
@@ -2350,11 +2045,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["NCCL timed out while weights were gathered"],
-            about: "An all-gather in the middle of training is ZeRO-3 collecting the weights of a module. Ranks that run different modules wait for each other for ever: experts that not every rank uses, batches without pictures, a different number of generated tokens. A rank that is slow or has died looks the same.",
-            advice: "look for the first error of another rank; then --deepspeed zero2, which gathers nothing in the middle; for a mixture of experts, its block as a leaf module (--set zero_optimization.leaf_module.classes); for pictures, a dummy image in text-only rows; for generate(), synced_gpus=True",
-        },
+        names: &["NCCL timed out while weights were gathered"],
+        about: "An all-gather in the middle of training is ZeRO-3 collecting the weights of a module. Ranks that run different modules wait for each other for ever: experts that not every rank uses, batches without pictures, a different number of generated tokens. A rank that is slow or has died looks the same.",
+        advice: "look for the first error of another rank; then --deepspeed zero2, which gathers nothing in the middle; for a mixture of experts, its block as a leaf module (--set zero_optimization.leaf_module.classes); for pictures, a dummy image in text-only rows; for generate(), synced_gpus=True",
         lines: &[
             &[
                 "Watchdog caught collective operation timeout",
@@ -2372,11 +2065,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["modules in another order than before"],
-            about: "Not an error: ZeRO-3 fetches weights ahead in the order of the last step, and this step ran other modules, so the prefetch of this step is lost and it is slower. It happens with two models, with evaluation in between, with experts, and with pictures in some batches only.",
-            advice: "nothing, while the steps go on. If no step ends any more, the ranks run different modules: --deepspeed zero2, a dummy image for text-only rows of a vision model, leaf modules for experts (--set zero_optimization.leaf_module.classes)",
-        },
+        names: &["modules in another order than before"],
+        about: "Not an error: ZeRO-3 fetches weights ahead in the order of the last step, and this step ran other modules, so the prefetch of this step is lost and it is slower. It happens with two models, with evaluation in between, with experts, and with pictures in some batches only.",
+        advice: "nothing, while the steps go on. If no step ends any more, the ranks run different modules: --deepspeed zero2, a dummy image for text-only rows of a vision model, leaf modules for experts (--set zero_optimization.leaf_module.classes)",
         lines: &[&["Invalidate trace cache @ step"]],
         role: Consequence,
         example: "Invalidate trace cache @ step 10: expected module 11, but got module 19",
@@ -2384,11 +2075,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["no answer from the vLLM server"],
-            about: "The trainer waits for a vLLM server (GRPO in server mode), and none answers at its host and port.",
-            advice: "start it first, on other GPUs: CUDA_VISIBLE_DEVICES=3 trl vllm-serve --model MODEL (ms-swift: swift rollout), then --vllm_server_host and --vllm_server_port with its address; no_proxy for that host where a proxy is set; or --vllm_mode colocate",
-        },
+        names: &["no answer from the vLLM server"],
+        about: "The trainer waits for a vLLM server (GRPO in server mode), and none answers at its host and port.",
+        advice: "start it first, on other GPUs: CUDA_VISIBLE_DEVICES=3 trl vllm-serve --model MODEL (ms-swift: swift rollout), then --vllm_server_host and --vllm_server_port with its address; no_proxy for that host where a proxy is set; or --vllm_mode colocate",
         lines: &[&["Server is not up yet. Retrying in"]],
         role: Consequence,
         example: "2025-03-26 05:53:13 - INFO - trl.extras.vllm_client - Server is not up yet. Retrying in 2.0 seconds...",
@@ -2396,11 +2085,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["NCCL timed out"],
-            about: "These ranks waited in a communication that not all of them reached. One is slow (data, saving, evaluation), has died, or does something else.",
-            advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200",
-        },
+        names: &["NCCL timed out"],
+        about: "These ranks waited in a communication that not all of them reached. One is slow (data, saving, evaluation), has died, or does something else.",
+        advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200",
         lines: &[&["Watchdog caught collective operation timeout"]],
         // A rank that did not come.
         role: Consequence,
@@ -2410,11 +2097,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["NCCL hangs"],
-            about: "A call into NCCL or CUDA did not return, often because a rank is gone or the machines started far apart.",
-            advice: "look for the first error of another rank; TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=1800 where machines start late",
-        },
+        names: &["NCCL hangs"],
+        about: "A call into NCCL or CUDA did not return, often because a rank is gone or the machines started far apart.",
+        advice: "look for the first error of another rank; TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=1800 where machines start late",
         lines: &[
             &["Heartbeat monitor timed out! Process will be terminated"],
             &["watchdog got stuck for"],
@@ -2427,11 +2112,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["another rank is gone"],
-            about: "The connection to a rank broke, as it does when that rank ends. The network itself is the rarer reason.",
-            advice: "look for the first error of another rank, on the machine that the line names; if no rank ended, the network: --env NCCL_SOCKET_IFNAME=NAME, with the interface that connects the machines (`ip -br addr`)",
-        },
+        names: &["another rank is gone"],
+        about: "The connection to a rank broke, as it does when that rank ends. The network itself is the rarer reason.",
+        advice: "look for the first error of another rank, on the machine that the line names; if no rank ended, the network: --env NCCL_SOCKET_IFNAME=NAME, with the interface that connects the machines (`ip -br addr`)",
         lines: &[
             &[
                 "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely",
@@ -2447,11 +2130,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["rank 0 is gone"],
-            about: "The ranks ask rank 0 for the address of NCCL, and it did not answer: it ended before, or it is still loading.",
-            advice: "look at what rank 0 said before; the network, if it said nothing",
-        },
+        names: &["rank 0 is gone"],
+        about: "The ranks ask rank 0 for the address of NCCL, and it did not answer: it ended before, or it is still loading.",
+        advice: "look at what rank 0 said before; the network, if it said nothing",
         lines: &[&[
             "is setting up NCCL communicator and",
             "ncclUniqueId from [0] via c10d key-value store",
@@ -2463,11 +2144,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["NCCL failed in a system call"],
-            about: "NCCL could not use a socket, shared memory or a network card. NCCL_DEBUG=WARN makes NCCL say which.",
-            advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
-        },
+        names: &["NCCL failed in a system call"],
+        about: "NCCL could not use a socket, shared memory or a network card. NCCL_DEBUG=WARN makes NCCL say which.",
+        advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
         lines: &[
             &["NCCL", "unhandled system error"],
             &["ncclSystemError: System call"],
@@ -2481,11 +2160,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["NCCL failed in a CUDA call"],
-            about: "NCCL could not use a GPU. The line after `Last error:` says why; otherwise NCCL_DEBUG=WARN makes NCCL say it.",
-            advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
-        },
+        names: &["NCCL failed in a CUDA call"],
+        about: "NCCL could not use a GPU. The line after `Last error:` says why; otherwise NCCL_DEBUG=WARN makes NCCL say it.",
+        advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
         lines: &[
             &["NCCL error in:", "unhandled cuda error"],
             &["ncclUnhandledCudaError: Call to CUDA function failed"],
@@ -2499,11 +2176,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["NCCL used in a way that it refuses"],
-            about: "Nearly always two ranks are on one GPU, or ranks send different things at the same time. The line after `Last error:`, or one with NCCL WARN above, says which.",
-            advice: "one GPU for each rank: --nproc-per-node GPUS, and no code that picks a GPU by itself; --env NCCL_DEBUG=WARN shows the reason",
-        },
+        names: &["NCCL used in a way that it refuses"],
+        about: "Nearly always two ranks are on one GPU, or ranks send different things at the same time. The line after `Last error:`, or one with NCCL WARN above, says which.",
+        advice: "one GPU for each rank: --nproc-per-node GPUS, and no code that picks a GPU by itself; --env NCCL_DEBUG=WARN shows the reason",
         lines: &[
             &["NCCL error", "invalid usage"],
             &["ncclInvalidUsage: This usually reflects invalid usage"],
@@ -2516,11 +2191,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a rank that the others waited for"],
-            about: "A rank waits at a barrier, or for a value, that another rank never reached or gave: that one is slow (preparing data, saving, loading), has died, or does something else.",
-            advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200, and prepare the data once before (on one rank, into the cache)",
-        },
+        names: &["a rank that the others waited for"],
+        about: "A rank waits at a barrier, or for a value, that another rank never reached or gave: that one is slow (preparing data, saving, loading), has died, or does something else.",
+        advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200, and prepare the data once before (on one rank, into the cache)",
         lines: &[
             &["wait timeout after", "ms, keys:"],
             &["successfully reached monitoredBarrier, but received errors"],
@@ -2533,11 +2206,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a rank ended itself (SIGABRT)"],
-            about: "Compiled code of a rank stopped it: NCCL's watchdog after a time out or an error of another rank, an assertion on the GPU, or memory that was freed twice. The reason stands above, in a line with `what():`, `Watchdog` or `Assertion`.",
-            advice: "look for that line, on the rank that ended first; --env TORCH_NCCL_ASYNC_ERROR_HANDLING=1 NCCL_DEBUG=WARN makes torch and NCCL say more",
-        },
+        names: &["a rank ended itself (SIGABRT)"],
+        about: "Compiled code of a rank stopped it: NCCL's watchdog after a time out or an error of another rank, an assertion on the GPU, or memory that was freed twice. The reason stands above, in a line with `what():`, `Watchdog` or `Assertion`.",
+        advice: "look for that line, on the rank that ended first; --env TORCH_NCCL_ASYNC_ERROR_HANDLING=1 NCCL_DEBUG=WARN makes torch and NCCL say more",
         lines: &[
             &["failed (exitcode: -6) local_rank"],
             &["exits with return code = -6"],
@@ -2549,11 +2220,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a rank was killed (SIGKILL)"],
-            about: "Something outside the run killed a rank. Nearly always it is the kernel, because host memory ran out; a scheduler does it too.",
-            advice: "`dmesg -T | grep -i killed` on that machine, or `sacct -j JOB -o MaxRSS,State`; then less host memory: fewer --dataloader_num_workers, less offload",
-        },
+        names: &["a rank was killed (SIGKILL)"],
+        about: "Something outside the run killed a rank. Nearly always it is the kernel, because host memory ran out; a scheduler does it too.",
+        advice: "`dmesg -T | grep -i killed` on that machine, or `sacct -j JOB -o MaxRSS,State`; then less host memory: fewer --dataloader_num_workers, less offload",
         lines: &[
             &["failed (exitcode: -9) local_rank"],
             &["exits with return code = -9"],
@@ -2572,11 +2241,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a rank crashed (SIGSEGV)"],
-            about: "Compiled code crashed: an extension built for another version, a driver, or broken files in the cache of compiled operators.",
-            advice: "rm -r ~/.cache/torch_extensions ~/.triton; PYTHONFAULTHANDLER=1 shows where it crashed",
-        },
+        names: &["a rank crashed (SIGSEGV)"],
+        about: "Compiled code crashed: an extension built for another version, a driver, or broken files in the cache of compiled operators.",
+        advice: "rm -r ~/.cache/torch_extensions ~/.triton; PYTHONFAULTHANDLER=1 shows where it crashed",
         lines: &[
             &["failed (exitcode: -11) local_rank"],
             &["Segmentation fault"],
@@ -2590,11 +2257,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a rank failed with a bus error (SIGBUS)"],
-            about: "A rank touched memory that the system could not provide. Nearly always /dev/shm is too small.",
-            advice: "docker run --shm-size=64g (or --ipc=host); `df -h /dev/shm`",
-        },
+        names: &["a rank failed with a bus error (SIGBUS)"],
+        about: "A rank touched memory that the system could not provide. Nearly always /dev/shm is too small.",
+        advice: "docker run --shm-size=64g (or --ipc=host); `df -h /dev/shm`",
         lines: &[
             &["failed (exitcode: -7) local_rank"],
             &["exits with return code = -7"],
@@ -2607,14 +2272,14 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::BatchProduct),
+        rule: Some(Rule::BatchProduct),
         lines: &[&["Check batch related parameters. train_batch_size is not equal"]],
         example: "AssertionError: Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size 60 != 3 * 4 * 8",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::BatchSize),
+        rule: Some(Rule::BatchSize),
         lines: &[&["unsupported operand type(s) for //: 'str' and 'int'"]],
         traceback: &["deepspeed/runtime/config.py"],
         alone: true,
@@ -2623,7 +2288,7 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::Mismatch),
+        rule: Some(Rule::Mismatch),
         lines: &[
             &["DeepSpeed config values that mismatch TrainingArguments values"],
             &["- ds ", " vs hf "],
@@ -2633,25 +2298,23 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::Auto),
+        rule: Some(Rule::Auto),
         lines: &[&["not found in kwargs. Please specify", "without `auto`"]],
         example: "ValueError: `train_micro_batch_size_per_gpu` not found in kwargs. Please specify `train_micro_batch_size_per_gpu` without `auto` (set to correct value) in the DeepSpeed config file or pass it in kwargs.",
         seen_in: "accelerate 1.15.0",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::Argument),
+        rule: Some(Rule::Argument),
         lines: &[&["remaining_argv: ["]],
         example: "ValueError: remaining_argv: ['--batch_size', '4']",
         seen_in: "ms-swift 4.6.0",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a port that only root may use"],
-            about: "The operating system keeps the ports below 1024 for root, and some more where a policy says so.",
-            advice: "--master-port with a number from 1024 to 65535",
-        },
+        names: &["a port that only root may use"],
+        about: "The operating system keeps the ports below 1024 for root, and some more where a policy says so.",
+        advice: "--master-port with a number from 1024 to 65535",
         lines: &[
             &["server socket has failed to", "errno: 13"],
             &["errno: 13 - Permission denied"],
@@ -2661,7 +2324,7 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::Port),
+        rule: Some(Rule::Port),
         lines: &[
             &["The server socket has failed to listen on any local network address"],
             &["Address already in use"],
@@ -2671,7 +2334,7 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::SwiftOptimizer),
+        rule: Some(Rule::SwiftOptimizer),
         lines: &[&["'DummyOptim' object has no attribute 'param_groups'"]],
         traceback: &["/swift/"],
         example: "AttributeError: 'DummyOptim' object has no attribute 'param_groups'",
@@ -2679,18 +2342,16 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a placeholder instead of an optimizer"],
-            about: "With an optimizer section in the config, accelerate gives the script a placeholder (DummyOptim), which DeepSpeed replaces. Here it is used before that (a scheduler of torch, or the trainer, looks inside it), or DeepSpeed never came, because the script runs without a launcher.",
-            advice: "without a launcher: zlaunch --nproc-per-node GPUS -- COMMAND; else --unset optimizer, or a scheduler section too, so that the script takes a DummyScheduler",
-        },
+        names: &["a placeholder instead of an optimizer"],
+        about: "With an optimizer section in the config, accelerate gives the script a placeholder (DummyOptim), which DeepSpeed replaces. Here it is used before that (a scheduler of torch, or the trainer, looks inside it), or DeepSpeed never came, because the script runs without a launcher.",
+        advice: "without a launcher: zlaunch --nproc-per-node GPUS -- COMMAND; else --unset optimizer, or a scheduler section too, so that the script takes a DummyScheduler",
         lines: &[&["'DummyOptim' object has no attribute"]],
         example: "AttributeError: 'DummyOptim' object has no attribute 'param_groups'",
         seen_in: "bghira/SimpleTuner#759",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::UnknownKey),
+        rule: Some(Rule::UnknownKey),
         lines: &[&["Extra inputs are not permitted"]],
         traceback: &["for DeepSpeed"],
         shows_line_above: true,
@@ -2699,14 +2360,14 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::RemovedKey),
+        rule: Some(Rule::RemovedKey),
         lines: &[&["NVIDIA Apex AMP integration has been removed"]],
         example: "DeepSpeedConfigError: NVIDIA Apex AMP integration has been removed. Use DeepSpeed 'fp16', 'bf16', or 'torch_autocast' instead.",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::WrongType),
+        rule: Some(Rule::WrongType),
         lines: &[&["Input should be a valid"]],
         traceback: &["for DeepSpeed"],
         shows_line_above: true,
@@ -2715,7 +2376,7 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::WrongValue),
+        rule: Some(Rule::WrongValue),
         lines: &[&["Input should be "]],
         traceback: &["for DeepSpeed"],
         shows_line_above: true,
@@ -2724,84 +2385,84 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::TwoPrecisions),
+        rule: Some(Rule::TwoPrecisions),
         lines: &[&["bfloat16 and fp16 modes cannot be simultaneously enabled"]],
         example: "AssertionError: bfloat16 and fp16 modes cannot be simultaneously enabled",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::PartialOffload),
+        rule: Some(Rule::PartialOffload),
         lines: &[&["Partial offloading only supported for ZeRO Stage 3"]],
         example: "ValidationError: Assertion failed, Partial offloading only supported for ZeRO Stage 3.",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::MasterWeights),
+        rule: Some(Rule::MasterWeights),
         lines: &[&["master_weights_and_grads is only supported with ZeRO Stage"]],
         example: "AssertionError: Fp16_master_weights_and_grads is only supported with ZeRO Stage 1, 2, or 3.",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::GradientNorm),
+        rule: Some(Rule::GradientNorm),
         lines: &[&["compute_grad_norm=false is supported only with ZeRO Stage"]],
         example: "ValidationError: Value error, compute_grad_norm=false is supported only with ZeRO Stage 1 or 2",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::LossScale),
+        rule: Some(Rule::LossScale),
         lines: &[&["must be > 0 when dynamic loss scaling is enabled"]],
         example: "ValidationError: Value error, fp16.loss_scale_window must be > 0 when dynamic loss scaling is enabled (loss_scale=0)",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::SumOfGradients),
+        rule: Some(Rule::SumOfGradients),
         lines: &[&["gradient_allreduce_op='sum' is not supported with ZeRO stage"]],
         example: "ValueError: gradient_allreduce_op='sum' is not supported with ZeRO stage 3",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::NvmePath),
+        rule: Some(Rule::NvmePath),
         lines: &[&["\"nvme_path\" in DeepSpeed Config cannot be None"]],
         example: "AssertionError: \"nvme_path\" in DeepSpeed Config cannot be None if remote device is nvme",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::UntestedOptimizer),
+        rule: Some(Rule::UntestedOptimizer),
         lines: &[&["You are using an untested ZeRO Optimizer"]],
         example: "AssertionError: You are using an untested ZeRO Optimizer. Please add <\"zero_allow_untested_optimizer\": true> in the configuration file to use it.",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::OddBucket),
+        rule: Some(Rule::OddBucket),
         lines: &[&["must be a multiple of nccl_start_alignment_factor"]],
         example: "AssertionError: allgather_bucket_size must be a multiple of nccl_start_alignment_factor, 2",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::OptimizerParameter),
+        rule: Some(Rule::OptimizerParameter),
         lines: &[&["is not supported as an optimizer parameter"]],
         example: "ValueError: 'max_grad_norm' is not supported as an optimizer parameter, please switch to using the deepspeed parameter 'gradient_clipping'",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::SchedulerType),
+        rule: Some(Rule::SchedulerType),
         lines: &[&["DeepSpeed does not recognize LR scheduler"]],
         example: "AssertionError: DeepSpeed does not recognize LR scheduler WarmUpLR",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
-        meaning: Meaning::Rule(Rule::NoSync),
+        rule: Some(Rule::NoSync),
         lines: &[
             &["no_sync context manager is incompatible with gradient partitioning"],
             &["no sync context manager is incompatible with gradient"],
@@ -2811,11 +2472,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["another rank failed, and this one was ended"],
-            about: "A rank was ended by the launcher, or lost its connection, because another rank had failed.",
-            advice: "look for the first error of another rank",
-        },
+        names: &["another rank failed, and this one was ended"],
+        about: "A rank was ended by the launcher, or lost its connection, because another rank had failed.",
+        advice: "look for the first error of another rank",
         lines: &[
             &["NCCL communicator was aborted on rank"],
             &["failed (exitcode: -15) local_rank"],
@@ -2831,11 +2490,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["two packages of different times"],
-            about: "A package is asked for something that it does not have, or no longer. If another package asks, one of the two is too old for the other; if its own file does, it is a fault of that version, or it does not support what the launch combines. If your own script asks, it was written for another version.",
-            advice: "upgrade the package whose file the traceback names last; if it is the newest already, another version of the one that it asks: one from the time of the script or package that asks",
-        },
+        names: &["two packages of different times"],
+        about: "A package is asked for something that it does not have, or no longer. If another package asks, one of the two is too old for the other; if its own file does, it is a fault of that version, or it does not support what the launch combines. If your own script asks, it was written for another version.",
+        advice: "upgrade the package whose file the traceback names last; if it is the newest already, another version of the one that it asks: one from the time of the script or package that asks",
         lines: &[
             &["ImportError: cannot import name '"],
             &["No module named 'torch."],
@@ -2853,22 +2510,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a module that is not installed"],
-            about: "This Python does not have the module; another one may have it.",
-            advice: "`zlaunch doctor -- COMMAND` says which Python runs; pip install it there, on every machine",
-        },
+        names: &["a module that is not installed"],
+        about: "This Python does not have the module; another one may have it.",
+        advice: "`zlaunch doctor -- COMMAND` says which Python runs; pip install it there, on every machine",
         lines: &[&["ModuleNotFoundError: No module named '"]],
         example: "ModuleNotFoundError: No module named 'deepspeed'",
         seen_in: "Python 3.11",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["files that several ranks write or remove"],
-            about: "A file or folder is made, renamed or removed by more than one rank: the second one finds it there already, or gone. Or it was so before this run.",
-            advice: "do it on one rank only (`if rank == 0`, then a barrier), or ignore what is there or gone; with a trainer, upgrade it, and give each run an --output_dir of its own",
-        },
+        names: &["files that several ranks write or remove"],
+        about: "A file or folder is made, renamed or removed by more than one rank: the second one finds it there already, or gone. Or it was so before this run.",
+        advice: "do it on one rank only (`if rank == 0`, then a barrier), or ignore what is there or gone; with a trainer, upgrade it, and give each run an --output_dir of its own",
         lines: &[
             &["FileNotFoundError: [Errno 2]"],
             &["FileExistsError: [Errno 17]"],
@@ -2891,22 +2544,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["a file that is not there"],
-            about: "The path is relative to the folder in which the launch was started, or the file is not on this machine.",
-            advice: "an absolute path, or start it in the right folder; on several machines the file must be on all of them",
-        },
+        names: &["a file that is not there"],
+        about: "The path is relative to the folder in which the launch was started, or the file is not on this machine.",
+        advice: "an absolute path, or start it in the right folder; on several machines the file must be on all of them",
         lines: &[&["FileNotFoundError: [Errno 2] No such file or directory"]],
         example: "FileNotFoundError: [Errno 2] No such file or directory: 'deepspeed/zero2.json'",
         seen_in: "axolotl-ai-cloud/axolotl#682",
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["the report of a launcher"],
-            about: "The launcher only says that a rank ended, and when. Why it did stands above, in the output of that rank: a traceback, or a line of the system.",
-            advice: "look for the first traceback above, on the rank that the report calls the root cause; with torchrun, --launcher-arg=--log-dir=logs --launcher-arg=--redirects=3 keeps what each rank said. `zlaunch rehearse -- COMMAND` shows most reasons without a GPU",
-        },
+        names: &["the report of a launcher"],
+        about: "The launcher only says that a rank ended, and when. Why it did stands above, in the output of that rank: a traceback, or a line of the system.",
+        advice: "look for the first traceback above, on the rank that the report calls the root cause; with torchrun, --launcher-arg=--log-dir=logs --launcher-arg=--redirects=3 keeps what each rank said. `zlaunch rehearse -- COMMAND` shows most reasons without a GPU",
         lines: &[
             &["failed (exitcode: 1) local_rank"],
             &["ChildFailedError"],
@@ -2919,11 +2568,9 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        meaning: Explained {
-            names: &["an error without an explanation"],
-            about: "zlaunch has no explanation for this error. It is the first one in the log.",
-            advice: "look it up in the issues of the package that the traceback names last",
-        },
+        names: &["an error without an explanation"],
+        about: "zlaunch has no explanation for this error. It is the first one in the log.",
+        advice: "look it up in the issues of the package that the traceback names last",
         lines: &[
             &["Error: "],
             &["AssertionError"],

@@ -11,66 +11,55 @@ pub enum Size {
 
 pub struct Labelled {
     pub size: Size,
-    /// The words in front of the number.
-    pub before: &'static str,
-    /// The words behind its unit.
-    pub after: &'static str,
-    pub shown: &'static str,
+    pub words: &'static str,
+    /// They stand in front of the number, else behind its unit.
+    pub is_in_front: bool,
 }
 
 pub const SIZES: &[Labelled] = &[
     Labelled {
         size: Size::Asked,
-        before: "Tried to allocate",
-        after: "",
-        shown: "asked for",
+        words: "Tried to allocate",
+        is_in_front: true,
     },
     Labelled {
         size: Size::Total,
-        before: "total capacity of",
-        after: "",
-        shown: "on the GPU",
+        words: "total capacity of",
+        is_in_front: true,
     },
     Labelled {
         size: Size::Total,
-        before: "",
-        after: "total capacity",
-        shown: "on the GPU",
+        words: "total capacity",
+        is_in_front: false,
     },
     Labelled {
         size: Size::Free,
-        before: "of which",
-        after: "",
-        shown: "free",
+        words: "of which",
+        is_in_front: true,
     },
     Labelled {
         size: Size::Free,
-        before: "",
-        after: "free",
-        shown: "free",
+        words: "free",
+        is_in_front: false,
     },
     Labelled {
         size: Size::Ours,
-        before: "this process has",
-        after: "",
-        shown: "held by this process",
+        words: "this process has",
+        is_in_front: true,
     },
     Labelled {
         size: Size::Allocated,
-        before: "Of the allocated memory",
-        after: "",
-        shown: "in tensors",
+        words: "Of the allocated memory",
+        is_in_front: true,
     },
     Labelled {
         size: Size::Allocated,
-        before: "",
-        after: "already allocated",
-        shown: "in tensors",
+        words: "already allocated",
+        is_in_front: false,
     },
     Labelled {
         size: Size::Ours,
-        before: "",
-        after: "reserved in total",
-        shown: "held by this process",
+        words: "reserved in total",
+        is_in_front: false,
     },
 ];
