@@ -179,8 +179,6 @@ pub fn scalar(text: &str, dialect: Dialect) -> Value {
 fn integer(text: &str) -> Option<i64> {
     let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (radix, digits) = match bare.as_bytes() {
-        [b'0', b'b', ..] => (2, &bare[2..]),
-        [b'0', b'x', ..] => (16, &bare[2..]),
         [b'0', _, ..] => (8, &bare[1..]),
         [b'0'..=b'9', ..] => (10, bare),
         _ => return None,
@@ -191,11 +189,6 @@ fn integer(text: &str) -> Option<i64> {
 
 fn float(text: &str, dialect: Dialect) -> Option<f64> {
     let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
-    match bare {
-        ".inf" | ".Inf" | ".INF" => return text.replace('.', "").parse().ok(),
-        ".nan" | ".NaN" | ".NAN" if bare == text => return Some(f64::NAN),
-        _ => {}
-    }
     let (mantissa, exponent) = match bare.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (bare, None),

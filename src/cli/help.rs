@@ -115,7 +115,7 @@ impl Page {
         const WIDEST: usize = 110;
         Page {
             width: terminal::width().map_or(WIDEST, |width| width.min(WIDEST)),
-            language: Language::of(host).unwrap_or(Language::English),
+            language: Language::of(host),
         }
     }
 

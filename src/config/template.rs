@@ -290,7 +290,7 @@ pub struct ListedTemplate {
 
 /// Every template with what it is for, or why it cannot be used. Hidden ones are included.
 pub fn list(search: &Search, host: &Host) -> Vec<ListedTemplate> {
-    let language = Language::of(host).unwrap_or(Language::English);
+    let language = Language::of(host);
     let mut rows: Vec<ListedTemplate> = Vec::new();
     let spec = Sourced::new(String::new(), Source::Operand("templates".to_string()));
     for link in search.all() {

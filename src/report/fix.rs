@@ -405,10 +405,7 @@ impl Change {
     }
 
     fn edits(&self) -> Option<Vec<Edit>> {
-        let json = |value: &str| match serde_json::from_str::<Value>(value) {
-            Ok(_) => value.to_string(),
-            Err(_) => Value::from(value).to_string(),
-        };
+        let json = |value: &str| read(value).to_string();
         let section = |key: &str| key.rsplit_once('.').map(|(section, _)| section.to_string());
         Some(match self {
             Set(key, value) => vec![Edit::Set(key.clone(), json(value))],

@@ -6,7 +6,6 @@ use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 
 use super::{
-    messages::not_one_of,
     problem::{Place, Problem, Severity},
     reading,
     secrets::Secrets,
@@ -15,7 +14,6 @@ pub use crate::base::texts::Language;
 use crate::{
     base::{
         layout::{columns, escape_controls, plural, wrapped, wrapped_command},
-        source::{Source, Sourced},
         vars,
     },
     host::{Host, terminal},
@@ -142,12 +140,9 @@ fn excerpt<'a>(
             .take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c))
             .count(),
     };
-    let skipped = before.chars().count().saturating_sub(most / 2);
-    let shown: String = line.chars().skip(skipped).take(most).collect();
-    let indent = columns(&before.chars().skip(skipped).collect::<String>());
-    let mark = " ".repeat(indent) + &"^".repeat(length.clamp(1, most / 2));
-    let is_open = secrets.hide_in_text(&line) == line;
-    is_open.then(|| [number.to_string(), escape_controls(shown.trim_end()), mark])
+    let mark = " ".repeat(columns(before)) + &"^".repeat(length.max(1));
+    let is_shown = columns(&line) <= most && secrets.hide_in_text(&line) == line;
+    is_shown.then(|| [number.to_string(), escape_controls(line.trim_end()), mark])
 }
 
 /// `2 errors, 1 warning, 0 notes`.
@@ -161,31 +156,23 @@ pub fn counted(problems: &[Problem]) -> String {
 
 impl Language {
     /// ZLAUNCH_LANG, else the locale: the variables the C library reads, in its order.
-    pub fn of(host: &Host) -> Result<Self, Problem> {
-        if let Some(value) = host.nonempty_var(vars::ZLAUNCH_LANG) {
-            let sourced = Sourced::new(
-                value.to_string(),
-                Source::Variable(vars::ZLAUNCH_LANG.to_string()),
-            );
-            return Self::named(value).ok_or_else(|| not_one_of(&sourced, &["en", "zh"]));
-        }
-        let locale = [vars::LC_ALL, vars::LC_MESSAGES, vars::LANG]
-            .iter()
-            .find_map(|name| host.nonempty_var(name));
-        Ok(locale.and_then(Self::named).unwrap_or(Language::English))
+    pub fn of(host: &Host) -> Self {
+        let names = [
+            vars::ZLAUNCH_LANG,
+            vars::LC_ALL,
+            vars::LC_MESSAGES,
+            vars::LANG,
+        ];
+        let locale = names.iter().find_map(|name| host.nonempty_var(name));
+        locale.map_or(Language::English, Self::named)
     }
 
     /// `zh`, `zh_CN.UTF-8`, `ZH-Hans`, `cn`, `Chinese`.
-    fn named(value: &str) -> Option<Self> {
-        match value
-            .split(['_', '-', '.', '@'])
-            .next()?
-            .to_lowercase()
-            .as_str()
-        {
-            "zh" | "cn" | "chinese" | "中文" => Some(Language::Chinese),
-            "en" | "english" | "c" | "posix" => Some(Language::English),
-            _ => None,
+    fn named(value: &str) -> Self {
+        let first = value.split(['_', '-', '.', '@']).next().unwrap_or_default();
+        match first.to_lowercase().as_str() {
+            "zh" | "cn" | "chinese" | "中文" => Language::Chinese,
+            _ => Language::English,
         }
     }
 }

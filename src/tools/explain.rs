@@ -112,88 +112,85 @@ impl Tool for ExplainArgs {
 /// Exit status 1: there is no error in the log, or only one that zlaunch does not know.
 fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result<u8, Vec<Problem>> {
     let word = words.join(" ");
-    let search = &launch.search;
+    let explainer = Explainer::new(&launch.search, host);
+    let mut log = Log {
+        progress: Some(progress),
+        ..Log::default()
+    };
     let files: Vec<PathBuf> = words
         .iter()
         .map(|word| host.absolute(Path::new(word)))
         .collect();
-    let is_log = |it: &Path| {
+    let is_log = |it: &PathBuf| {
         let end = it.extension().and_then(|end| end.to_str());
-        matches!(end, Some("log" | "txt" | "out" | "err"))
+        it.is_file() || matches!(end, Some("log" | "txt" | "out" | "err"))
     };
     // Without a word, a pipe or a file is read, but not /dev/null.
     let is_piped = word == "-"
         || word.is_empty()
             && fs::metadata("/dev/stdin").is_ok_and(|input| !input.file_type().is_char_device());
-    let mut log = Log {
-        progress: Some(progress),
-        ..Log::default()
-    };
-    // What is said of a word that is no message either.
-    let mut otherwise = None;
-    let explainer = Explainer::new(search, host)?;
-    let read = match explainer.all_meanings(&word) {
-        _ if is_piped => log.read("-", io::stdin().lock()),
-        _ if word.is_empty() => return out(&subjects(search)),
-        Ok(pages) if format == Format::Json => {
-            let pages: Vec<Value> = pages
-                .iter()
-                .map(|page| page.json(explainer.language))
-                .collect();
-            return out(&format!("{:#}\n", Value::from(pages)));
+    if is_piped {
+        let read = log.read("-", io::stdin().lock());
+        read.map_err(|why| reading::unreadable_file(Path::new("-"), &why))?;
+    } else if word.is_empty() {
+        return out(&subjects(&launch.search));
+    } else {
+        let unknown = match explainer.all_meanings(&word) {
+            Ok(pages) if format == Format::Json => {
+                let pages = pages.iter().map(|page| page.json(explainer.language));
+                return out(&format!("{:#}\n", pages.collect::<Value>()));
+            }
+            Ok(pages) => return out(&explainer.text(&pages)),
+            Err(unknown) => unknown,
+        };
+        if !files.iter().all(is_log) {
+            // A text cannot fail to be read.
+            let _ = log.read("message", word.as_bytes());
+            let shown = show_log(&log, &[], launch, format, true, &explainer)?;
+            return shown
+                .filter(|is_known| *is_known)
+                .map(|_| 0)
+                .ok_or(unknown.into());
         }
-        Ok(pages) => return out(&explainer.text(&pages)),
-        Err(_) if files.iter().all(|file| file.is_file() || is_log(file)) => {
-            let mut files = words.iter().zip(&files);
-            files.try_for_each(|(name, file)| log.read(name, BufReader::new(fs::File::open(file)?)))
+        for (name, file) in words.iter().zip(&files) {
+            let opened = fs::File::open(file);
+            let read = opened.and_then(|opened| log.read(name, BufReader::new(opened)));
+            read.map_err(|why| reading::unreadable_file(file, &why))?;
         }
-        Err(unknown) => {
-            otherwise = Some(unknown);
-            log.read("message", word.as_bytes())
-        }
-    };
-    read.map_err(|why| reading::unreadable_file(&host.absolute(Path::new(&word)), &why))?;
-    let folders = files
-        .iter()
-        .filter_map(|file| file.parent())
-        .chain([&*host.cwd]);
-    let is_message = otherwise.is_some();
-    match show_log(&log, folders, launch, format, is_message, host)? {
-        0 => Ok(0),
-        status => otherwise.map_or(Ok(status), |unknown| Err(unknown.into())),
     }
+    let shown = show_log(&log, &files, launch, format, false, &explainer)?;
+    if shown.is_none() {
+        err("there is no error that zlaunch knows\n");
+    }
+    Ok(u8::from(shown != Some(true)))
 }
 
 /// A line on the terminal for a log of which nobody would like to wait in the dark.
 fn progress(name: &str, bytes: u64) {
     const OFTEN: u64 = 32 << 20;
-    if bytes >> 20 != 0 && bytes % OFTEN < 1 << 20 && bytes >= OFTEN && io::stderr().is_terminal() {
+    if bytes >= OFTEN && bytes % OFTEN < 1 << 20 && io::stderr().is_terminal() {
         err(&format!("\r{name}: {} MB read\r", bytes >> 20));
     }
 }
 
-/// The first failure in full, and the names of the others. `folders` may have the record of the launch. Nothing is shown of a
-/// message that nobody knows.
-fn show_log<'a>(
+/// The first failure in full, and the names of the others; whether it is known. `None`: there is nothing to show. The folders of
+/// the files may have the record of the launch.
+fn show_log(
     log: &Log,
-    mut folders: impl Iterator<Item = &'a Path>,
+    files: &[PathBuf],
     launch: &Launch,
     format: Format,
     is_message: bool,
-    host: &Host,
-) -> Result<u8, Vec<Problem>> {
-    let nothing = || {
-        if !is_message {
-            err("there is no error that zlaunch knows\n");
-        }
-        Ok(1)
-    };
+    explainer: &Explainer,
+) -> Result<Option<bool>, Vec<Problem>> {
     let Some(first) = log.found.first().or(log.sentences.as_ref()) else {
-        return nothing();
+        return Ok(None);
     };
-    let explainer = Explainer::new(&launch.search, host)?;
+    let host = explainer.host;
     let secrets = Secrets::of(host);
     let plan = if launch.command.is_empty() {
+        let folders = files.iter().filter_map(|file| file.parent());
+        let mut folders = folders.chain([&*host.cwd]);
         folders.find_map(|folder| Some(record::read(folder).ok()?["plan"].clone()))
     } else {
         let judged = Judged::new(launch, host).accepted();
@@ -202,7 +199,7 @@ fn show_log<'a>(
     };
     let (page, is_known) = explainer.of_found(first, log, &plan.unwrap_or_default(), &secrets);
     if !is_known && (is_message || !first.is_exception) {
-        return nothing();
+        return Ok(None);
     }
     let is_consequence = first.role > Role::Unknown;
     let also = log
@@ -222,7 +219,7 @@ fn show_log<'a>(
         let also: String = also.map(|it| format!("also in the log: {it}\n")).collect();
         out(&(page.text(explainer.language, width()) + &also))?;
     }
-    Ok(u8::from(!is_known))
+    Ok(Some(is_known))
 }
 
 fn width() -> usize {

@@ -38,7 +38,7 @@ impl Tool for SchemaArgs {
             }
             let writer = Writer {
                 version,
-                language: Language::of(host)?,
+                language: Language::of(host),
                 template: self.template,
             };
             out(&format!("{:#}\n", writer.document()))

@@ -22,7 +22,7 @@ fn host(variables: &[(&str, &str)]) -> Host {
 
 fn asked(word: &str, env: &[(&str, &str)]) -> Result<String, Problem> {
     let (search, host) = (Search::default(), host(env));
-    let explainer = Explainer::new(&search, &host)?;
+    let explainer = Explainer::new(&search, &host);
     let text = explainer.text(&explainer.all_meanings(word)?);
     Ok(anstream::adapter::strip_str(&text).to_string())
 }
@@ -234,10 +234,6 @@ fn the_language_is_found_as_the_c_library_does() {
         assert!(chinese(&[("ZLAUNCH_LANG", value)]), "{value}");
     }
     assert!(!chinese(&[("LANG", "de_DE.UTF-8")]) && !chinese(&[("ZLAUNCH_LANG", "en_US.UTF-8")]));
-    assert!(
-        asked("stage 3", &[("ZLAUNCH_LANG", "klingon")])
-            .is_err_and(|problem| problem.what.contains("klingon"))
-    );
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn requested(words: &[OsString], host: &Host) {
             template::Search::default(),
         );
         match tool.to_str() {
-            Some("explain") => drop(explain::explain(&word, &search, host)),
+            Some("explain") => drop(explain::Explainer::new(&search, host).all_meanings(&word)),
             Some("templates") => drop(template::resolve(
                 &Sourced::new(word, Source::Default),
                 &search,

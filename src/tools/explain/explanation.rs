@@ -35,7 +35,7 @@ use crate::{
     },
     host::Host,
     ranks::topology::engine::all_variables,
-    report::{Language, Problem, Rule, secrets::Secrets},
+    report::{Language, Rule, secrets::Secrets},
 };
 
 /// More places that say the same are no help.
@@ -144,20 +144,20 @@ impl Explanation {
 /// What an explanation depends on.
 pub struct Explainer<'a> {
     pub search: &'a Search,
-    host: &'a Host,
+    pub host: &'a Host,
     pub language: Language,
     /// The recorded one that speaks for the DeepSpeed that is found here.
     version: Version,
 }
 
 impl<'a> Explainer<'a> {
-    pub fn new(search: &'a Search, host: &'a Host) -> Result<Self, Problem> {
-        Ok(Explainer {
+    pub fn new(search: &'a Search, host: &'a Host) -> Self {
+        Explainer {
             search,
             host,
-            language: Language::of(host)?,
+            language: Language::of(host),
             version: schema::in_environment(Python::on_path(host).as_ref()).version(),
-        })
+        }
     }
 
     pub fn of_entry(&self, entry: &Entry) -> Explanation {
@@ -266,13 +266,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// Under which conditions it is said, what they are in this launch, and what would make them false.
-    fn with_conditions(
-        &self,
-        mut page: Explanation,
-        said: &Said,
-        line: &str,
-        plan: &Value,
-    ) -> Explanation {
+    fn with_conditions(&self, mut page: Explanation, said: &Said, plan: &Value) -> Explanation {
         for condition in &said.conditions {
             let label = if condition.holds {
                 phrases::IF
@@ -285,7 +279,6 @@ impl<'a> Explainer<'a> {
         for fact in facts.into_iter().filter(|_| !plan.is_null()) {
             page = page.row(phrases::THIS_LAUNCH, Some(fact));
         }
-        let is_longer = said.text.len() > line.len();
         let changes = match &changes[..] {
             [] => None,
             [only] => Some(only.clone()),
@@ -296,10 +289,6 @@ impl<'a> Explainer<'a> {
         page.row(
             phrases::ALSO,
             (!others.is_empty()).then(|| others.join("; ")),
-        )
-        .row(
-            phrases::IN_FULL,
-            is_longer.then(|| said.text.replace('\0', "…")),
         )
         .row(phrases::ADVICE, changes)
     }
@@ -344,13 +333,13 @@ impl<'a> Explainer<'a> {
             (Some(said), Some(python)) => {
                 let page = Self::of_said(said, python);
                 if failure.is_unknown() {
-                    self.with_conditions(page, said, &lines[0], plan)
+                    self.with_conditions(page, said, plan)
                 } else {
                     // The row knows more than the conditions.
                     let about = format!("{}: {}", page.name, page.about);
                     let known = self.of_failure(failure);
                     let known = known.row(phrases::SAID_BY, is_said.then_some(about));
-                    self.with_conditions(known, said, &lines[0], plan)
+                    self.with_conditions(known, said, plan)
                 }
             }
             _ => self.of_failure(failure),
@@ -398,15 +387,10 @@ impl<'a> Explainer<'a> {
         }
         let spec = Sourced::new(word.to_string(), Source::Argument("explain".to_string()));
         let template = template::resolve(&spec, self.search, self.host).ok()?;
-        let chain = &template.chain[1..];
-        let extends = (!chain.is_empty()).then(|| chain.join(" → "));
         let about = template.about_in(self.language);
         let print = format!("zlaunch templates {}", template.name);
         let page = Explanation::new(&*template.name, Topic::Template, about);
-        Some(
-            page.row(phrases::EXTENDS, extends)
-                .row(phrases::PRINT_IT, Some(print)),
-        )
+        Some(page.row(phrases::PRINT_IT, Some(print)))
     }
 }
 

@@ -277,7 +277,6 @@ fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
         // `[2026-11-15`, `[INFO`.
         let is_header = word.len() > 1 && word[0] == b'[' && !word[1].is_ascii_lowercase();
         let is_new = word.is_empty()
-            && !(is_cut && next.trim_ascii_start().len() + 1 == next.len())
             || is_header
             || [&b"-"[..], b"Traceback", b"Last"].contains(&word)
             || word.ends_with(b"Error:")

@@ -175,12 +175,11 @@ pub fn class_asked(message: &str, python: &Python) -> Option<String> {
 
 /// The versions of the package that asked for something, and of the one that does not have it.
 pub fn versions(found: &Found, python: &Python) -> Option<String> {
-    let line = found.lines.first()?;
-    let asking = found.frames.first().and_then(|it| inside(&it.file));
-    let quoted = line.split('\'').skip(1).step_by(2).chain(asking.as_deref());
-    let packages = quoted.filter_map(|it| it.split(['.', '/']).next());
-    let packages: Vec<&str> = packages.collect();
-    let named = PACKAGES.iter().filter(|it| packages.contains(&it.0));
+    let asking = found.frames.first().map_or("", |it| &it.file);
+    let is_asked = |name: &str| {
+        found.lines[0].contains(&format!("'{name}")) || asking.contains(&format!("/{name}/"))
+    };
+    let named = PACKAGES.iter().filter(|it| is_asked(it.0));
     let named = named.filter_map(|it| Some(format!("{} {}", it.1, python.version_text(it.1)?)));
     let named: Vec<String> = named.collect();
     (!named.is_empty()).then(|| named.join(", "))
