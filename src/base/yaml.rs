@@ -129,12 +129,6 @@ impl<'a> Loader<'a> {
             match self.value(event, place, depth + 1)? {
                 value if !is_merge => drop(object.insert(name, value)),
                 Value::Object(mapping) => merged.extend(mapping),
-                // Of a list the first counts, of several `<<` the last.
-                Value::Array(list) => {
-                    for value in list.into_iter().rev() {
-                        merged.extend(value.as_object().cloned().unwrap_or_default());
-                    }
-                }
                 _ => return Err(fault(place, "`<<` needs a mapping")),
             }
         }

@@ -24,17 +24,13 @@ use super::output::{err, out};
 use crate::{
     base::{
         layout::{filled, wrapped},
-        options::{AnyValue, Given, launch_option, launch_options, variable},
-        vars::Var,
+        options::{AnyValue, Given, launch_options, variable},
     },
     cli::{
         LaunchOptions, Reader, Requested, Tool, launch,
         values::{self, REPORT_FORMATS, Words, one_of},
     },
-    config::{
-        schema,
-        template::{Search, search::BUILT_IN},
-    },
+    config::{schema, template::Search},
     host::{Host, terminal},
     judge::Judged,
     plan::record,
@@ -60,21 +56,14 @@ pub struct ExplainArgs {
     command: Vec<OsString>,
 }
 
-/// What it takes as one word.
+/// The names for completions, and for what was probably meant.
 pub const WORDS: Words<()> = || {
-    let names = entries()
-        .flat_map(|entry| entry.names())
-        .chain(
-            FAILURES
-                .iter()
-                .flat_map(|failure| failure.names.iter().copied()),
-        )
-        .chain(rules().map(|(rule, _)| rule.name()))
-        .chain(BUILT_IN.iter().map(|(name, _)| *name))
-        .chain(TOPICS.iter().map(|row| row.plural));
+    let search = Search::default();
+    let names = TOPICS.iter().flat_map(|row| names_of(row.topic, &search));
+    let names = names.chain(TOPICS.iter().map(|row| row.plural.to_string()));
     names
         .filter(|name| !name.contains([' ', '<']))
-        .map(|name| (name, ()))
+        .map(|name| (&*name.leak(), ()))
         .collect()
 };
 
@@ -254,26 +243,17 @@ impl Explainer<'_> {
     }
 
     fn meanings(&self, word: &str) -> Vec<Explanation> {
-        let term = stage_of(word).unwrap_or_else(|| word.to_string());
-        let mut all = self.of_entries(|name| name == term);
+        let mut all = self.of_entries(|name| plain(name) == plain(word));
         let failures = FAILURES
             .iter()
             .filter(|failure| failure.names.contains(&word));
         all.extend(failures.map(|failure| self.of_failure(failure)));
         if all.is_empty() {
-            // The end of a dotted key, or a variable in any case.
-            let end = format!(".{term}");
-            all = self.of_entries(|name| {
-                let is_variable = name.starts_with(|c: char| c.is_ascii_uppercase());
-                name.ends_with(&end) || is_variable && name.eq_ignore_ascii_case(&term)
-            });
+            let end = format!(".{word}");
+            all = self.of_entries(|name| name.ends_with(&end));
         }
         if all.iter().all(|it| it.topic != Topic::Variable) {
-            all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase()));
-        }
-        if all.is_empty() {
-            let option = launch_option(word).map(variable);
-            all.extend(option.and_then(|name| Explanation::of_our_variable(&name)));
+            all.extend(Explanation::of_our_variable(word));
         }
         if all.is_empty() {
             all.extend(self.of_recorded(word));
@@ -304,27 +284,17 @@ pub fn about(key: &str, language: Language) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
 }
 
-/// `stage 3` for `stage3`, `zero3`, `ZeRO-3`, `z3`.
-fn stage_of(word: &str) -> Option<String> {
-    let letters = word.chars().filter(char::is_ascii_alphanumeric);
-    let plain = letters.collect::<String>().to_ascii_lowercase();
-    let number = ["zerostage", "stage", "zero", "z"]
-        .iter()
-        .find_map(|prefix| plain.strip_prefix(prefix))?;
-    ["0", "1", "2", "3"]
-        .contains(&number)
-        .then(|| format!("stage {number}"))
+/// A name without what people spell differently: `ZeRO-3`, `zero_3`, `zero3`.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.collect::<String>().to_ascii_lowercase()
 }
 
 fn unknown(word: &str, search: &Search) -> Problem {
-    let variables = all_variables();
     let templates = search.names();
-    let mut known: Vec<&str> = WORDS()
-        .into_iter()
-        .flat_map(|(name, ())| [name, schema::name_of(name)])
-        .collect();
-    known.extend(variables.iter().flat_map(Var::names));
-    known.extend(templates.iter().map(String::as_str));
+    let words = WORDS().into_iter();
+    let known = words.flat_map(|(name, ())| [name, schema::name_of(name)]);
+    let known = known.chain(templates.iter().map(String::as_str));
     let near = report::did_you_mean(
         report::nearest(word, known),
         "`zlaunch explain` lists what it can explain",

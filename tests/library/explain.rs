@@ -344,7 +344,7 @@ fn every_error_is_found_in_a_log_of_eight_ranks() {
 /// What ended a rank comes before what the others say about it, wherever it stands.
 #[test]
 fn a_cause_comes_before_what_follows_from_it() {
-    let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)";
+    let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=70, OpType=ALLREDUCE)";
     let log = eight_ranks(|rank| match rank {
         5 => "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
             .to_string(),
@@ -399,7 +399,7 @@ fn an_unknown_error_is_shown_where_no_cause_is_known() {
     assert!(
         alone.found[0].failure.role == Role::Unknown && alone.found[0].ranks == BTreeSet::from([5])
     );
-    let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)";
+    let timeout = "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=70)";
     assert_eq!(
         names(&found(&eight_ranks(|rank| rank5(rank, timeout)))),
         ["an error without an explanation", "NCCL timed out"]

@@ -10,7 +10,7 @@ use super::{
     numbers,
     sources::{self, Said},
     tables::{
-        failures::Failure,
+        failures::{FAILURES, Failure},
         packages::PACKAGES,
         phrases,
         topics::{TOPICS, Topic},
@@ -91,12 +91,10 @@ impl Explanation {
         }
     }
 
-    /// Adds a row, if there is a text for it.
-    fn row<T: Into<String>>(mut self, label: Phrase, text: Option<T>) -> Self {
-        self.rows.extend(text.map(|text| Row {
-            label,
-            text: text.into(),
-        }));
+    /// Adds a row for each text, of which there may be none.
+    fn row<T: Into<String>>(mut self, label: Phrase, texts: impl IntoIterator<Item = T>) -> Self {
+        let texts = texts.into_iter().map(Into::into);
+        self.rows.extend(texts.map(|text| Row { label, text }));
         self
     }
 
@@ -126,18 +124,26 @@ impl Explanation {
         format!("{title}{}{gap}{table}", wrapped(&self.about, 2, width))
     }
 
-    /// A variable that is not in the glossary but in zlaunch's own tables.
-    pub fn of_our_variable(name: &str) -> Option<Self> {
-        let page = |text: &str| Explanation::new(name, Topic::Variable, text);
-        if let Some(option) = launch_options().find(|option| variable(option) == name) {
+    /// A variable in any case, or an option of zlaunch, that is not in the glossary but in our own tables.
+    pub fn of_our_variable(word: &str) -> Option<Self> {
+        let name = word.to_ascii_uppercase().replace('-', "_");
+        let page = |name: &str, text: &str| Explanation::new(name, Topic::Variable, text);
+        let mut options = launch_options().map(|option| (variable(option), option));
+        let option = options.find(|(it, _)| {
+            it.trim_start_matches("ZLAUNCH_") == name.trim_start_matches("ZLAUNCH_")
+        });
+        if let Some((name, option)) = option {
             let help = help_of("", option)?;
             let value = help.field("value").unwrap_or_default();
             let same = format!("{} {value}", flag(option));
-            return Some(page(help.field("en")?).row(phrases::SAME_AS, Some(same)));
+            return Some(page(&name, help.field("en")?).row(phrases::SAME_AS, Some(same)));
         }
         let all = all_variables();
-        let var = all.iter().find(|var| var.is_called(name))?;
-        Some(page(&format!("zlaunch {}: {}.", var.does, var.about)))
+        let var = all.iter().find(|var| var.is_called(&name))?;
+        Some(page(
+            &name,
+            &format!("zlaunch {}: {}.", var.does, var.about),
+        ))
     }
 }
 
@@ -178,7 +184,7 @@ impl<'a> Explainer<'a> {
             None => it.to_string(),
         });
         Explanation::new(name, topic(entry), text("en").unwrap_or_default())
-            .row(phrases::ALSO, listed(entry.names().skip(1)))
+            .row(phrases::ALSO, entry.names().skip(1))
             .row(phrases::TYPE, entry.field("type"))
             .row(phrases::DEFAULT, entry.field("default"))
             .row(phrases::AUTO, value_of_auto(entry, self.language))
@@ -230,7 +236,7 @@ impl<'a> Explainer<'a> {
         let names = failure.names.iter().copied();
         let seen_in = Some(failure.seen_in).filter(|seen_in| !seen_in.is_empty());
         Explanation::new(failure.names[0], Topic::Failure, failure.about)
-            .row(phrases::ALSO, listed(names.skip(1)))
+            .row(phrases::ALSO, names.skip(1))
             .row(phrases::ADVICE, Some(failure.advice))
             .row(phrases::FIXED_IN, self.fixed_in(failure))
             .row(phrases::SEEN_IN, seen_in)
@@ -276,21 +282,11 @@ impl<'a> Explainer<'a> {
             page = page.row(label, Some(&*condition.text));
         }
         let (facts, changes) = condition::read(said, self.version, plan, self.host);
-        for fact in facts.into_iter().filter(|_| !plan.is_null()) {
-            page = page.row(phrases::THIS_LAUNCH, Some(fact));
-        }
-        let changes = match &changes[..] {
-            [] => None,
-            [only] => Some(only.clone()),
-            several => Some(format!("one of these: {}", several.join("; "))),
-        };
+        let facts = facts.into_iter().filter(|_| !plan.is_null());
         let others = said.others.iter().take(MOST_OTHERS);
-        let others: Vec<&str> = others.map(String::as_str).collect();
-        page.row(
-            phrases::ALSO,
-            (!others.is_empty()).then(|| others.join("; ")),
-        )
-        .row(phrases::ADVICE, changes)
+        page.row(phrases::THIS_LAUNCH, facts)
+            .row(phrases::ALSO, others.cloned())
+            .row(phrases::ADVICE, changes)
     }
 
     /// Where a failure is in a log, which ranks did not come so far, and what to change in this launch; and whether anything is
@@ -311,14 +307,14 @@ impl<'a> Explainer<'a> {
         let python = python.map(|program| Python::at(program.into(), self.host));
         let python = python.or_else(|| Python::on_path(self.host));
         let asked = python.as_ref();
-        let defined = asked.and_then(|it| sources::defined(&found.lines[0], it));
         let mut said = asked.and_then(|it| sources::find(found, it, failure.is_unknown()));
         let is_said = said.as_ref().is_some_and(|it| it.says_it);
         let may_ask = (failure.is_unknown() || failure.is_of_versions) && !is_said;
         let class = asked.filter(|_| may_ask);
         let class = class.and_then(|it| sources::class_asked(&found.lines[0], it));
         if class.is_some() {
-            failure = Failure::of_versions();
+            let mut rows = FAILURES.iter();
+            failure = rows.find(|it| it.is_of_versions).unwrap_or(failure);
             said = None;
         }
         let versions = asked.filter(|_| failure.is_of_versions);
@@ -345,39 +341,34 @@ impl<'a> Explainer<'a> {
             _ => self.of_failure(failure),
         };
         let general = std::mem::take(&mut page.rows);
-        for line in lines {
-            page = page.row(phrases::LINE, Some(secrets.hide_in_line(line)));
-        }
         let mut place = found.place.clone();
         if !found.ranks.is_empty() {
             place += &format!(", {}", listed_ranks(&found.ranks));
         }
-        page = page.row(phrases::WHERE, Some(place));
-        for line in lines {
-            for said in numbers::read(line) {
-                page = page.row(phrases::NUMBERS, Some(said));
-            }
-        }
-        page = page.row(phrases::IN_THIS_VERSION, versions);
-        page = page.row(phrases::IN_THIS_VERSION, class.or(defined));
+        let shown = lines.iter().map(|line| secrets.hide_in_line(line));
+        let numbers = lines.iter().flat_map(|line| numbers::read(line));
+        page = page
+            .row(phrases::LINE, shown)
+            .row(phrases::WHERE, Some(place))
+            .row(phrases::NUMBERS, numbers)
+            .row(phrases::IN_THIS_VERSION, versions)
+            .row(phrases::IN_THIS_VERSION, class);
         let missing: BTreeSet<u32> = (0..log.ranks)
             .filter(|rank| !found.ranks.contains(rank))
             .collect();
         if !missing.is_empty() && missing.len() < found.ranks.len() {
-            let said = failure
-                .of_missing_ranks
-                .map(|it| format!("{}: {it}", listed_ranks(&missing)));
+            let said = failure.of_missing_ranks.iter();
+            let said = said.map(|it| format!("{}: {it}", listed_ranks(&missing)));
             page = page.row(phrases::MISSING, said);
         }
         let general = general
             .into_iter()
             .filter(|row| row.label != phrases::SILENCE);
         page.rows.extend(general);
-        for advice in failure.here {
-            page = page.row(phrases::THIS_LAUNCH, advice.for_plan(plan));
-        }
+        let here = failure.here.iter().filter_map(|it| it.for_plan(plan));
         let is_alone = failure.alone && found.frames.is_empty();
         let careful = is_alone.then(|| phrases::LIKELIEST.text(self.language));
+        let page = page.row(phrases::THIS_LAUNCH, here);
         (page.row(phrases::CAREFUL, careful), is_known)
     }
 
@@ -392,11 +383,6 @@ impl<'a> Explainer<'a> {
         let page = Explanation::new(&*template.name, Topic::Template, about);
         Some(page.row(phrases::PRINT_IT, Some(print)))
     }
-}
-
-fn listed(names: impl Iterator<Item = &'static str>) -> Option<String> {
-    let names: Vec<&str> = names.collect();
-    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// `ranks 0, 3`.

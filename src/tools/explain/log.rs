@@ -85,11 +85,6 @@ impl Failure {
         &FAILURES[FAILURES.len() - 1]
     }
 
-    pub fn of_versions() -> &'static Self {
-        let row = FAILURES.iter().find(|failure| failure.is_of_versions);
-        row.unwrap_or(Failure::unknown())
-    }
-
     pub fn name(&self) -> &'static str {
         self.rule.map_or_else(|| self.names[0], Rule::name)
     }

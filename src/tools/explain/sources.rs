@@ -127,37 +127,6 @@ fn best(mut all: Vec<(usize, Said)>, function: Option<&str>) -> Option<Said> {
     Some(said)
 }
 
-/// Where the installed packages have a module or a name that a message says is not there. `None` if there is no such place, or more
-/// than one.
-pub fn defined(message: &str, python: &Python) -> Option<String> {
-    let quoted: Vec<&str> = message.split('\'').skip(1).step_by(2).collect();
-    let is_module = message.contains("No module named '");
-    let (name, package) = if is_module {
-        let (package, name) = quoted.first()?.split_once('.')?;
-        (name, package)
-    } else if message.contains("cannot import name '") {
-        (*quoted.first()?, quoted.get(1)?.split('.').next()?)
-    } else {
-        return None;
-    };
-    let name = name.rsplit('.').next()?;
-    let places = texts(python, |it| it == package).filter_map(|(path, text)| {
-        if is_module {
-            return path.ends_with(&format!("/{name}.py")).then_some(path);
-        }
-        let source = Source::new(&text);
-        let at = source
-            .defines("def", name)
-            .or(source.defines("class", name))?;
-        Some(format!("{path}, line {}", at + 1))
-    });
-    let places: Vec<String> = places.take(2).collect();
-    match &places[..] {
-        [only] => Some(format!("`{name}` is in {only}")),
-        _ => None,
-    }
-}
-
 /// The class of a package that was asked for something it does not have.
 pub fn class_asked(message: &str, python: &Python) -> Option<String> {
     let class = match message.split_once("() got an unexpected keyword argument '") {

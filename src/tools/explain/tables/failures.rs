@@ -795,13 +795,13 @@ pub const FAILURES: &[Failure] = &[
         ],
         // Only there, or with a path of Windows above.
         traceback: &[
+            "\\site-packages\\",
+            "\\Lib\\",
+            ":\\Users\\",
             "LINK : fatal error LNK1181",
             "Unable to pre-compile async_io",
             "use_libuv was requested",
             "Distributed package doesn't have NCCL built in",
-            "\\site-packages\\",
-            "\\Lib\\",
-            ":\\Users\\",
         ],
         role: Consequence,
         example: "LINK : fatal error LNK1181: cannot open input file 'aio.lib'",
