@@ -133,13 +133,8 @@ fn excerpt<'a>(
         .as_ref()?;
     let line = text.lines().nth(number.checked_sub(1)?)?.replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
-    let length = match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
-        Some((quoted, _)) => columns(quoted) + 2,
-        None => rest
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || "_.-+".contains(*c))
-            .count(),
-    };
+    let is_of_word = |c: &char| c.is_alphanumeric() || "_-.+\"".contains(*c);
+    let length = rest.chars().take_while(is_of_word).count();
     let mark = " ".repeat(columns(before)) + &"^".repeat(length.max(1));
     let is_shown = columns(&line) <= most && secrets.hide_in_text(&line) == line;
     is_shown.then(|| [number.to_string(), escape_controls(line.trim_end()), mark])

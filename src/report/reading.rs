@@ -84,10 +84,7 @@ pub fn text_if_any(path: &Path) -> Option<String> {
 
 pub fn read_text(path: &Path) -> Result<String, Problem> {
     let opened = open(path).map_err(|why| unreadable_file(path, &why))?;
-    let (file, size) = opened.ok_or_else(|| not_a_file(path))?;
-    if size > LARGEST_FILE {
-        return Err(too_large(path, size));
-    }
+    let (file, _) = opened.ok_or_else(|| not_a_file(path))?;
     read_all(file, path)
 }
 
@@ -95,9 +92,11 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
 fn read_all(from: impl Read, path: &Path) -> Result<String, Problem> {
     let mut bytes = Vec::new();
     let size = from.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
-    let size = size.map_err(|why| unreadable_file(path, &why))? as u64;
-    if size > LARGEST_FILE {
-        return Err(too_large(path, size));
+    if size.map_err(|why| unreadable_file(path, &why))? as u64 > LARGEST_FILE {
+        let what = format!("`{}` is too large for a config", path.display());
+        return Err(Problem::error(Rule::File, what).at(path).fix(format!(
+            "zlaunch reads at most {LARGEST_FILE} bytes; check that this is the right file"
+        )));
     }
     String::from_utf8(bytes).map_err(|_| {
         Problem::error(
@@ -178,20 +177,6 @@ pub fn not_a_file(path: &Path) -> Problem {
     )
     .at(path)
     .fix("name a file, not a folder, pipe or device")
-}
-
-fn too_large(path: &Path, size: u64) -> Problem {
-    Problem::error(
-        Rule::File,
-        format!(
-            "`{}` is {size} bytes, which is too large for a config",
-            path.display()
-        ),
-    )
-    .at(path)
-    .fix(format!(
-        "zlaunch reads at most {LARGEST_FILE} bytes; check that this is the right file"
-    ))
 }
 
 pub fn not_an_object(place: impl fmt::Display) -> Problem {

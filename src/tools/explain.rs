@@ -227,7 +227,7 @@ impl Explainer<'_> {
             found.extend(all.filter(|it| it.topic == row.topic));
         }
         if found.is_empty() {
-            return Err(unknown(word, self.search));
+            return Err(unknown(word));
         }
         Ok(found)
     }
@@ -290,11 +290,9 @@ fn plain(name: &str) -> String {
     letters.collect::<String>().to_ascii_lowercase()
 }
 
-fn unknown(word: &str, search: &Search) -> Problem {
-    let templates = search.names();
+fn unknown(word: &str) -> Problem {
     let words = WORDS().into_iter();
     let known = words.flat_map(|(name, ())| [name, schema::name_of(name)]);
-    let known = known.chain(templates.iter().map(String::as_str));
     let near = report::did_you_mean(
         report::nearest(word, known),
         "`zlaunch explain` lists what it can explain",

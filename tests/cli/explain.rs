@@ -649,12 +649,17 @@ fn the_installed_packages_are_asked_who_says_it() {
     }
     // One of two that would both be needed is not advised.
     assert!(!run.stdout.contains("NUMBER"), "{}", run.stdout);
-    // A part is enough.
+    // A part is enough, and the rest is shown.
     let run = sandbox.run([
         "explain",
         "ValueError: The sprinkler of rank 3 has no hose to hang on;",
     ]);
-    assert!(run.stdout.contains("plumbing.py, line 5"), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("  in full  The sprinkler of rank … has no hose"),
+        "{}",
+        run.stdout
+    );
     let said = "AssertionError: there is no water in the pipes of rank 0";
     let page = sandbox.run(["explain", said]).stdout;
     for told in [
@@ -748,20 +753,6 @@ fn a_traceback_is_not_taken_for_more_than_it_says() {
     let quoted = "dist.init_distributed(auto_mpi_discovery=False)";
     let run = traceback(quoted, "accelerate/state.py", "ValueError: seen by nobody");
     assert!(!run.stdout.contains("MPI"), "{run:?}");
-}
-
-/// A text of several lines.
-#[test]
-fn a_text_of_several_lines_is_found() {
-    let sandbox = with_plumbing();
-    let package = "env/lib/python3.11/site-packages/deepspeed/runtime";
-    sandbox.put(
-        &format!("{package}/gone.py"),
-        "def g(x):\n    raise RuntimeError(\n        f\"\"\"\n        The cistern {x} is full of the water of yesterday.\n        Open it.\n        \"\"\"\n    )\n",
-    );
-    let told = |message: &str| sandbox.run(["explain", message]).stdout;
-    let page = told("RuntimeError: The cistern 7 is full of the water of yesterday.");
-    assert!(page.contains("gone.py, line 2, in `g`"), "{page}");
 }
 
 /// Who holds the memory, how many ranks DeepSpeed counted, which two values differ, what is to be installed.
@@ -865,24 +856,14 @@ fn a_row_says_no_more_than_it_knows() {
     assert!(timeout(900, 1).contains("a barrier") && !timeout(900, 7).contains("a barrier"));
 }
 
-/// A statement on the line that the traceback names needs no words, an object its class, and words that several say all of them.
+/// A statement on the line that the traceback names needs no words, and an object its class.
 #[test]
 fn what_the_installed_packages_say_is_told_in_full() {
     let sandbox = with_plumbing();
-    let package = "env/lib/python3.11/site-packages/deepspeed/runtime";
-    let twice = "def f(x):\n    if x:\n        raise ValueError(f\"The tank {x} is dry since the last summer.\")\n    raise ValueError(f\"The tank {x} is dry since the last summer.\")\n";
-    sandbox.put(&format!("{package}/tank.py"), twice);
     let told = |message: &str| {
         sandbox.file("job.log", message);
         sandbox.run(["explain", "job.log"])
     };
-    let page = told("ValueError: The tank 7 is dry since the last summer.\n").stdout;
-    assert!(
-        page.contains("tank.py, line 3")
-            && page.contains("also")
-            && page.contains("tank.py, line 4"),
-        "{page}"
-    );
     let run = told(
         "Traceback (most recent call last):\n  File \"/x/deepspeed/runtime/plumbing.py\", line 5, in connect\n    raise ValueError(\nValueError: [7]\n",
     );

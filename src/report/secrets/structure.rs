@@ -11,8 +11,8 @@ use crate::{
         yaml::{self, Dialect},
     },
     report::tables::secrets::{
-        ANYWHERE, BEFORE_TOKENS, BEGINNINGS, ENDINGS, HARMLESS_VALUES, LAST, LAST_OF_VARIABLES,
-        OTHER_ENDINGS, TABLE_WORDS, TOKENIZER_WORDS, TOKENS,
+        ANYWHERE, BEFORE_TOKENS, ENDINGS, HARMLESS_VALUES, LAST, LAST_OF_VARIABLES, OTHER_ENDINGS,
+        TABLE_WORDS, TOKENIZER_WORDS, TOKENS,
     },
 };
 
@@ -37,9 +37,7 @@ pub fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
 /// The secrets of a config, a run file, or lines `NAME=VALUE`.
 pub fn in_document(text: &str) -> Named {
     let mut found = Found::default();
-    if may_show_secret(text) {
-        found.document(text);
-    }
+    found.document(text);
     found.secrets
 }
 
@@ -157,9 +155,6 @@ impl Found {
 
     /// Takes a word apart: `NAME=VALUE` and `NAME: VALUE` first, then a command or a list.
     fn word(&mut self, word: &str) {
-        if !may_show_secret(word) {
-            return;
-        }
         let mut rest = word;
         loop {
             if is_collection(rest) {
@@ -244,9 +239,6 @@ pub enum Sensitivity {
 impl Sensitivity {
     /// `None` for the names of harmless things.
     pub fn of(name: &str) -> Option<Sensitivity> {
-        if !may_show_secret(name) {
-            return None;
-        }
         let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
         let name = name.to_ascii_uppercase();
         let parts: Vec<&str> = name
@@ -289,14 +281,6 @@ impl Sensitivity {
             Sensitivity::Vague => looks_like_secret(value),
         }
     }
-}
-
-/// A cheap first look, since most names and texts are harmless: a word above, a token or an address may begin somewhere.
-fn may_show_secret(text: &str) -> bool {
-    let mut text = text.to_ascii_lowercase();
-    text.push(' ');
-    let mut beginnings = text.as_bytes().windows(3);
-    beginnings.any(|three| BEGINNINGS.binary_search(&three).is_ok())
 }
 
 /// Judges by the last of these parts and the one before it.

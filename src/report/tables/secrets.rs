@@ -88,9 +88,3 @@ pub const TOKENS: &[&str] = &[
     "api_org_",
     "nvapi-",
 ];
-/// Every word and token above begins so, and every address has the first one. Sorted, in lower case.
-pub const BEGINNINGS: &[&[u8]] = &[
-    b"://", b"api", b"aut", b"bea", b"coo", b"cre", b"dsn", b"gho", b"ghp", b"ghr", b"ghs", b"ghu",
-    b"git", b"glp", b"hf_", b"jwt", b"key", b"lic", b"nva", b"pas", b"pat", b"pw ", b"pw\"",
-    b"pw'", b"pw:", b"pw=", b"pwd", b"sas", b"sec", b"ses", b"sig", b"sk-", b"tok", b"web", b"xox",
-];

@@ -38,9 +38,6 @@ use crate::{
     report::{Language, Rule, secrets::Secrets},
 };
 
-/// More places that say the same are no help.
-const MOST_OTHERS: usize = 3;
-
 pub fn entries() -> impl Iterator<Item = Entry> {
     texts::entries(include_str!("entries.txt"))
 }
@@ -272,7 +269,13 @@ impl<'a> Explainer<'a> {
     }
 
     /// Under which conditions it is said, what they are in this launch, and what would make them false.
-    fn with_conditions(&self, mut page: Explanation, said: &Said, plan: &Value) -> Explanation {
+    fn with_conditions(
+        &self,
+        mut page: Explanation,
+        said: &Said,
+        line: &str,
+        plan: &Value,
+    ) -> Explanation {
         for condition in &said.conditions {
             let label = if condition.holds {
                 phrases::IF
@@ -283,9 +286,9 @@ impl<'a> Explainer<'a> {
         }
         let (facts, changes) = condition::read(said, self.version, plan, self.host);
         let facts = facts.into_iter().filter(|_| !plan.is_null());
-        let others = said.others.iter().take(MOST_OTHERS);
+        let full = (said.text.len() > line.len()).then(|| said.text.replace('\0', "…"));
         page.row(phrases::THIS_LAUNCH, facts)
-            .row(phrases::ALSO, others.cloned())
+            .row(phrases::IN_FULL, full)
             .row(phrases::ADVICE, changes)
     }
 
@@ -329,13 +332,13 @@ impl<'a> Explainer<'a> {
             (Some(said), Some(python)) => {
                 let page = Self::of_said(said, python);
                 if failure.is_unknown() {
-                    self.with_conditions(page, said, plan)
+                    self.with_conditions(page, said, &lines[0], plan)
                 } else {
                     // The row knows more than the conditions.
                     let about = format!("{}: {}", page.name, page.about);
                     let known = self.of_failure(failure);
                     let known = known.row(phrases::SAID_BY, is_said.then_some(about));
-                    self.with_conditions(known, said, plan)
+                    self.with_conditions(known, said, &lines[0], plan)
                 }
             }
             _ => self.of_failure(failure),

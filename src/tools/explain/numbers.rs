@@ -17,22 +17,23 @@ fn memory(line: &str) -> Vec<String> {
     if !line.contains("out of memory") {
         return Vec::new();
     }
-    let of = |size: Size| {
-        let mut rows = SIZES.iter().filter(|row| row.size == size);
-        rows.find_map(|row| {
-            let (before, after) = line.split_once(row.words)?;
-            let mut number: Vec<&str> = if row.is_in_front {
-                after.split_whitespace().take(2).collect()
-            } else {
-                before.split_whitespace().rev().take(2).collect()
-            };
-            if !row.is_in_front {
-                number.reverse();
-            }
-            parse_bytes(number.concat().trim_matches(|c: char| !c.is_alphanumeric()))
-        })
-    };
+    let sizes = SIZES.iter().filter_map(|row| {
+        let (before, after) = line.split_once(row.words)?;
+        let number: String = if row.is_in_front {
+            after.split_whitespace().take(2).collect()
+        } else {
+            let words: Vec<&str> = before.split_whitespace().collect();
+            words[words.len().saturating_sub(2)..].concat()
+        };
+        let number = number.trim_matches(|c: char| !c.is_alphanumeric());
+        let shown = format!("{number} {}", row.shown);
+        Some((row.size, parse_bytes(number)?, shown))
+    });
+    let sizes: Vec<(Size, u64, String)> = sizes.collect();
+    let of = |size: Size| sizes.iter().find(|it| it.0 == size).map(|it| it.1);
+    let listed: Vec<&str> = sizes.iter().map(|it| &*it.2).collect();
     let mut said = Vec::new();
+    said.extend((listed.len() > 1).then(|| listed.join("; ")));
     let total = of(Size::Total);
     if let (Some(total), Some(free), Some(ours)) = (total, of(Size::Free), of(Size::Ours)) {
         let others = total.saturating_sub(free + ours);

@@ -36,8 +36,6 @@ pub struct Said {
     pub text: String,
     /// The innermost first.
     pub conditions: Vec<Condition>,
-    /// Where the same is said.
-    pub others: Vec<String>,
 }
 
 pub struct Condition {
@@ -114,17 +112,12 @@ fn texts(
     files.filter_map(|file| Some((inside(file.to_str()?)?, fs::read(&file).ok()?)))
 }
 
-/// Of those that have most of the message, the one in this function, else the first, which names the others.
+/// Of those that have most of the message, the one in this function, else the first.
 fn best(mut all: Vec<(usize, Said)>, function: Option<&str>) -> Option<Said> {
     let most = all.iter().map(|it| it.0).max()?;
     all.retain(|it| it.0 == most);
     let here = function.and_then(|name| all.iter().position(|it| it.1.function == name));
-    let mut said = all.remove(here.unwrap_or(0)).1;
-    if here.is_none() {
-        let others = all.iter().filter(|it| it.1.text == said.text);
-        said.others = others.map(|it| it.1.place()).collect();
-    }
-    Some(said)
+    Some(all.swap_remove(here.unwrap_or(0)).1)
 }
 
 /// The class of a package that was asked for something it does not have.
@@ -246,16 +239,6 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// The class or function around a line.
-    fn around(&self, at: usize) -> Option<&'a str> {
-        let mut above = self.0[..at].iter().rev().copied();
-        above.find(|line| {
-            let word = line.trim_start().trim_start_matches("async ");
-            indent(line) < indent(self.0[at])
-                && (word.starts_with("def ") || word.starts_with("class "))
-        })
-    }
-
     /// The statements that may say the message.
     fn all(&self, message: &Message, file: &str) -> Vec<(usize, Said)> {
         let lines = self.0.iter().enumerate();
@@ -331,25 +314,14 @@ impl<'a> Source<'a> {
     /// The lines of the statement that a line belongs to.
     fn statement(&self, at: usize) -> Range<usize> {
         let indent = |at: usize| indent(self.0[at]);
+        let code = |at: usize| self.0[at].trim_start();
         let is_text = |at: usize| {
-            self.0[at]
-                .trim_start()
-                .trim_start_matches(['f', 'r'])
-                .starts_with(['"', '\''])
+            let text = code(at).trim_start_matches(['f', 'r']);
+            text.starts_with(['"', '\''])
         };
-        let closes = |at: usize| self.0[at].trim_start().starts_with(')');
-        let is_whole = |at: usize| {
-            self.0[at].trim_start().starts_with("raise")
-                || self.0[at].trim_start().starts_with("assert")
-        };
+        let closes = |at: usize| code(at).starts_with(')');
+        let is_whole = |at: usize| code(at).starts_with("raise") || code(at).starts_with("assert");
         let mut first = at;
-        // Within a text of several lines, from its first one.
-        let quotes = |line: &&'a str| line.matches("\"\"\"").count();
-        let before: usize = self.0[..at].iter().map(quotes).sum();
-        if before % 2 == 1 {
-            let opened = self.0[..at].iter().rposition(|line| quotes(line) > 0);
-            first = opened.unwrap_or(at);
-        }
         // `), "…"` closes what began as far left.
         if closes(first) {
             let mut above = (0..first).rev();
@@ -379,9 +351,8 @@ impl<'a> Source<'a> {
         }
         let is_it = |at: usize| self.0.get(at).is_some_and(|it| it.trim() == frame.code);
         let exact = frame.line.checked_sub(1).filter(|at| is_it(*at));
-        let start = format!("def {}(", frame.function);
-        let places = (0..self.0.len()).filter(|at| is_it(*at));
-        let mut places = places.filter(|at| self.around(*at).is_some_and(|it| it.contains(&start)));
+        let is_there = |at: &usize| self.said(*at..at + 1, "").function == frame.function;
+        let mut places = (0..self.0.len()).filter(|at| is_it(*at)).filter(is_there);
         let only = places.next().filter(|_| places.next().is_none());
         // The beginning of a statement that raises may be that of many.
         let is_cut = frame.code.starts_with("raise") && frame.code.ends_with('(');
@@ -413,7 +384,6 @@ impl<'a> Source<'a> {
             function: String::new(),
             text: literals(&self.0[at.clone()].join("\n")),
             conditions: Vec::new(),
-            others: Vec::new(),
         };
         let code = joined(&self.0[at.clone()]);
         if let Some(asserted) = code.strip_prefix("assert") {

@@ -110,6 +110,10 @@ pub const LIKELIEST: Phrase = Phrase {
     en: "this is the likeliest cause of this message, and not the only one: with the traceback above it, zlaunch can tell",
     zh: "这是该报错最常见的原因，但不是唯一原因：连同上方的 traceback 一起给出，zlaunch 才能判断",
 };
+pub const IN_FULL: Phrase = Phrase {
+    en: "in full",
+    zh: "全文",
+};
 pub const IN_THIS_VERSION: Phrase = Phrase {
     en: "installed",
     zh: "已安装版本",
