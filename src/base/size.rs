@@ -7,9 +7,7 @@ use super::tables::units::{OF_BYTES, OF_PARAMETERS};
 /// The short form: `64 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let step = (0..UNITS.len() - 1)
-        .take_while(|step| bytes >> (10 * step) >= 1024)
-        .count();
+    let step = (bytes.max(1).ilog2() as usize / 10).min(4);
     // One decimal, rounded down, without a float.
     let tenths = (u128::from(bytes) * 10) >> (10 * step);
     let whole = tenths / 10;

@@ -134,13 +134,6 @@ impl<'h> Secrets<'h> {
         )
     }
 
-    /// A line of a log, whose words may be secrets that nothing else names.
-    pub fn hide_in_line(&self, line: &str) -> String {
-        let words = self.hide_in_words(line.split(' ').map(OsStr::new));
-        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        words.join(" ")
-    }
-
     pub fn hide_in_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), &Named::new()))).into_owned()
     }

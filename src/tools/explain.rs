@@ -227,7 +227,14 @@ impl Explainer<'_> {
             found.extend(all.filter(|it| it.topic == row.topic));
         }
         if found.is_empty() {
-            return Err(unknown(word));
+            let words = WORDS().into_iter();
+            let known = words.flat_map(|(name, ())| [name, schema::name_of(name)]);
+            let near = report::nearest(word, known);
+            let otherwise = "`zlaunch explain` lists what it can explain";
+            let what = format!("zlaunch has no explanation for `{word}`");
+            return Err(Problem::error(Rule::Usage, what)
+                .at(format!("explain {word}"))
+                .fix(report::did_you_mean(near, otherwise)));
         }
         Ok(found)
     }
@@ -288,19 +295,6 @@ pub fn about(key: &str, language: Language) -> Option<String> {
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.collect::<String>().to_ascii_lowercase()
-}
-
-fn unknown(word: &str) -> Problem {
-    let words = WORDS().into_iter();
-    let known = words.flat_map(|(name, ())| [name, schema::name_of(name)]);
-    let near = report::did_you_mean(
-        report::nearest(word, known),
-        "`zlaunch explain` lists what it can explain",
-    );
-    let what = format!("zlaunch has no explanation for `{word}`");
-    Problem::error(Rule::Usage, what)
-        .at(format!("explain {word}"))
-        .fix(near)
 }
 
 fn subjects(search: &Search) -> String {

@@ -1,6 +1,6 @@
 //! One explanation: its parts from many tables, and its page.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ffi::OsStr};
 
 use serde_json::{Value, json};
 
@@ -252,7 +252,7 @@ impl<'a> Explainer<'a> {
         let package = PACKAGES.iter().find(|it| it.0 == package);
         let package = package.map_or("", |it| it.1);
         let version = python.version_text(package).unwrap_or_default();
-        let mut place = said.place();
+        let mut place = format!("{}, line {}", said.file, said.line);
         if !said.function.is_empty() {
             place += &format!(", in `{}`", said.function);
         }
@@ -348,7 +348,11 @@ impl<'a> Explainer<'a> {
         if !found.ranks.is_empty() {
             place += &format!(", {}", listed_ranks(&found.ranks));
         }
-        let shown = lines.iter().map(|line| secrets.hide_in_line(line));
+        let shown = lines.iter().map(|line| {
+            // A word may be a secret that nothing else names.
+            let words = secrets.hide_in_words(line.split(' ').map(OsStr::new));
+            words.join(OsStr::new(" ")).to_string_lossy().into_owned()
+        });
         let numbers = lines.iter().flat_map(|line| numbers::read(line));
         page = page
             .row(phrases::LINE, shown)

@@ -21,8 +21,6 @@ const KEPT: usize = 1 << 15;
 const SHOWN: usize = 400;
 /// Nobody wraps lines at fewer or more columns.
 const WIDTHS: RangeInclusive<usize> = 50..=132;
-/// Those of terminals and of `fold`.
-const COLUMNS: [usize; 4] = [80, 100, 120, 132];
 /// Of a text without an exception.
 const SENTENCES: usize = 6;
 const TRACEBACK: &str = "Traceback (most recent";
@@ -174,7 +172,6 @@ impl Log {
             let before = &text[at.saturating_sub(KEPT)..at];
             let above = || lines(before).rev().skip(1).filter(of_rank);
             let below = lines(&text[end..]).skip(1).filter(of_rank);
-            let place = || format!("{name}:{number}");
             let traceback = || {
                 above()
                     .take_while(|line| !contains_any(line, &[TRACEBACK]))
@@ -196,12 +193,12 @@ impl Log {
             if let Some(known) = known {
                 known.ranks.extend(rank);
             } else if let Some(failure) = found {
-                let key = above().next().filter(|_| failure.shows_line_above);
+                let key = above().take(failure.lines_above);
                 let below = below.enumerate().take_while(|(at, line)| {
                     *at < failure.lines_below || said(line).starts_with("- ")
                 });
                 let below = below.map(|it| it.1).take(8);
-                let shown = key.into_iter().chain([line]).chain(below);
+                let shown = key.chain([line]).chain(below);
                 let mut above_traceback = above()
                     .skip_while(|line| !contains_any(line, &[TRACEBACK]))
                     .skip(1)
@@ -215,7 +212,7 @@ impl Log {
                     } else {
                         failure.role
                     },
-                    place: place(),
+                    place: format!("{name}:{number}"),
                     lines: shown.map(said).collect(),
                     ranks: rank.into_iter().collect(),
                     frames: frames(traceback()),
@@ -252,15 +249,14 @@ impl Log {
     }
 }
 
-/// Joins lines that a terminal or an editor wrapped: all are short, and the first word of the next one had no room, or each is cut
-/// at the same column. Joins the name of an exception with a text that begins below it, too. The places where lines ended.
+/// Joins lines that a terminal or an editor wrapped: all are short, and the first word of the next one had no room. Joins the name of an exception with a text that begins below it, too. The places where lines ended.
 fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
     let width = lines(&text[start..])
         .filter(|line| line.trim_ascii().contains(&b' '))
         .map(<[u8]>::len)
         .max()
         .filter(|width| WIDTHS.contains(width));
-    let (mut ends, mut cut) = (Vec::new(), 0);
+    let mut ends = Vec::new();
     let mut at = start;
     while let Some(length) = text[at..].iter().position(|byte| *byte == b'\n') {
         let end = at + length;
@@ -268,7 +264,6 @@ fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
         let next = text[end + 1..].split(|byte| *byte == b'\n').next();
         let next = next.unwrap_or_default();
         let word = next.split(|byte| *byte == b' ').next().unwrap_or_default();
-        let is_cut = width == Some(length);
         // `[2026-11-15`, `[INFO`.
         let is_header = word.len() > 1 && word[0] == b'[' && !word[1].is_ascii_lowercase();
         let is_new = word.is_empty()
@@ -279,21 +274,16 @@ fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
         let has_no_room = width.is_some_and(|width| length > 0 && length + 1 + word.len() > width);
         let is_name = line.trim_ascii_end().ends_with(b"Error:") && !said(line).contains(' ');
         if !is_new && has_no_room || is_name && !next.trim_ascii().is_empty() {
-            ends.push((end, is_name));
-            cut += usize::from(is_cut || is_name);
+            ends.push(end);
         }
         at = end + 1;
     }
-    // All of them end at the last column, so they were cut there, not at a blank.
-    let are_cut = width.is_some_and(|width| COLUMNS.contains(&width)) && cut == ends.len();
     let mut whole = Vec::with_capacity(text.len() - start);
     let mut joined = Vec::new();
     let mut from = start;
-    for (end, is_name) in ends {
-        whole.extend_from_slice(&text[from..end]);
-        if is_name || !are_cut && !whole.ends_with(b" ") {
-            whole.push(b' ');
-        }
+    for end in ends {
+        whole.extend_from_slice(text[from..end].trim_ascii_end());
+        whole.push(b' ');
         joined.push(start + whole.len());
         from = end + 1;
     }

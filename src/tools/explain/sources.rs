@@ -344,20 +344,11 @@ impl<'a> Source<'a> {
         first..end
     }
 
-    /// The statement of a frame: on its line, or where the installed version has it once as it was in the traceback.
+    /// The statement of a frame, if the installed version has it on the same line.
     fn failed(&self, frame: &Frame) -> Option<Range<usize>> {
-        if frame.code.is_empty() {
-            return None;
-        }
-        let is_it = |at: usize| self.0.get(at).is_some_and(|it| it.trim() == frame.code);
-        let exact = frame.line.checked_sub(1).filter(|at| is_it(*at));
-        let is_there = |at: &usize| self.said(*at..at + 1, "").function == frame.function;
-        let mut places = (0..self.0.len()).filter(|at| is_it(*at)).filter(is_there);
-        let only = places.next().filter(|_| places.next().is_none());
-        // The beginning of a statement that raises may be that of many.
-        let is_cut = frame.code.starts_with("raise") && frame.code.ends_with('(');
-        let at = exact.or(only.filter(|_| !is_cut))?;
-        Some(self.statement(at))
+        let at = frame.line.checked_sub(1)?;
+        let is_it = self.0.get(at)?.trim() == frame.code && !frame.code.is_empty();
+        is_it.then(|| self.statement(at))
     }
 
     /// What failed without a text that is known: a `raise` or an `assert`, the last statement of the traceback, or something
@@ -429,11 +420,6 @@ impl<'a> Source<'a> {
 }
 
 impl Said {
-    /// `deepspeed/runtime/engine.py, line 7`.
-    pub fn place(&self) -> String {
-        format!("{}, line {}", self.file, self.line)
-    }
-
     fn add(&mut self, condition: &str, holds: bool) {
         let text = condition.trim().to_string();
         self.conditions.push(Condition { text, holds });

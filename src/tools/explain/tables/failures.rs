@@ -23,8 +23,8 @@ pub struct Failure {
     /// Two packages do not fit each other, so their versions are told.
     pub is_of_versions: bool,
     pub role: Role,
-    /// Shown with it: the line above, which has the key.
-    pub shows_line_above: bool,
+    /// Shown with it: so many lines above, where the key is.
+    pub lines_above: usize,
     /// Shown with it: so many lines below, besides a list that begins there.
     pub lines_below: usize,
     /// What is said of a few ranks that did not come so far, if they are worth a look.
@@ -96,7 +96,7 @@ const FAILURE: Failure = Failure {
     only_with_zero3: false,
     is_of_versions: false,
     role: Role::Cause,
-    shows_line_above: false,
+    lines_above: 0,
     lines_below: 0,
     of_missing_ranks: None,
     here: &[],
@@ -2354,7 +2354,7 @@ pub const FAILURES: &[Failure] = &[
         rule: Some(Rule::UnknownKey),
         lines: &[&["Extra inputs are not permitted"]],
         traceback: &["for DeepSpeed"],
-        shows_line_above: true,
+        lines_above: 1,
         example: "ValidationError: 1 validation error for DeepSpeedZeroConfig overlapp_comm Extra inputs are not permitted",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
@@ -2370,7 +2370,7 @@ pub const FAILURES: &[Failure] = &[
         rule: Some(Rule::WrongType),
         lines: &[&["Input should be a valid"]],
         traceback: &["for DeepSpeed"],
-        shows_line_above: true,
+        lines_above: 1,
         example: "ValidationError: reduce_bucket_size Input should be a valid integer, got a number with a fractional part",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
@@ -2379,7 +2379,7 @@ pub const FAILURES: &[Failure] = &[
         rule: Some(Rule::WrongValue),
         lines: &[&["Input should be "]],
         traceback: &["for DeepSpeed"],
-        shows_line_above: true,
+        lines_above: 1,
         example: "ValidationError: 1 validation error for DeepSpeedZeroConfig stage Input should be 0, 1, 2, 3 or 3",
         seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
