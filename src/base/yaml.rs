@@ -8,7 +8,11 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use serde_json::{Map, Number, Value};
 
-use crate::base::{json::SyntaxError, python_value::repr_float, tables::yaml_words::WORDS};
+use crate::base::{
+    json::{SyntaxError, fault_at},
+    python_value::repr_float,
+    tables::yaml_words::WORDS,
+};
 
 use Event::{
     Alias, DocumentEnd, DocumentStart, MappingEnd, MappingStart, Nothing, Scalar, SequenceEnd,
@@ -28,6 +32,7 @@ const MOST_VALUES: usize = 100_000;
 /// The document of the text; an empty one is null.
 pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
     let mut loader = Loader {
+        text,
         parser: Parser::new_from_str(text),
         dialect,
         anchors: HashMap::new(),
@@ -50,6 +55,7 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
 }
 
 struct Loader<'a> {
+    text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
     dialect: Dialect,
     anchors: HashMap<usize, Value>,
@@ -60,7 +66,13 @@ impl<'a> Loader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Span), SyntaxError> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => Ok((event, span)),
-            Some(Err(why)) => Err(fault(Span::empty(*why.marker()), why.info())),
+            Some(Err(why)) => Err(match self.text.find('\t') {
+                // The parser names the start of the value that the tab follows.
+                Some(at) if why.info().ends_with("found a tab") => {
+                    fault_at(&self.text.as_bytes()[..at], why.info().to_string())
+                }
+                _ => fault(Span::empty(*why.marker()), why.info()),
+            }),
             None => Ok((StreamEnd, Span::default())),
         }
     }

@@ -135,9 +135,12 @@ fn excerpt<'a>(
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
     let is_of_word = |c: &char| c.is_alphanumeric() || "_-.+\"".contains(*c);
     let length = rest.chars().take_while(is_of_word).count();
-    let mark = " ".repeat(columns(before)) + &"^".repeat(length.max(1));
-    let is_shown = columns(&line) <= most && secrets.hide_in_text(&line) == line;
-    is_shown.then(|| [number.to_string(), escape_controls(line.trim_end()), mark])
+    let indent = columns(before);
+    let room = most.checked_sub(indent)?;
+    let shown: String = line.chars().take(most).collect();
+    let mark = " ".repeat(indent) + &"^".repeat(length.min(room).max(1));
+    let is_open = secrets.hide_in_text(&line) == line;
+    is_open.then(|| [number.to_string(), escape_controls(shown.trim_end()), mark])
 }
 
 /// `2 errors, 1 warning, 0 notes`.

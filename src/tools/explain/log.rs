@@ -182,7 +182,7 @@ impl Log {
                     && failure.has_traceback(traceback())
                     && !contains_any(line, failure.unlike)
             });
-            let found = found.map(|(failure, _)| *failure);
+            let found = found.map(|it| it.0);
             let known = found.and_then(|failure| {
                 let mut all = self.found.iter_mut();
                 all.find(|it| {

@@ -5,11 +5,10 @@ use crate::base::size::parse_bytes;
 
 /// A sentence for each thing that the line says by numbers.
 pub fn read(line: &str) -> Vec<String> {
-    let others = [product(line), mismatch(line), requirement(line)];
-    memory(line)
-        .into_iter()
-        .chain(others.into_iter().flatten())
-        .collect()
+    let mut said = memory(line);
+    said.extend(product(line));
+    said.extend(mismatch(line));
+    said
 }
 
 fn memory(line: &str) -> Vec<String> {
@@ -88,12 +87,4 @@ fn mismatch(line: &str) -> Option<String> {
         "--set {key}=auto{}",
         if is_given { &*other } else { "" }
     ))
-}
-
-/// `deepspeed>=0.10.0,<=0.16.9 is required for …`.
-fn requirement(line: &str) -> Option<String> {
-    let wanted = line.split_once(" is required for")?.0.rsplit(' ').next()?;
-    wanted
-        .contains(['<', '>', '='])
-        .then(|| format!("pip install \"{wanted}\""))
 }

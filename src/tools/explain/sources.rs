@@ -243,8 +243,8 @@ impl<'a> Source<'a> {
     fn all(&self, message: &Message, file: &str) -> Vec<(usize, Said)> {
         let lines = self.0.iter().enumerate();
         let mut places: Vec<_> = lines
-            .filter(|(_, line)| message.is_possible(line.as_bytes()))
-            .filter(|(_, line)| !line.trim_start().starts_with('#'))
+            .filter(|it| message.is_possible(it.1.as_bytes()))
+            .filter(|it| !it.1.trim_start().starts_with('#'))
             .map(|(at, _)| self.statement(at))
             .collect();
         places.dedup();
