@@ -130,12 +130,14 @@ pub type Positions = HashMap<String, (usize, usize)>;
 pub fn positions(text: &str) -> Option<Positions> {
     let Scanned { plain, keys } = scan(without_mark(text)).ok()?;
     let mut found = Positions::new();
-    let lines: Vec<usize> = plain.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let ends = plain.match_indices('\n').map(|(at, _)| at + 1);
+    let starts: Vec<usize> = [0].into_iter().chain(ends).collect();
     for key in keys {
         let at = key.name.start;
-        let above = lines.partition_point(|start| *start <= at);
-        let start = if above > 0 { lines[above - 1] } else { 0 };
-        found.entry(key.path).or_insert((above + 1, at - start + 1));
+        let line = starts.partition_point(|start| *start <= at);
+        found
+            .entry(key.path)
+            .or_insert((line, at - starts[line - 1] + 1));
     }
     Some(found)
 }

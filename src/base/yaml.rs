@@ -185,6 +185,7 @@ pub fn scalar(text: &str, dialect: Dialect) -> Value {
 fn integer(text: &str) -> Option<i64> {
     let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (radix, digits) = match bare.as_bytes() {
+        [b'0', b'x', ..] => (16, &bare[2..]),
         [b'0', _, ..] => (8, &bare[1..]),
         [b'0'..=b'9', ..] => (10, bare),
         _ => return None,

@@ -1,7 +1,7 @@
 //! Fixes: what the user can change about a problem, as values. Every rendering of them is here: the text behind `help:`,
 //! JSON, and the edits of `check --fix`.
 
-use std::{collections::HashSet, ffi::OsStr, fmt, path::Path};
+use std::{ffi::OsStr, fmt, path::Path};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -200,16 +200,6 @@ impl Fix {
         self.changes.len() == 1 || self.changes.iter().all(Change::is_option_of_zlaunch)
     }
 
-    /// False if it sets a key to two values: the first one would be lost.
-    pub fn sets_keys_once(&self) -> bool {
-        let keys = self.changes.iter().filter_map(|change| match change {
-            Set(key, _) | Rename(_, key, _) => Some(key),
-            _ => None,
-        });
-        let mut seen = HashSet::new();
-        keys.into_iter().all(|key| seen.insert(key.as_str()))
-    }
-
     /// It corrects a name that was misspelt or stood in the wrong place, so that what was written counts.
     pub fn corrects_a_name(&self) -> bool {
         let is_variable = matches!(self.changes[..], [UnsetVariable(_), SetVariable(..)]);
@@ -405,7 +395,10 @@ impl Change {
     }
 
     fn edits(&self) -> Option<Vec<Edit>> {
-        let json = |value: &str| read(value).to_string();
+        let json = |value: &str| match serde_json::from_str::<Value>(value) {
+            Ok(_) => value.to_string(),
+            Err(_) => Value::from(value).to_string(),
+        };
         let section = |key: &str| key.rsplit_once('.').map(|(section, _)| section.to_string());
         Some(match self {
             Set(key, value) => vec![Edit::Set(key.clone(), json(value))],

@@ -290,7 +290,7 @@ pub fn cannot_start_ranks(what: &str, why: &io::Error) -> Problem {
 /// The exit status is that of the rank, as a shell reports it.
 pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
     let signal = ending.signal();
-    let status = ending.code().or(signal.map(|number| 128 + number));
+    let status = ending.code().unwrap_or(128 + signal.unwrap_or_default());
     let others = if several {
         "; the others were stopped"
     } else {
@@ -302,7 +302,7 @@ pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
             Some(9) => "`dmesg` shows whether the system ran out of memory",
             _ => "see its output above; --launcher torchrun --log-dir DIR writes each rank's output to its own files",
         })
-        .status(status.and_then(|status| u8::try_from(status).ok()).unwrap_or(REFUSED))
+        .status(u8::try_from(status).unwrap_or(REFUSED))
 }
 
 /// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the

@@ -136,9 +136,11 @@ fn excerpt<'a>(
     let is_of_word = |c: &char| c.is_alphanumeric() || "_-.+\"".contains(*c);
     let length = rest.chars().take_while(is_of_word).count();
     let indent = columns(before);
-    let room = most.checked_sub(indent)?;
+    if indent > most {
+        return None;
+    }
     let shown: String = line.chars().take(most).collect();
-    let mark = " ".repeat(indent) + &"^".repeat(length.min(room).max(1));
+    let mark = " ".repeat(indent) + &"^".repeat(length.clamp(1, most));
     let is_open = secrets.hide_in_text(&line) == line;
     is_open.then(|| [number.to_string(), escape_controls(shown.trim_end()), mark])
 }

@@ -6,7 +6,7 @@ mod structure;
 use std::{
     cell::OnceCell,
     cmp::Reverse,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
     ops::{Range, RangeInclusive},
     os::unix::ffi::{OsStrExt, OsStringExt},
@@ -115,8 +115,18 @@ impl<'h> Secrets<'h> {
     ) -> Names {
         let set = set.map(|(name, value)| (name.into(), value.into()));
         let unset = unset.iter().map(|name| (name.into(), OsString::new()));
-        let found = self.host.env.clone().into_iter();
-        Names(found.chain(set).chain(unset).collect())
+        let taken = self
+            .host
+            .env
+            .clone()
+            .into_iter()
+            .chain(set)
+            .chain(unset)
+            .collect();
+        Names {
+            taken,
+            given: BTreeMap::new(),
+        }
     }
 
     pub fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<OsString> {
@@ -243,27 +253,40 @@ pub fn shown(pieces: &[Piece]) -> Vec<u8> {
     shown.collect::<Vec<_>>().concat()
 }
 
-/// The variables that a script finds, sets or removes, and those by which it asks for the secrets that it does not hold.
-pub struct Names(Vec<(OsString, OsString)>);
+/// The variables by which a script asks for the secrets that it does not hold: one for each value.
+pub struct Names {
+    /// The variables that the script finds, sets or removes.
+    taken: Vec<(OsString, OsString)>,
+    given: BTreeMap<Vec<u8>, String>,
+}
 
 impl Names {
     /// The variable for a secret: `HUB_TOKEN` for `--hub-token`, or `HUB_TOKEN_2` where that holds something else.
     pub fn of(&mut self, name: &str, value: &[u8]) -> String {
+        if let Some(given) = self.given.get(value) {
+            return given.clone();
+        }
         let name = name
-            .trim_start_matches(|c: char| c == '-' || c.is_ascii_digit())
+            .trim_start_matches('-')
             .replace(|c: char| !c.is_ascii_alphanumeric(), "_")
             .to_ascii_uppercase();
         // A script removes the variables of zlaunch, so it cannot ask for them.
         let name = name.trim_start_matches("ZLAUNCH_");
+        let first = if name.starts_with(|c: char| c.is_ascii_digit()) {
+            format!("_{name}")
+        } else {
+            name.to_string()
+        };
         let is_free = |it: &String| {
-            let mut taken = self.0.iter();
+            let mut taken = self.taken.iter();
             taken.all(|(name, held)| name != it.as_str() || held.as_bytes() == value)
         };
-        let numbered = (2..).map(|number| format!("{name}_{number}"));
-        let mut names = std::iter::once(name.to_string()).chain(numbered);
-        let given = names.find(is_free).unwrap_or_default();
-        let held = OsStr::from_bytes(value);
-        self.0.push((given.clone().into(), held.into()));
+        let numbered = (2..).map(|number| format!("{first}_{number}"));
+        let given = std::iter::once(first.clone()).chain(numbered).find(is_free);
+        let given = given.unwrap_or(first);
+        self.taken
+            .push((given.clone().into(), OsStr::from_bytes(value).into()));
+        self.given.insert(value.to_vec(), given.clone());
         given
     }
 }

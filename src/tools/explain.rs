@@ -136,10 +136,11 @@ fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result
             // A text cannot fail to be read.
             let _ = log.read("message", word.as_bytes());
             let shown = show_log(&log, &[], launch, format, true, &explainer)?;
-            return shown
-                .filter(|is_known| *is_known)
-                .map(|_| 0)
-                .ok_or(unknown.into());
+            return if shown == Some(true) {
+                Ok(0)
+            } else {
+                Err(unknown.into())
+            };
         }
         for (name, file) in words.iter().zip(&files) {
             let opened = fs::File::open(file);

@@ -167,8 +167,7 @@ impl<T: Trial> Proof<'_, T> {
                 return Some(changed.pasted(fix));
             }
             let whole = more.into_iter().fold(fix.clone(), Fix::and);
-            if whole.sets_keys_once()
-                && let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
+            if let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
                 && let Some([]) = self.new_warnings(at, &changed, &after).as_deref()
             {
                 return Some(changed.pasted(whole));

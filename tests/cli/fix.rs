@@ -321,7 +321,7 @@ fn the_line_is_shown_with_a_mark() {
     assert!(run.stdout.contains(shown), "{}", run.stdout);
     // Letters that take no or two columns.
     for (letter, width) in [("\u{e47}", 0), ("置", 2)] {
-        let before = letter.repeat(80) + "\", \"zero_optimization\": {\"stage\": 2, ";
+        let before = letter.repeat(20) + "\", \"zero_optimization\": {\"stage\": 2, ";
         sandbox.file(
             "ds.json",
             format!("{{\"x\": \"{before}\"overlapp_comm\": true}}}}\n"),

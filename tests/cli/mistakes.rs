@@ -93,7 +93,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--allow mismatch -- swift sft", "one of "),
     ("--deepspeed $DS -- swift sft", "--deepspeed zero3"),
     ("--launcher slurm -- swift sft", "did you mean `srun`?"),
-    ("--launcher torch -- swift sft", "did you mean `torchrun`?"),
     ("--launcher mpirun -- swift sft", "one of auto, "),
     ("--trainer huggingface -- swift sft", "did you mean `hf`?"),
     ("--trainer ms-swift -- swift sft", "did you mean `swift`?"),

@@ -244,7 +244,7 @@ fn the_script_of_a_record_has_words_that_are_not_utf8() {
     let words: Vec<OsString> = words.into_iter().chain([odd.to_os_string()]).collect();
     sandbox.run(&words).succeeded();
     let script = fs::read_to_string(sandbox.cwd().join("rec/launch.sh")).unwrap();
-    let word = r#"'caf'"$(printf '\351')""#;
+    let word = r#""$(printf 'caf\351')""#;
     assert!(script.contains(word), "{script}");
 }
 

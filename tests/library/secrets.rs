@@ -48,7 +48,7 @@ fn secrets_in_words_are_hidden() {
     let secrets = secrets();
     for probe in [
         "--hub_token|«Sxyz»|--wandb-api-key=«Sabc»|WANDB_API_KEY=«Sq12»|-token|«Sxyz»|--password|«S»",
-        "--use_auth_token|--model|m|--token|--|python|--api_keys|«Sabc»|--model|m",
+        "--use_auth_token|--model|m|--token|--|python|--api_keys|a|«Sabc»|«Sdef»|--model|m",
         // Every sign, not only the first.
         "--set=hub_token=«Sabc»|--set=comet.api_key=«Sa,T»|--launcher-arg=--token=«Sabc»|+hub_token=«Sabc»",
         "a=b,token=«Sabc»,c=d|--export=ALL,HF_TOKEN=«Sabc»|a=b,token=«S abc»,c=d",
@@ -56,7 +56,7 @@ fn secrets_in_words_are_hidden() {
         "--password=«S and S\n S»|curl --token «Sabc» x|env HF_TOKEN=«Sabc» x|--password=«\"S\" S»|--password=«[S]S»",
         // JSON, in whatever spelling.
         r#"{"api_key":"«S\"bc»","key":"c"}|{"c": {"on": true, "api_key" : "«Sabc»"}}"#,
-        r#"{"api_keys": ["«Sabc»", {"x": "«Sdef»"}], "n": "m"}|comet.api_key=«["Sabc"]»|--set=api_key=«{"a": "Sabc"}»"#,
+        r#"{"api_keys": ["«Sabc»", {"x": "«Sdef»"}], "n": "m"}|comet.api_key=["«Sabc»"]|--set=api_key={"a": "«Sabc»"}"#,
         // In quotes of quotes, all of it.
         r#"«{"a":"{\"api_key\": \"S\\\"xy\", \"b\": \"c\"}"}»|{"cmd": "x --set=hub_token=«Sabc»"}"#,
         "{'api_key': '«Sabc»', 'b': 'c'}|{api_key: «Sabc», b: c}",

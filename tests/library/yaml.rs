@@ -93,6 +93,7 @@ fn plain_scalars_are_yaml_1_1() {
         ("1_000", json!(1000), json!(1000)),
         ("010", json!(8), json!(8)),
         ("08", json!("08"), json!("08")),
+        ("0x1F", json!(31), json!(31)),
         ("yes", json!(true), json!(true)),
         ("Off", json!(false), json!(false)),
         ("y", json!("y"), json!("y")),

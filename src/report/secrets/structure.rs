@@ -132,6 +132,17 @@ impl Found {
         }
     }
 
+    /// What stands under the name of a secret: a list or a mapping, or the text itself.
+    fn under(&mut self, name: Name, text: &str) -> bool {
+        match is_collection(text).then(|| parsed(text)).flatten() {
+            Some(value) => {
+                self.value(Some(name), &value);
+                true
+            }
+            None => self.add(name, text),
+        }
+    }
+
     fn words<'a>(&mut self, words: impl Iterator<Item = &'a str>) {
         let mut asks = None;
         for word in words {
@@ -139,17 +150,20 @@ impl Found {
         }
     }
 
-    /// A word, which can be the value that the option before it asks for.
+    /// A word, which can be the value that the option before it asks for. One whose name is in plural asks for several.
     fn next_word<'a>(&mut self, asks: &mut Option<Name<'a>>, word: &'a str) {
         let is_option = word.starts_with("--");
-        let name = asks.take().filter(|_| !is_option);
-        if name.is_some_and(|name| self.add(name, word)) {
+        let name = asks.filter(|_| !is_option);
+        if is_option || name.is_some_and(|name| !name.text.ends_with(['s', 'S'])) {
+            *asks = None;
+        }
+        if name.is_some_and(|name| self.under(name, word)) {
             return;
         }
         self.word(word);
         let last = word.rsplit('=').next().unwrap_or(word);
         if last.starts_with('-') || last.eq_ignore_ascii_case("Bearer") {
-            *asks = Name::of(last);
+            *asks = Name::of(last).or(*asks);
         }
     }
 
@@ -171,12 +185,14 @@ impl Found {
                 }
                 _ if ends_word(special) => {
                     return match shell::plain_words(rest) {
-                        Some(words) => self.words(words.iter().map(String::as_str)),
+                        Some(words) if words != [rest] => {
+                            self.words(words.iter().map(String::as_str))
+                        }
                         // Only a shell could split it.
-                        None if rest.contains(char::is_whitespace) => {
+                        _ if rest.contains(char::is_whitespace) => {
                             self.words(rest.split_whitespace());
                         }
-                        None => self.words(rest.split(ends_word)),
+                        _ => self.words(rest.split(ends_word)),
                     };
                 }
                 _ => return rest.split(special).for_each(|item| self.word(item)),
@@ -185,7 +201,7 @@ impl Found {
             let is_place =
                 special == ':' && rest.starts_with(|c: char| c == '/' || c.is_ascii_digit());
             let value = if special == ':' { rest.trim() } else { rest };
-            if !is_place && Name::of(text).is_some_and(|name| self.add(name, value)) {
+            if !is_place && Name::of(text).is_some_and(|name| self.under(name, value)) {
                 return;
             }
             if special == ':'

@@ -320,8 +320,6 @@ impl<'a> Explainer<'a> {
             failure = rows.find(|it| it.is_of_versions).unwrap_or(failure);
             said = None;
         }
-        let versions = asked.filter(|_| failure.is_of_versions);
-        let versions = versions.and_then(|it| sources::versions(found, it));
         let is_known = is_said || !failure.is_unknown();
         // Of sentences, only the one that is known.
         let lines = match &said {
@@ -358,7 +356,6 @@ impl<'a> Explainer<'a> {
             .row(phrases::LINE, shown)
             .row(phrases::WHERE, Some(place))
             .row(phrases::NUMBERS, numbers)
-            .row(phrases::IN_THIS_VERSION, versions)
             .row(phrases::IN_THIS_VERSION, class);
         let missing: BTreeSet<u32> = (0..log.ranks)
             .filter(|rank| !found.ranks.contains(rank))

@@ -135,18 +135,6 @@ pub fn class_asked(message: &str, python: &Python) -> Option<String> {
     })
 }
 
-/// The versions of the package that asked for something, and of the one that does not have it.
-pub fn versions(found: &Found, python: &Python) -> Option<String> {
-    let asking = found.frames.first().map_or("", |it| &it.file);
-    let is_asked = |name: &str| {
-        found.lines[0].contains(&format!("'{name}")) || asking.contains(&format!("/{name}/"))
-    };
-    let named = PACKAGES.iter().filter(|it| is_asked(it.0));
-    let named = named.filter_map(|it| Some(format!("{} {}", it.1, python.version_text(it.1)?)));
-    let named: Vec<String> = named.collect();
-    (!named.is_empty()).then(|| named.join(", "))
-}
-
 /// `accelerate/state.py`, of a path in any environment or checkout.
 fn inside(path: &str) -> Option<String> {
     let at = PACKAGES
