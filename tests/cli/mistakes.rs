@@ -115,7 +115,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "--nproc-per-node 2 --deepspeed= -- swift sft",
-        "--deepspeed ",
+        "--deepspeed zero3, or ",
     ),
     (
         "--nproc-per-node 2 --deepspeed zero3 -- swift stf",

@@ -277,7 +277,7 @@ fn a_run_file_is_left_alone_or_keeps_its_types() {
     };
     let reads =
         format!("{HEAD}args, = HfArgumentParser(TrainingArguments).parse_yaml_file(sys.argv[1])\n");
-    let text = "# a run\nlearning_rate: 5.0e-7  # small\nseed: 0x2A\nnote: |\n  two\n  lines";
+    let text = "# a run\nlearning_rate: 5.0e-7  # small\nseed: 0x2A\nnote: |\n  two\n  lines\n";
     for old in [
         "",
         "deepspeed: zero2\n",
@@ -287,7 +287,7 @@ fn a_run_file_is_left_alone_or_keeps_its_types() {
         let words = given(&reads, "r.yaml");
         let copy = std::fs::read_to_string(&words[0]).unwrap();
         assert!(
-            copy.contains("\"learning_rate\": 5.0e-07, \"seed\": 42, \"note\": \"two\\nlines\"")
+            copy.contains("\"learning_rate\": 5.0e-07, \"seed\": 42, \"note\": \"two\\nlines\\n\"")
                 && copy.contains("\"deepspeed\": \"/")
                 && copy.matches("deepspeed").count() == 1,
             "{copy}"

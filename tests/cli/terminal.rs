@@ -374,7 +374,7 @@ fn a_config_comes_through_a_pipe() {
     for (script, words) in [
         (
             "echo '{' | $zlaunch -n --deepspeed - -- swift sft",
-            ["not JSON", "standard input:2:1"],
+            ["not JSON", "/dev/stdin:2:1"],
         ),
         (
             "echo '[]' | $zlaunch -n --deepspeed - -- swift sft",
