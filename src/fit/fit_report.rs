@@ -336,7 +336,7 @@ impl FitReport<'_> {
             Tuner::Quantised(_) => "qlora",
         };
         let chosen = self.recommended.as_ref();
-        let rows: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
+        let rows: Vec<Value> = self.rows.iter().map(row_json).collect();
         let would_fit = self.remedies.iter().map(|remedy| {
             let need = &remedy.row.need;
             json!({
@@ -367,20 +367,6 @@ impl FitReport<'_> {
             "would_fit": would_fit.collect::<Vec<_>>(),
             "uncounted": self.uncounted(),
             "assumed": self.assumed(),
-        })
-    }
-
-    fn row_json(&self, row: &TemplateRow) -> Value {
-        let need = &row.need;
-        let short: Vec<_> = row.short.iter().map(|shortage| shortage.kind.key).collect();
-        let unknown: Vec<_> = row.unknown.iter().map(|kind| kind.key).collect();
-        json!({
-            "template": row.candidate.name,
-            "gpu_bytes": need.gpu(), "allocated_bytes": need.allocated(), "parts": need.usage,
-            "fullest_at": need.peak.name, "step_bytes": need.step,
-            "host_bytes": need.host, "disk_bytes": need.disk,
-            "fits": row.verdict.fits, "verdict": row.verdict.word, "short": short, "unknown": unknown,
-            "fits_from_bytes": row.with_margin(),
         })
     }
 
@@ -442,4 +428,18 @@ fn billions(number: u64) -> String {
         n => (n, ""),
     };
     format!("{number:.2}{unit}")
+}
+
+fn row_json(row: &TemplateRow) -> Value {
+    let need = &row.need;
+    let short: Vec<_> = row.short.iter().map(|shortage| shortage.kind.key).collect();
+    let unknown: Vec<_> = row.unknown.iter().map(|kind| kind.key).collect();
+    json!({
+        "template": row.candidate.name,
+        "gpu_bytes": need.gpu(), "allocated_bytes": need.allocated(), "parts": need.usage,
+        "fullest_at": need.peak.name, "step_bytes": need.step,
+        "host_bytes": need.host, "disk_bytes": need.disk,
+        "fits": row.verdict.fits, "verdict": row.verdict.word, "short": short, "unknown": unknown,
+        "fits_from_bytes": row.with_margin(),
+    })
 }

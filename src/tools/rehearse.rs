@@ -495,7 +495,10 @@ fn differences(plan: &Plan, call: &Value) -> Vec<Value> {
 fn known_fix(message: &str) -> Option<Fixes> {
     let mut log = explain::Log::default();
     log.read("", message.as_bytes()).ok()?;
-    let found = log.found.first().filter(|found| found.failure.rule.is_none());
+    let found = log
+        .found
+        .first()
+        .filter(|found| found.failure.rule.is_none());
     Some(found?.failure.advice.into())
 }
 

@@ -186,7 +186,7 @@ impl Found {
                 _ if ends_word(special) => {
                     return match shell::plain_words(rest) {
                         Some(words) if words != [rest] => {
-                            self.words(words.iter().map(String::as_str))
+                            self.words(words.iter().map(String::as_str));
                         }
                         // Only a shell could split it.
                         _ if rest.contains(char::is_whitespace) => {
