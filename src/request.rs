@@ -198,10 +198,3 @@ pub struct EnvironmentFlags {
     pub set: Vec<Sourced<(String, OsString)>>,
     pub unset: Vec<Sourced<String>>,
 }
-
-impl EnvironmentFlags {
-    pub fn says(&self, name: &str) -> bool {
-        self.set.iter().any(|sourced| sourced.value.0 == name)
-            || self.unset.iter().any(|sourced| sourced.value == name)
-    }
-}
