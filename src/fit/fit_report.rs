@@ -76,6 +76,24 @@ impl TemplateRow {
             word.to_string()
         }
     }
+
+    fn json(&self) -> Value {
+        let need = &self.need;
+        let short: Vec<_> = self
+            .short
+            .iter()
+            .map(|shortage| shortage.kind.key)
+            .collect();
+        let unknown: Vec<_> = self.unknown.iter().map(|kind| kind.key).collect();
+        json!({
+            "template": self.candidate.name,
+            "gpu_bytes": need.gpu(), "allocated_bytes": need.allocated(), "parts": need.usage,
+            "fullest_at": need.peak.name, "step_bytes": need.step,
+            "host_bytes": need.host, "disk_bytes": need.disk,
+            "fits": self.verdict.fits, "verdict": self.verdict.word, "short": short, "unknown": unknown,
+            "fits_from_bytes": self.with_margin(),
+        })
+    }
 }
 
 impl<'a> FitInputs<'a> {
@@ -212,8 +230,10 @@ impl FitReport<'_> {
     /// The parts in columns, or only their sum if the terminal is too narrow.
     fn table(&self, width: usize) -> String {
         let mut text = self.table_of(&COLUMNS);
+        let mut note = self.inputs.accounting.note;
         if text.lines().any(|line| columns(line) > width) {
             text = self.table_of(&[]);
+            note = "each row is its fullest moment; a wider terminal also shows its parts";
         }
         let (head, lines) = text.split_once('\n').unwrap_or_default();
         let mut painted = format!("{head}\n");
@@ -223,7 +243,7 @@ impl FitReport<'_> {
             let rest = line.strip_suffix(&words).unwrap_or_default();
             painted += &format!("{rest}{style}{words}{style:#}\n");
         }
-        painted += &wrapped(self.inputs.accounting.note, 0, width);
+        painted += &wrapped(note, 0, width);
         if let Some(line) = self.between_steps() {
             painted += &wrapped(&line, 0, width);
         }
@@ -336,7 +356,7 @@ impl FitReport<'_> {
             Tuner::Quantised(_) => "qlora",
         };
         let chosen = self.recommended.as_ref();
-        let rows: Vec<Value> = self.rows.iter().map(row_json).collect();
+        let rows: Vec<Value> = self.rows.iter().map(TemplateRow::json).collect();
         let would_fit = self.remedies.iter().map(|remedy| {
             let need = &remedy.row.need;
             json!({
@@ -428,18 +448,4 @@ fn billions(number: u64) -> String {
         n => (n, ""),
     };
     format!("{number:.2}{unit}")
-}
-
-fn row_json(row: &TemplateRow) -> Value {
-    let need = &row.need;
-    let short: Vec<_> = row.short.iter().map(|shortage| shortage.kind.key).collect();
-    let unknown: Vec<_> = row.unknown.iter().map(|kind| kind.key).collect();
-    json!({
-        "template": row.candidate.name,
-        "gpu_bytes": need.gpu(), "allocated_bytes": need.allocated(), "parts": need.usage,
-        "fullest_at": need.peak.name, "step_bytes": need.step,
-        "host_bytes": need.host, "disk_bytes": need.disk,
-        "fits": row.verdict.fits, "verdict": row.verdict.word, "short": short, "unknown": unknown,
-        "fits_from_bytes": row.with_margin(),
-    })
 }

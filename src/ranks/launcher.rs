@@ -218,7 +218,11 @@ impl LauncherSpec {
                 Launcher::Accelerate => {
                     !word.starts_with("--") || option_name(line) == name.replace('-', "_")
                 }
-                _ => true,
+                // `--nproc` may be short for an option with dashes or with underscores, so argparse refuses it.
+                _ => {
+                    let option = option_name(line);
+                    option.len() == name.len() || !option.contains('_') || name.contains(['-', '_'])
+                }
             })
     }
 
