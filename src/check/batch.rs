@@ -12,7 +12,7 @@ use crate::{
     config::schema::{self, SEQUENCE_DIVIDES, SEQUENCE_JUDGED},
     report::{
         Place, Severity,
-        fix::{set, unset},
+        fix::{say, set, unset},
     },
 };
 
@@ -32,6 +32,7 @@ pub fn sizes(subject: &Subject, found: &mut Findings) {
                 _ if key != MICRO_BATCH && subject.get(MICRO_BATCH).is_some() && !is_argument => {
                     unset(key)
                 }
+                _ if value.is_string() => say("write a whole number above 0"),
                 _ => set(key, 1),
             };
             found.key(&[key], what, fix);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     rows::Findings,
     subject::{Key, Subject},
-    tables::names::{BATCH_SIZES, STAGE},
+    tables::names::{BATCH_SIZES, DTYPES, STAGE},
 };
 use crate::{
     base::{json::get, size::number_meant},
@@ -13,8 +13,8 @@ use crate::{
     config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
     report::{
         Rule,
-        fix::{Fix, Fixes, rename, say, set, set_json, unset},
-        nearest,
+        fix::{Fix, Fixes, Owner, give, meant, rename, say, set, set_json, unset},
+        nearest, nearest_name,
     },
 };
 
@@ -139,13 +139,21 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             None => remove,
         };
     }
+    if schema::find(path, subject.version()).is_some() {
+        return say(
+            "write a section for each part of the name: only `--set` splits it at the dots",
+        );
+    }
+    if let Some(device) = device_meant(key, section, name, subject) {
+        return device;
+    }
     let correct = |right: &str, fix: Fix| unless_there(right, subject, path).unwrap_or(fix.safe());
     let belongs_in =
         |place: &str, fix: Fix| correct(place, fix.lead(format!("it belongs in `{place}`:")));
     if let Some(parameter) = parameter_meant(section, name, subject) {
         return belongs_in(&parameter, rename(path, &parameter, key.value));
     }
-    match &meant(key, name, subject)[..] {
+    match &keys_meant(key, name, subject)[..] {
         [] => {}
         [entry] => {
             return match entry.replaced_by {
@@ -153,16 +161,28 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
                 None => belongs_in(entry.key, moved(key, entry)),
             };
         }
+        // `pin_memory` above both offload sections.
+        several if several.iter().all(|entry| has_section_of(entry, subject)) => {
+            let all = several.iter().map(|entry| set_json(entry.key, key.value));
+            return all.fold(remove, Fix::and);
+        }
         several => {
             let names: Vec<&str> = several.iter().map(|entry| entry.key).collect();
             return say(format_args!("it belongs in `{}`", names.join("` or `")));
         }
     }
-    if section.is_empty() && TRAINING_ARGUMENTS.row(name).is_some() {
-        return remove.remark("it is an argument of transformers");
+    if section.is_empty() && subject.is_hf() && TRAINING_ARGUMENTS.row(name).is_some() {
+        let value = key.value.to_string();
+        let give = give(format_args!("--{name}"), value.trim_matches('"')).of(Owner::Trainer);
+        let fix = if subject.job.takes(name) {
+            give.and(remove)
+        } else {
+            remove
+        };
+        return fix.remark("it is an argument of transformers");
     }
     let known = schema::names_below(section).filter(|near| *near != name);
-    let found = nearest(name, known).and_then(|near| {
+    let found = nearest_name(name, known).and_then(|near| {
         let path = format!("{section}.{near}");
         schema::find(path.trim_start_matches('.'), subject.version())
     });
@@ -175,12 +195,35 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     }
 }
 
-/// Only one of two spellings can count, and the one that DeepSpeed reads does, unless `--set` asks for the other.
+/// Only one of two spellings can count, and the one that DeepSpeed reads does, unless `--set` asks for the other. A file that
+/// changes another one is to be corrected.
 pub fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> {
     get(subject.config, right)?;
-    let is_set = |key: &str| (subject.place)(key).is_setting();
-    let remark = format!("`{right}` is set, too, and counts");
-    (!is_set(wrong) || is_set(right)).then(|| unset(wrong).remark(remark))
+    let [asked, counts] = [wrong, right].map(subject.place);
+    if counts.is_setting() || asked.file() == counts.file() && !asked.is_setting() {
+        return Some(unset(wrong).remark(format!("`{right}` is set, too, and counts")));
+    }
+    (!asked.is_setting()).then(|| meant(right))
+}
+
+/// `offload_param.cpu: true` is its device, and so is `enabled` on the CPU.
+fn device_meant(key: &Key, section: &str, name: &str, subject: &Subject) -> Option<Fix> {
+    let device = schema::find(&format!("{section}.device"), subject.version())?;
+    let remove = unset(&key.path);
+    let is_switch = name == "enabled" && key.value.is_boolean();
+    let meant = match key.value == true {
+        true if is_switch => "cpu",
+        true => device
+            .choices()
+            .into_iter()
+            .find(|choice| *choice == name)?,
+        false if is_switch => "none",
+        false => return None,
+    };
+    Some(match subject.get(device.key) {
+        Some(_) if key.value == true => remove,
+        _ => remove.and(set(device.key, meant)),
+    })
 }
 
 fn has_section_of(entry: &KeySpec, subject: &Subject) -> bool {
@@ -206,11 +249,11 @@ fn parameter_meant(section: &str, name: &str, subject: &Subject) -> Option<Strin
 }
 
 /// The keys of this name that the version reads elsewhere; of several, those in sections that the config has.
-fn meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
+fn keys_meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
     let is_there = |entry: &KeySpec| has_section_of(entry, subject);
     let reads = |entry: &KeySpec| {
-        // Deeper down, many keys have the same name.
-        let is_near = entry.key.split('.').count() < 3
+        // Deeper down, many keys have the same name, and many sections can be enabled.
+        let is_near = entry.key.split('.').count() < 3 && name != "enabled"
             || entry.key.split('.').next() == key.path.split('.').next()
             || is_there(entry);
         let is_read = entry.removed.is_none() && subject.reads(entry.key);
@@ -281,10 +324,14 @@ pub fn odd_values(subject: &Subject, found: &mut Findings) {
         let Some(entry) = key.entry else { continue };
         let path = key.path.as_str();
         // accelerate compares what is written, which DeepSpeed would convert: `"stage": "3"`.
-        let is_compared = path == STAGE && key.value.is_string() && key.fault.is_none() && compares;
+        let is_text = key.value.is_string() && compares;
+        let is_compared =
+            path == STAGE && (is_text || key.value.is_boolean()) && key.fault.is_none();
         let is_odd = !entry.checked && entry.known() == Known::Yes && entry.is_odd(key.value);
         // "auto" and batch sizes have rules of their own, and accelerate overwrites steps_per_print.
         let is_left_alone = key.value == "auto"
+            || path.ends_with("_dtype")
+                && key.value.as_str().is_some_and(|it| DTYPES.contains(&it))
             || BATCH_SIZES.contains(&path)
             || path == "steps_per_print" && subject.is_hf();
         if is_left_alone || !is_compared && !is_odd {
@@ -311,15 +358,20 @@ fn moved_inside(key: &Key, section: &KeySpec) -> Option<Fix> {
     }
     let truth = truth(key.value);
     let value = truth.map_or_else(|| key.value.clone(), Value::from);
+    let is_switch = truth.is_some() || value == "auto";
     let mut names = ["stage", "device", "enabled", "type"].into_iter();
-    let takes = |it: &KeySpec| {
-        truth.is_some() == it.key.ends_with(".enabled") && it.fault(&value).is_none()
-    };
-    let inner = names.find_map(|name| {
-        schema::find(&format!("{}.{name}", section.key), section.version).filter(takes)
-    })?;
-    let text = value.as_str().map_or(value.to_string(), str::to_string);
-    Some(rename(&key.path, inner.key, text))
+    names.find_map(|name| {
+        let inner = schema::find(&format!("{}.{name}", section.key), section.version)?;
+        let is_taken = value == "auto" || inner.fault(&value).is_none();
+        let value = if is_taken {
+            Some(value.clone())
+        } else {
+            value_meant(&value, &inner)
+        };
+        let value = value.filter(|_| is_switch == (name == "enabled"))?;
+        let text = value.as_str().map_or(value.to_string(), str::to_string);
+        Some(rename(&key.path, inner.key, text))
+    })
 }
 
 /// Also reads `True`, as Python writes it.
@@ -339,9 +391,16 @@ pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
             .cloned();
     }
     let text = value.as_str()?;
-    let plain = serde_json::from_str(text.trim())
-        .ok()
-        .filter(|it: &Value| !it.is_null() && takes(it));
+    let parsed = |text: &str| {
+        let value = serde_json::from_str(text.trim()).ok();
+        value.filter(|it: &Value| !it.is_null() && takes(it))
+    };
+    // `zero2`, `stage 3`
+    let stage = || {
+        let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+        parsed(digits).filter(|_| entry.name() == "stage")
+    };
+    let decimal = || parsed(&text.replacen(',', ".", 1));
     let number = || number_meant(text, entry.key).map(Value::from).filter(takes);
     let word = || {
         let truths = if takes(&true.into()) {
@@ -353,7 +412,8 @@ pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
         let near = nearest(text, words)?;
         Some(truth(&near.into()).map_or_else(|| near.into(), Value::from))
     };
-    plain.or_else(number).or_else(word)
+    let exact = parsed(text).or_else(number).or_else(decimal);
+    exact.or_else(stage).or_else(word)
 }
 
 fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
@@ -368,6 +428,12 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
     if let Some(meant) = value_meant(key.value, entry) {
         return set_json(path, &meant).safe().or(unset(path));
     }
+    if let Some(folder) = key.value.as_str().filter(|text| text.starts_with('/'))
+        && let Some(section) = path.strip_suffix(".device")
+    {
+        let folder = set(format_args!("{section}.nvme_path"), folder);
+        return set(path, "nvme").and(folder).into();
+    }
     let choices = entry.choices();
     // The nearest stage, for example.
     let numbers = choices.iter().filter_map(|word| word.parse::<i64>().ok());
@@ -376,5 +442,8 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
     {
         return set(path, number).or(unset(path));
     }
-    unset(path).into()
+    if key.value.is_null() {
+        return unset(path).into();
+    }
+    say(format_args!("write {}", entry.wanted())).into()
 }

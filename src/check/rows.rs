@@ -419,6 +419,7 @@ impl KeyState {
                 let end = text.rsplit(['-', '_', '/']).next();
                 end.is_some_and(|end| end.parse::<u64>().is_ok())
             }
+            ForShell => text.starts_with('~') || text.contains('$'),
             Number => number(value).is_some(),
             Whole => schema::whole(value).is_some(),
             Odd => schema::whole(value).is_some_and(|number| number % 2.0 != 0.0),

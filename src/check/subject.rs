@@ -114,7 +114,8 @@ impl<'a> Subject<'a> {
                 continue;
             }
             let is_dropped = value == "auto" && !keeps_auto;
-            let entry = schema::find(&path, self.version());
+            // DeepSpeed does not split a name at its dots.
+            let entry = schema::find(&path, self.version()).filter(|_| !name.contains('.'));
             let known = entry.filter(|entry| entry.known() == Known::Yes);
             let judged = known.filter(|entry| entry.checked && !is_dropped);
             let inside = [&path, "."].concat();

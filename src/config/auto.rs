@@ -13,7 +13,7 @@ use crate::{
     report::{
         Place, Problem, Rule,
         fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
-        nearest,
+        nearest_name,
     },
 };
 
@@ -220,23 +220,38 @@ fn mismatch_fixes(
     context: &FillContext,
 ) -> Fixes {
     let auto = set(key, "auto");
-    let argument = match &computed.arguments[..] {
-        // A product or a list has other parts too, and no argument takes a string.
-        _ if key == "train_batch_size" || value.is_array() || value.is_string() => None,
-        [Source::TrainerDefault(default)] if context.can_be_given(default) => {
-            Some(format!("--{}", default.argument))
-        }
-        [Source::Argument(name)] if name.starts_with("--") => Some(name.clone()),
-        _ => None,
+    let of_argument = |source: &Source, value: &Value| {
+        let argument = match source {
+            Source::TrainerDefault(default) if context.can_be_given(default) => {
+                format!("--{}", default.argument)
+            }
+            Source::Argument(name) if name.starts_with("--") => name.clone(),
+            _ => return None,
+        };
+        Some(give(argument, value).of(Owner::Trainer))
     };
-    let Some(argument) = argument else {
+    let arguments = &computed.arguments;
+    let fix = match (value, &computed.value) {
+        // A product has other parts too, and no argument takes a string.
+        _ if key == "train_batch_size" || value.is_string() => None,
+        // A list has an argument for each part: `betas`.
+        (Value::Array(parts), Value::Array(wanted)) if parts.len() == arguments.len() => {
+            let parts = parts.iter().zip(wanted).zip(arguments);
+            let other = parts.filter(|((part, wanted), _)| !python_equal(part, wanted));
+            let gives = other.map(|((part, _), source)| of_argument(source, part));
+            gives.reduce(|all, give| Some(all?.and(give?))).flatten()
+        }
+        _ => match &arguments[..] {
+            [one] => of_argument(one, value),
+            _ => None,
+        },
+    };
+    let Some(argument) = fix.map(|fix| fix.remark("for the trainer")) else {
         return auto.or(set_json(key, &computed.value));
     };
-    let argument = give(argument, value)
-        .of(Owner::Trainer)
-        .remark("for the trainer");
     // What was written counts more than what nobody gave.
-    if let [Source::TrainerDefault(_)] = computed.arguments[..] {
+    let is_default = |source: &Source| matches!(source, Source::TrainerDefault(_));
+    if arguments.iter().all(is_default) {
         argument.or(auto)
     } else {
         auto.or(argument)
@@ -305,7 +320,7 @@ pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
     let near = if known.any(|known| known == name) {
         None
     } else {
-        nearest(name, schema::names_below(section))
+        nearest_name(name, schema::names_below(section))
     };
     let fixes = match near {
         Some(near) => {

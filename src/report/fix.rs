@@ -1,7 +1,7 @@
 //! Fixes: what the user can change about a problem, as values. Every rendering of them is here: the text behind `help:`,
 //! JSON, and the edits of `check --fix`.
 
-use std::{ffi::OsStr, fmt, path::Path};
+use std::{collections::HashSet, ffi::OsStr, fmt, path::Path};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -200,6 +200,21 @@ impl Fix {
         self.changes.len() == 1 || self.changes.iter().all(Change::is_option_of_zlaunch)
     }
 
+    /// False if it sets a key to two values, or removes what it sets: the first would be lost.
+    pub fn keeps_what_it_sets(&self) -> bool {
+        let keys = self.changes.iter().filter_map(|change| match change {
+            Set(key, _) | Rename(_, key, _) => Some(key),
+            _ => None,
+        });
+        let mut seen = HashSet::new();
+        let is_removed = |key: &str| {
+            let mut changes = self.changes.iter();
+            changes.any(|change| matches!(change, Unset(gone) if key.starts_with(gone)))
+        };
+        keys.into_iter()
+            .all(|key| seen.insert(key.as_str()) && !is_removed(key))
+    }
+
     /// It corrects a name that was misspelt or stood in the wrong place, so that what was written counts.
     pub fn corrects_a_name(&self) -> bool {
         let is_variable = matches!(self.changes[..], [UnsetVariable(_), SetVariable(..)]);
@@ -266,6 +281,14 @@ impl Fix {
         }
     }
 
+    /// It is no longer made without asking.
+    pub fn decided(self) -> Self {
+        Fix {
+            is_safe: false,
+            ..self
+        }
+    }
+
     pub fn safe(self) -> Self {
         Fix {
             is_safe: true,
@@ -309,6 +332,8 @@ impl Fix {
         });
         match (self.lead.as_str(), self.remark.as_str()) {
             ("", "") => changes,
+            // What stands behind a line would be pasted with it.
+            ("", remark) if matches!(self.changes[..], [Run(_)]) => format!("{remark}: {changes}"),
             ("", remark) => format!("{changes} ({remark})"),
             (lead, _) => format!("{lead} {changes}"),
         }
@@ -415,10 +440,7 @@ impl Change {
                     key.clone(),
                     format!("{{{}: {}}}", Value::from(inner), json(value)),
                 )],
-                None => vec![
-                    Edit::Remove(key.clone()),
-                    Edit::Set(to.clone(), json(value)),
-                ],
+                None => vec![Edit::Move(key.clone(), to.clone(), json(value))],
             },
             _ => return None,
         })

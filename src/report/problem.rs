@@ -147,11 +147,7 @@ impl Problem {
 
     pub fn help(&self) -> String {
         // `check --fix` edits the file of the first place.
-        let file = if let Some(Place::Line { file, .. }) = self.places.first() {
-            Some(file.as_path())
-        } else {
-            None
-        };
+        let file = self.places.first().and_then(Place::file);
         self.fixes.text(self.is_about_file, file)
     }
 
@@ -230,6 +226,14 @@ impl Place {
         Place::Variable {
             variable: variable.into(),
             value,
+        }
+    }
+
+    /// The file with the line.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Place::Line { file, .. } => Some(file),
+            _ => None,
         }
     }
 

@@ -1,5 +1,5 @@
 //! `zlaunch check --fix`: corrects config files. One safe fix after another is applied in memory, and the text is judged
-//! again after each. Fixes that end in a problem that was not there before are undone.
+//! again after each. Fixes that end in a problem that was not there before are left out.
 
 use super::proof::is_same;
 use super::proof::{Trial, Tried};
@@ -10,6 +10,7 @@ use crate::{
 
 /// No config has as many mistakes that can be corrected.
 const MOST_CORRECTIONS: usize = 200;
+const MOST_DECLINED: usize = 20;
 
 /// A text of the config, and the last edits that led to it.
 pub struct Corrected {
@@ -18,8 +19,36 @@ pub struct Corrected {
     problems: Vec<Problem>,
 }
 
-/// The text after each correction.
+/// The text after each correction. One that ends in a new problem is not made.
 pub fn corrections(text: &str, judge: impl Fn(&str) -> Option<Vec<Problem>>) -> Vec<Corrected> {
+    let mut declined = Vec::new();
+    while declined.len() < MOST_DECLINED {
+        let mut steps = all_corrections(text, &judge, &declined);
+        // The first is the text as it stands.
+        let made = steps.split_off(steps.len().min(1));
+        let is_new = |found: &&Problem| {
+            let mut before = steps.iter().flat_map(|step| &step.problems);
+            found.severity != Severity::Note && !before.any(|known| is_same(known, found))
+        };
+        let new = made
+            .last()
+            .and_then(|last| last.problems.iter().find(is_new));
+        let leads_there = |step: &&Corrected| {
+            new.is_some_and(|new| step.problems.iter().any(|it| is_same(it, new)))
+        };
+        match made.iter().find(leads_there) {
+            Some(step) => declined.push(step.edits.clone()),
+            None => return made,
+        }
+    }
+    Vec::new()
+}
+
+fn all_corrections(
+    text: &str,
+    judge: impl Fn(&str) -> Option<Vec<Problem>>,
+    declined: &[Vec<Edit>],
+) -> Vec<Corrected> {
     let mut steps: Vec<Corrected> = Vec::new();
     let mut next = Some((text.to_string(), Vec::new()));
     while let Some((text, edits)) = next.filter(|_| steps.len() <= MOST_CORRECTIONS) {
@@ -31,7 +60,7 @@ pub fn corrections(text: &str, judge: impl Fn(&str) -> Option<Vec<Problem>>) -> 
         next = problems.iter().find_map(|problem| {
             let edits = problem.fixes.safe()?.edits();
             let text = Edit::apply_all(&edits, &text).filter(|text| !is_known(text))?;
-            (!edits.is_empty()).then_some((text, edits))
+            (!edits.is_empty() && !declined.contains(&edits)).then_some((text, edits))
         });
         steps.push(Corrected {
             text,
@@ -39,17 +68,7 @@ pub fn corrections(text: &str, judge: impl Fn(&str) -> Option<Vec<Problem>>) -> 
             problems,
         });
     }
-    // The first is the text as it stands.
-    let mut made = steps.split_off(steps.len().min(1));
-    let is_new = |found: &Problem| {
-        let mut before = steps.iter().flat_map(|step| &step.problems);
-        found.severity != Severity::Note && !before.any(|known| is_same(known, found))
-    };
-    while made
-        .pop_if(|last| last.problems.iter().any(is_new))
-        .is_some()
-    {}
-    made
+    steps
 }
 
 /// A config and its judge.

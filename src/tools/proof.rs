@@ -166,8 +166,9 @@ impl<T: Trial> Proof<'_, T> {
             if more.is_empty() {
                 return Some(changed.pasted(fix));
             }
-            let whole = more.into_iter().fold(fix.clone(), Fix::and);
-            if let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
+            let whole = more.into_iter().fold(fix.clone(), Fix::and).decided();
+            if whole.keeps_what_it_sets()
+                && let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
                 && let Some([]) = self.new_warnings(at, &changed, &after).as_deref()
             {
                 return Some(changed.pasted(whole));

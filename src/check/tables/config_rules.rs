@@ -83,6 +83,12 @@ const KEYS: &[Check] = &[
     },
 ];
 
+const UNKNOWN_WARMUP: &str =
+    "`{key}` is {value}, which DeepSpeed does not know: the warmup is logarithmic";
+const NOT_EXPANDED: &str = "`{key}` is {value}, and DeepSpeed does not expand it as a shell does";
+const PATH_ITSELF: &str =
+    "write the path itself, or give it with --set, where the shell expands it";
+
 const CLOCK: &str = "wall_clock_breakdown";
 const FLOPS: &str = "flops_profiler.enabled";
 
@@ -115,7 +121,7 @@ const VALUES: &[Check] = &[
                     Not(&Key("optimizer.params", Section)),
                 ],
                 says: "`{key}` is {value}, but DeepSpeed expects an object",
-                fixes: &[Unset("optimizer.params")],
+                fixes: &[Say("write an object: {\"lr\": 1e-5, …}")],
             },
             Row {
                 at: &[At::Key(OPTIMIZER_CLIPPING)],
@@ -172,7 +178,39 @@ const VALUES: &[Check] = &[
         about: "a value of the wrong type that DeepSpeed does not check: the string \"false\" counts as true",
         severity: Severity::Warning,
         noticed: When::Silent,
-        rows: &[],
+        rows: &[
+            Row {
+                at: &[At::Key(WARMUP)],
+                when: &[
+                    Key(WARMUP, Word(&["linear"])),
+                    Not(&Key(WARMUP, OneOf(&["linear"]))),
+                ],
+                says: UNKNOWN_WARMUP,
+                fixes: &[Set(WARMUP, "linear")],
+            },
+            Row {
+                at: &[At::Key(WARMUP)],
+                when: &[
+                    Key(WARMUP, HasValue),
+                    Not(&Key(WARMUP, OneOf(&["log"]))),
+                    Not(&Key(WARMUP, Word(&["linear"]))),
+                ],
+                says: UNKNOWN_WARMUP,
+                fixes: &[Say("write \"log\" or \"linear\"")],
+            },
+            Row {
+                at: &[At::Key(OPTIMIZER_PATH)],
+                when: &[Key(OPTIMIZER_PATH, ForShell)],
+                says: NOT_EXPANDED,
+                fixes: &[Say(PATH_ITSELF)],
+            },
+            Row {
+                at: &[At::Key(PARAMETERS_PATH)],
+                when: &[Key(PARAMETERS_PATH, ForShell)],
+                says: NOT_EXPANDED,
+                fixes: &[Say(PATH_ITSELF)],
+            },
+        ],
         code: Some(keys::odd_values),
     },
 ];
@@ -1027,6 +1065,15 @@ const COMBINATIONS: &[Check] = &[
     },
 ];
 
+const LEARNING_RATE: &str = "optimizer.params.lr";
+const DECAY: &str = "optimizer.params.weight_decay";
+const BETAS: &str = "optimizer.params.betas";
+const EPSILON: &str = "optimizer.params.eps";
+const WITHOUT_BETAS: &[&str] = &["SGD", "ASGD", "Adadelta", "RMSprop", "Rprop", "LBFGS"];
+const WITHOUT_EPSILON: &[&str] = &["SGD", "ASGD", "Rprop", "LBFGS"];
+const ADAMS: &[&str] = &["adam", "adamw"];
+const NOT_IN_OPTIMIZER: &str =
+    "{key} has no effect: the config's `optimizer` section does not take it from there";
 const ALLOWS_UNTESTED: &str = "zero_allow_untested_optimizer";
 const UNTESTED: &str = "`{name}` is not tested with ZeRO: DeepSpeed refuses it";
 /// Of every torch. DeepSpeed takes its own by any spelling, such as `Adam`.
@@ -1049,6 +1096,12 @@ const MS_SWIFT: &str = match SWIFT.distribution {
 const FAILS_UNDER_SWIFT: &str = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' object has no attribute 'param_groups'";
 const FORCED: &str = "zero_force_ds_cpu_optimizer";
 const ADAM_MODE: &str = "optimizer.params.adam_w_mode";
+/// Schedulers of the trainer that nearly are the one of the config.
+const SAME_SCHEDULER: &[Condition] = &[
+    Is("lr_scheduler_type", "linear"),
+    Is("lr_scheduler_type", "constant_with_warmup"),
+    Key("scheduler.type", OneOf(&["WarmupCosineLR"])),
+];
 const SCHEDULERS_WITH_WARMUP: &[&str] = &["WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 const WARMUP: &str = "scheduler.params.warmup_type";
 
@@ -1093,7 +1146,29 @@ const OPTIMIZER: &[Check] = &[
         about: "a parameter that the optimizer does not take, or text where it calculates",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[],
+        rows: &[
+            Row {
+                at: &[At::Key(BETAS)],
+                when: &[
+                    Any(&[
+                        Key("optimizer.type", Word(&["adagrad"])),
+                        Key("optimizer.type", OneOf(WITHOUT_BETAS)),
+                    ]),
+                    Not(&Key(BETAS, Missing)),
+                ],
+                says: "torch's optimizer takes no `betas`",
+                fixes: &[Unset(BETAS)],
+            },
+            Row {
+                at: &[At::Key(EPSILON)],
+                when: &[
+                    Key("optimizer.type", OneOf(WITHOUT_EPSILON)),
+                    Not(&Key(EPSILON, Missing)),
+                ],
+                says: "torch's optimizer takes no `eps`",
+                fixes: &[Unset(EPSILON)],
+            },
+        ],
         code: Some(optimizer::optimizer_parameters),
     },
     Check {
@@ -1144,7 +1219,7 @@ const OPTIMIZER: &[Check] = &[
     },
     Check {
         rule: Rule::OptimizerReplaced,
-        about: "with the optimizer in host memory accelerate replaces --optim with DeepSpeed's CPU Adam",
+        about: "arguments that the config's `optimizer` or `scheduler` decides; with the optimizer in host memory accelerate replaces --optim with DeepSpeed's CPU Adam",
         severity: Severity::Warning,
         noticed: When::Silent,
         rows: &[
@@ -1153,6 +1228,79 @@ const OPTIMIZER: &[Check] = &[
                 when: &[UsesTransformers, Given("optim"), Key("optimizer", Section)],
                 says: "the config has an `optimizer` section: {key} has no effect",
                 fixes: &[Unset("optimizer"), DropArgument("optim")],
+            },
+            Row {
+                at: &[At::Argument("learning_rate"), At::Key("optimizer")],
+                when: &[
+                    UsesTransformers,
+                    Given("learning_rate"),
+                    Not(&Key("optimizer.type", MissingOrNull)),
+                    Key(LEARNING_RATE, Missing),
+                ],
+                says: NOT_IN_OPTIMIZER,
+                fixes: &[Set(LEARNING_RATE, "auto")],
+            },
+            Row {
+                at: &[At::Argument("weight_decay"), At::Key("optimizer")],
+                when: &[
+                    UsesTransformers,
+                    Given("weight_decay"),
+                    Not(&Any(&[Is("weight_decay", "0"), Is("weight_decay", "0.0")])),
+                    Key("optimizer.type", Word(ADAMS)),
+                    Key(DECAY, Missing),
+                ],
+                says: NOT_IN_OPTIMIZER,
+                fixes: &[Set(DECAY, "auto")],
+            },
+            Row {
+                at: &[At::Argument("adam_beta1"), At::Key("optimizer")],
+                when: &[
+                    UsesTransformers,
+                    Given("adam_beta1"),
+                    Not(&Any(&[Is("adam_beta1", "0.9")])),
+                    Key("optimizer.type", Word(ADAMS)),
+                    Key(BETAS, Missing),
+                ],
+                says: NOT_IN_OPTIMIZER,
+                fixes: &[Set(BETAS, "auto")],
+            },
+            Row {
+                at: &[At::Argument("adam_beta2"), At::Key("optimizer")],
+                when: &[
+                    UsesTransformers,
+                    Given("adam_beta2"),
+                    Not(&Any(&[Is("adam_beta2", "0.999")])),
+                    Key("optimizer.type", Word(ADAMS)),
+                    Key(BETAS, Missing),
+                ],
+                says: NOT_IN_OPTIMIZER,
+                fixes: &[Set(BETAS, "auto")],
+            },
+            Row {
+                at: &[At::Argument("adam_epsilon"), At::Key("optimizer")],
+                when: &[
+                    UsesTransformers,
+                    Given("adam_epsilon"),
+                    Not(&Any(&[
+                        Is("adam_epsilon", "1e-8"),
+                        Is("adam_epsilon", "1e-08"),
+                    ])),
+                    Key("optimizer.type", Word(ADAMS)),
+                    Key(EPSILON, Missing),
+                ],
+                says: NOT_IN_OPTIMIZER,
+                fixes: &[Set(EPSILON, "auto")],
+            },
+            Row {
+                at: &[At::Argument("lr_scheduler_type"), At::Key("scheduler.type")],
+                when: &[
+                    UsesTransformers,
+                    Given("lr_scheduler_type"),
+                    Not(&Key("scheduler.type", MissingOrNull)),
+                    Not(&Any(SAME_SCHEDULER)),
+                ],
+                says: "the config has a `scheduler` section: {key} has no effect",
+                fixes: &[Unset("scheduler"), DropArgument("lr_scheduler_type")],
             },
             // accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
             Row {
@@ -1385,6 +1533,8 @@ const OPTIMIZER: &[Check] = &[
     },
 ];
 
+const SCALE_TOO_LARGE: &str =
+    "`{key}` is {value}: the loss scale begins at 2 to this power, which is beyond any float";
 const ROUND_ROBIN: &str = "zero_optimization.round_robin_gradients";
 const CONTIGUOUS: &str = "zero_optimization.contiguous_gradients";
 const GATHERED_PARTITIONS: &str = "zero_optimization.allgather_partitions";
@@ -1458,6 +1608,36 @@ const EFFECTS: &[Check] = &[
                     Say("name these modules in target_modules instead"),
                 ],
             },
+            // The step is divided by it.
+            Row {
+                at: &[At::Key("steps_per_print")],
+                when: &[PlainDeepSpeed, Key("steps_per_print", Equals(0.0))],
+                says: "`{key}` is 0, and DeepSpeed divides the number of the step by it",
+                fixes: &[With {
+                    remark: "to print nothing",
+                    remedy: &Set("steps_per_print", "1000000000"),
+                }],
+            },
+            // fp32 ends at 2 ** 128.
+            Row {
+                at: &[At::Key(SCALE_POWER)],
+                when: &[PrecisionOn("fp16"), Key(SCALE_POWER, Equals(65536.0))],
+                says: SCALE_TOO_LARGE,
+                fixes: &[With {
+                    remark: "2 to the power of 16 is 65536",
+                    remedy: &Set(SCALE_POWER, "16"),
+                }],
+            },
+            Row {
+                at: &[At::Key(SCALE_POWER)],
+                when: &[
+                    PrecisionOn("fp16"),
+                    Key(SCALE_POWER, Above(127.0)),
+                    Not(&Key(SCALE_POWER, Equals(65536.0))),
+                ],
+                says: SCALE_TOO_LARGE,
+                fixes: &[Say("write the power alone: 16 for a scale of 65536")],
+            },
             // deepspeedai/DeepSpeed#7718.
             Row {
                 at: &[At::Key(STAGE), At::Key(ACCUMULATION)],
@@ -1482,6 +1662,15 @@ const EFFECTS: &[Check] = &[
         severity: Severity::Warning,
         noticed: When::Silent,
         rows: &[
+            Row {
+                at: &[At::Key("scheduler")],
+                when: &[
+                    Key("scheduler", SectionInUse),
+                    Key("scheduler.type", MissingOrNull),
+                ],
+                says: "`{key}` has no effect here: it has no `type`",
+                fixes: &[Say("set scheduler.type, such as WarmupLR or WarmupDecayLR")],
+            },
             Row {
                 at: &[At::Key(PARAMETERS)],
                 when: &[

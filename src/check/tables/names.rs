@@ -329,6 +329,18 @@ pub const MODEL_SPLITS: [&str; 3] = ["mpu", "PipelineModule", "mesh_device"];
 /// The first release whose classes are not in the tables.
 pub const NEXT_TORCH: [u32; 3] = [2, 16, 0];
 
+/// Names of types that `data_types` takes besides the short ones.
+pub const DTYPES: &[&str] = &[
+    "float16",
+    "half",
+    "torch.float16",
+    "bfloat16",
+    "torch.bfloat16",
+    "float32",
+    "float",
+    "torch.float32",
+];
+
 pub const WARMUP_STEPS: &str = "scheduler.params.warmup_num_steps";
 pub const OPTIMIZER_CLIPPING: &str = "optimizer.params.max_grad_norm";
 

@@ -190,6 +190,8 @@ pub enum KeyState {
     OneOf(&'static [&'static str]),
     /// Text whose last part is a number, such as that of a process or a job: `/local/nvme/me-12345`.
     EndsInNumber,
+    /// Text that only a shell expands: `~/nvme`, `$TMPDIR/nvme`.
+    ForShell,
     /// A number, or a bool, which is one in Python.
     Number,
     Whole,

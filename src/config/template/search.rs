@@ -216,6 +216,9 @@ impl Search {
                 &known_stage,
                 known.chain(ALIASES.iter().map(|alias| alias.old)),
             );
+            // `ds_config` names no stage, so none is guessed.
+            let has_stage = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+            let near = near.filter(|near| has_stage(name) || !has_stage(near));
             near.map_or_else(|| lists.into(), |near| meaning(alias(near).unwrap_or(near)))
         };
         Problem::error(Rule::Template, what).at(spec).fix(fixes)

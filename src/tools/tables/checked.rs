@@ -22,8 +22,8 @@ pub const SHOWN_OPTIONS: &[&str] = &[
     "quiet",
 ];
 
-/// Endings of files that something runs or reads, and that are no configs.
-pub const NO_CONFIGS: &[&str] = &["py", "sh", "yaml", "yml"];
+/// Endings of files that something runs, and that are no configs.
+pub const NO_CONFIGS: &[&str] = &["py", "sh"];
 
 /// Problems of the command that do not depend on zlaunch's own options.
 pub const OF_THE_COMMAND: &[Rule] = &[
