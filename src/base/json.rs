@@ -150,7 +150,7 @@ pub enum Edit {
     /// A key gets this value. A new one is put at the start of its section.
     Set(String, String),
     Remove(String),
-    /// A key goes to the start of another section with its comments. Its value is this, as it is written.
+    /// A key goes to the start of another section, and this is its value.
     Move(String, String, String),
 }
 
@@ -167,11 +167,9 @@ impl fmt::Display for Edit {
 impl Edit {
     /// `None` if one cannot be made, or would take the place of a key that has another value.
     pub fn apply_all(edits: &[Edit], text: &str) -> Option<String> {
-        let is_moved = edits.iter().any(|edit| matches!(edit, Edit::Remove(_)));
         edits.iter().try_fold(text.to_string(), |text, edit| {
             let new = match edit {
-                Edit::Set(key, _) if is_moved => key.clone(),
-                Edit::Move(_, to, _) => to.clone(),
+                Edit::Move(_, key, _) => key.clone(),
                 Edit::Rename(key, to) => match key.rsplit_once('.') {
                     Some((section, _)) => format!("{section}.{to}"),
                     None => to.clone(),
@@ -197,95 +195,74 @@ impl Edit {
             }
             Edit::Set(key, to) => match find(key) {
                 Some(key) => new.replace_range(key.value.clone(), to),
-                None => new = with(text, key, to, &[])?,
+                None => {
+                    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
+                    let start = match find(section) {
+                        Some(section) => section.value.start,
+                        None if section.is_empty() => plain.find('{')?,
+                        None => {
+                            let inside = format!("{{{}: {to}}}", Value::from(name));
+                            return Edit::Set(section.to_string(), inside).apply(text);
+                        }
+                    };
+                    let inside = text[start..].strip_prefix('{')?;
+                    let first = inside.trim_start();
+                    let gap = &inside[..inside.len() - first.len()];
+                    let comma = match gap {
+                        _ if first.starts_with('}') => "",
+                        "" => ", ",
+                        _ => ",",
+                    };
+                    let added = format!("{gap}{}: {to}{comma}", Value::from(name));
+                    new.insert_str(start + 1, &added);
+                }
             },
-            Edit::Remove(key) => new = without(text, &plain, find(key)?).0,
+            Edit::Remove(key) => {
+                let (range, comments) = removed(text, &plain, find(key)?);
+                new.replace_range(range, comments);
+            }
             Edit::Move(key, to, value) => {
-                let key = find(key)?;
-                let own = &text[key.value.clone()];
+                // What has this value already keeps its comments.
+                let own = &text[find(key)?.value.clone()];
                 let is_same = parse(own) == parse(value);
-                let (rest, comments) = without(text, &plain, key);
-                new = with(&rest, to, if is_same { own } else { value }, &comments)?;
+                let value = if is_same { own } else { value };
+                let rest = Edit::Remove(key.clone()).apply(text)?;
+                return Edit::Set(to.clone(), value.to_string()).apply(&rest);
             }
         }
         parse(&new).is_ok().then_some(new)
     }
 }
 
-/// The text with a new key at the start of its section, below its comments.
-fn with(text: &str, key: &str, value: &str, comments: &[&str]) -> Option<String> {
-    let Scanned { plain, keys } = scan(text).ok()?;
-    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
-    let name = Value::from(name);
-    let start = match keys.iter().find(|key| key.path == section) {
-        Some(section) => section.value.start,
-        None if section.is_empty() => plain.find('{')?,
-        None => return with(text, section, &format!("{{{name}: {value}}}"), comments),
-    };
-    let inside = text[start..].strip_prefix('{')?;
-    let first = inside.trim_start();
-    let gap = &inside[..inside.len() - first.len()];
-    let comma = match gap {
-        _ if first.starts_with('}') => "",
-        "" => ", ",
-        _ => ",",
-    };
-    let line = if gap.contains('\n') { gap } else { "\n" };
-    let above = if comments.is_empty() { gap } else { line };
-    let comments: String = comments.iter().map(|it| format!("{line}{it}")).collect();
-    let added = format!("{comments}{above}{name}: {value}{comma}");
-    let (before, rest) = text.split_at(start + 1);
-    Some([before, &added, rest].concat())
-}
-
-/// The text without a key, and the comments that go with it: those behind it and right above it, if it has lines of its own.
-/// Above the first key, they may be about the whole section.
-fn without<'t>(
+/// The bytes that go with a key: its value, a comma, and the line if it is one of its own. And the comments in there that belong
+/// to the key before.
+fn removed<'t>(
     text: &'t str,
     plain: &str,
     Key { name, value, .. }: &Key,
-) -> (String, Vec<&'t str>) {
+) -> (Range<usize>, &'t str) {
     let before = plain[..name.start].trim_end();
     let mut range = name.start..value.end;
-    // The comma behind the key before, if comments stand in between.
-    let mut comma = None;
+    let mut comments = "";
     if let Some(rest) = text[value.end..].trim_start().strip_prefix(',') {
         // The space after a comma goes too, unless the line ends there.
         let next = rest.trim_start_matches(' ');
         let rest = if next.starts_with('\n') { rest } else { next };
         range.end = text.len() - rest.len();
     } else if before.ends_with(',') {
-        if text[before.len()..name.start].trim().is_empty() {
-            range.start = before.len() - 1;
-        } else {
-            comma = Some(before.len() - 1);
+        range.start = before.len() - 1;
+        let between = &text[before.len()..name.start];
+        if !between.trim().is_empty() {
+            comments = between;
         }
     }
-    let is_blank = |part: Range<usize>| plain[part].trim().is_empty();
-    if let Some(line) = text[..name.start].rfind('\n')
-        && let Some(length) = text[range.end..].find('\n')
-        && is_blank(line..name.start)
-        && is_blank(range.end..range.end + length)
+    if text[range.end..].starts_with('\n')
+        && let Some(line) = text[..range.start].rfind('\n')
+        && text[line..range.start].trim().is_empty()
     {
-        range = range.start.min(line)..range.end + length;
-        while let Some(above) = text[..range.start].rfind('\n')
-            && !before.ends_with('{')
-            && is_blank(above..range.start)
-            && !text[above..range.start].trim().is_empty()
-        {
-            range.start = above;
-        }
+        range.start = line;
     }
-    let around = [range.start..name.start, value.end..range.end];
-    let lines = around.into_iter().flat_map(|part| text[part].lines());
-    let comments = lines.map(|line| line.trim_matches([',', ' ', '\t']));
-    let comments = comments.filter(|line| !line.is_empty()).collect();
-    let mut new = text.to_string();
-    new.replace_range(range, "");
-    if let Some(comma) = comma {
-        new.remove(comma);
-    }
-    (new, comments)
+    (range, comments)
 }
 
 struct Scanned {

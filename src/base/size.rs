@@ -45,15 +45,13 @@ const NUMBER_WORDS: &[&str] = &[
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 ];
 
-/// Reads `three`, `200M`, `1G`, `4k`, `16.0` or `5,000` as the whole number that `name` wants. `0,5` is none.
+/// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants. `0,5` is none.
 pub fn number_meant(text: &str, name: &str) -> Option<u64> {
-    let text = text.trim().to_lowercase();
-    if let Some((first, rest)) = text.split_once(',')
-        && (first.starts_with('0') || rest.split(',').any(|group| group.len() != 3))
-    {
+    let mut groups = text.split(',').skip(1);
+    if text.starts_with("0,") || groups.any(|group| group.len() != 3) {
         return None;
     }
-    let text = text.replace([',', '_', ' '], "");
+    let text = text.trim().replace([',', '_', ' '], "").to_lowercase();
     if let Some(number) = NUMBER_WORDS.iter().position(|word| *word == text) {
         return u64::try_from(number).ok();
     }
@@ -66,7 +64,7 @@ pub fn number_meant(text: &str, name: &str) -> Option<u64> {
     let thousands = text
         .strip_suffix('k')
         .and_then(|count| Some(count.parse::<u64>().ok()?.saturating_mul(thousand)));
-    thousands.or_else(|| parse_count(&text.replace('g', "b")))
+    thousands.or_else(|| parse_count(&text))
 }
 
 /// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`, or bytes without a unit.

@@ -144,10 +144,21 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             "write a section for each part of the name: only `--set` splits it at the dots",
         );
     }
-    if let Some(device) = device_meant(key, section, name, subject) {
-        return device;
+    // `offload_param.cpu: true`
+    let device = format!("{section}.device");
+    let meant = if name == "enabled" { "cpu" } else { name };
+    if let Some(entry) = schema::find(&device, subject.version())
+        && entry.choices().contains(&meant)
+        && *key.value == true
+        && subject.get(&device).is_none()
+    {
+        return remove.and(set(device, meant));
     }
-    let correct = |right: &str, fix: Fix| unless_there(right, subject, path).unwrap_or(fix.safe());
+    let is_argument = section.is_empty() && TRAINING_ARGUMENTS.row(name).is_some();
+    let correct = |right: &str, fix: Fix| {
+        let fix = if is_argument { fix } else { fix.safe() };
+        unless_there(right, subject, path).unwrap_or(fix)
+    };
     let belongs_in =
         |place: &str, fix: Fix| correct(place, fix.lead(format!("it belongs in `{place}`:")));
     if let Some(parameter) = parameter_meant(section, name, subject) {
@@ -171,14 +182,11 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             return say(format_args!("it belongs in `{}`", names.join("` or `")));
         }
     }
-    if section.is_empty() && subject.is_hf() && TRAINING_ARGUMENTS.row(name).is_some() {
+    if is_argument && subject.is_hf() {
         let value = key.value.to_string();
         let give = give(format_args!("--{name}"), value.trim_matches('"')).of(Owner::Trainer);
-        let fix = if subject.job.takes(name) {
-            give.and(remove)
-        } else {
-            remove
-        };
+        let is_taken = subject.job.takes(name) && !subject.job.trainer.args_set_in_script();
+        let fix = if is_taken { give.and(remove) } else { remove };
         return fix.remark("it is an argument of transformers");
     }
     let known = schema::names_below(section).filter(|near| *near != name);
@@ -204,26 +212,6 @@ pub fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> 
         return Some(unset(wrong).remark(format!("`{right}` is set, too, and counts")));
     }
     (!asked.is_setting()).then(|| meant(right))
-}
-
-/// `offload_param.cpu: true` is its device, and so is `enabled` on the CPU.
-fn device_meant(key: &Key, section: &str, name: &str, subject: &Subject) -> Option<Fix> {
-    let device = schema::find(&format!("{section}.device"), subject.version())?;
-    let remove = unset(&key.path);
-    let is_switch = name == "enabled" && key.value.is_boolean();
-    let meant = match key.value == true {
-        true if is_switch => "cpu",
-        true => device
-            .choices()
-            .into_iter()
-            .find(|choice| *choice == name)?,
-        false if is_switch => "none",
-        false => return None,
-    };
-    Some(match subject.get(device.key) {
-        Some(_) if key.value == true => remove,
-        _ => remove.and(set(device.key, meant)),
-    })
 }
 
 fn has_section_of(entry: &KeySpec, subject: &Subject) -> bool {
@@ -252,12 +240,13 @@ fn parameter_meant(section: &str, name: &str, subject: &Subject) -> Option<Strin
 fn keys_meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
     let is_there = |entry: &KeySpec| has_section_of(entry, subject);
     let reads = |entry: &KeySpec| {
-        // Deeper down, many keys have the same name, and many sections can be enabled.
-        let is_near = entry.key.split('.').count() < 3 && name != "enabled"
+        // Deeper down, many keys have the same name.
+        let is_near = entry.key.split('.').count() < 3
             || entry.key.split('.').next() == key.path.split('.').next()
             || is_there(entry);
         let is_read = entry.removed.is_none() && subject.reads(entry.key);
-        entry.key != key.path && is_near && is_read
+        // Many sections can be enabled.
+        entry.key != key.path && is_near && is_read && name != "enabled"
     };
     let named = schema::named(name, subject.version());
     let mut named: Vec<KeySpec> = named.filter(reads).collect();
@@ -358,20 +347,15 @@ fn moved_inside(key: &Key, section: &KeySpec) -> Option<Fix> {
     }
     let truth = truth(key.value);
     let value = truth.map_or_else(|| key.value.clone(), Value::from);
-    let is_switch = truth.is_some() || value == "auto";
     let mut names = ["stage", "device", "enabled", "type"].into_iter();
-    names.find_map(|name| {
-        let inner = schema::find(&format!("{}.{name}", section.key), section.version)?;
-        let is_taken = value == "auto" || inner.fault(&value).is_none();
-        let value = if is_taken {
-            Some(value.clone())
-        } else {
-            value_meant(&value, &inner)
-        };
-        let value = value.filter(|_| is_switch == (name == "enabled"))?;
-        let text = value.as_str().map_or(value.to_string(), str::to_string);
-        Some(rename(&key.path, inner.key, text))
-    })
+    let takes = |it: &KeySpec| {
+        truth.is_some() == it.key.ends_with(".enabled") && it.fault(&value).is_none()
+    };
+    let inner = names.find_map(|name| {
+        schema::find(&format!("{}.{name}", section.key), section.version).filter(takes)
+    })?;
+    let text = value.as_str().map_or(value.to_string(), str::to_string);
+    Some(rename(&key.path, inner.key, text))
 }
 
 /// Also reads `True`, as Python writes it.
@@ -392,13 +376,9 @@ pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
     }
     let text = value.as_str()?;
     let parsed = |text: &str| {
-        let value = serde_json::from_str(text.trim()).ok();
-        value.filter(|it: &Value| !it.is_null() && takes(it))
-    };
-    // `zero2`, `stage 3`
-    let stage = || {
-        let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
-        parsed(digits).filter(|_| entry.name() == "stage")
+        serde_json::from_str(text.trim())
+            .ok()
+            .filter(|it: &Value| !it.is_null() && takes(it))
     };
     let decimal = || parsed(&text.replacen(',', ".", 1));
     let number = || number_meant(text, entry.key).map(Value::from).filter(takes);
@@ -412,8 +392,7 @@ pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
         let near = nearest(text, words)?;
         Some(truth(&near.into()).map_or_else(|| near.into(), Value::from))
     };
-    let exact = parsed(text).or_else(number).or_else(decimal);
-    exact.or_else(stage).or_else(word)
+    parsed(text).or_else(number).or_else(decimal).or_else(word)
 }
 
 fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
@@ -426,13 +405,7 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
         return set(path, r#"{"device": "cpu"}"#).or(set(path, r#"{"device": "nvme"}"#));
     }
     if let Some(meant) = value_meant(key.value, entry) {
-        return set_json(path, &meant).safe().or(unset(path));
-    }
-    if let Some(folder) = key.value.as_str().filter(|text| text.starts_with('/'))
-        && let Some(section) = path.strip_suffix(".device")
-    {
-        let folder = set(format_args!("{section}.nvme_path"), folder);
-        return set(path, "nvme").and(folder).into();
+        return set_json(path, &meant).safe().into();
     }
     let choices = entry.choices();
     // The nearest stage, for example.
@@ -443,7 +416,8 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
         return set(path, number).or(unset(path));
     }
     if key.value.is_null() {
-        return unset(path).into();
+        unset(path).into()
+    } else {
+        Fixes::from(format!("write {}", entry.wanted()))
     }
-    say(format_args!("write {}", entry.wanted())).into()
 }

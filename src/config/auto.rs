@@ -220,38 +220,36 @@ fn mismatch_fixes(
     context: &FillContext,
 ) -> Fixes {
     let auto = set(key, "auto");
-    let of_argument = |source: &Source, value: &Value| {
-        let argument = match source {
-            Source::TrainerDefault(default) if context.can_be_given(default) => {
-                format!("--{}", default.argument)
-            }
-            Source::Argument(name) if name.starts_with("--") => name.clone(),
-            _ => return None,
-        };
-        Some(give(argument, value).of(Owner::Trainer))
+    let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
+        // A list has an argument for each part: `betas`.
+        (Value::Array(parts), Value::Array(wanted)) => {
+            let parts = parts.iter().zip(wanted).zip(&computed.arguments);
+            let differ = parts.filter(|((part, wanted), _)| !python_equal(part, wanted));
+            differ.map(|((part, _), source)| (part, source)).collect()
+        }
+        _ => computed
+            .arguments
+            .iter()
+            .map(|source| (value, source))
+            .collect(),
     };
-    let arguments = &computed.arguments;
-    let fix = match (value, &computed.value) {
+    let argument = match parts[..] {
         // A product has other parts too, and no argument takes a string.
         _ if key == "train_batch_size" || value.is_string() => None,
-        // A list has an argument for each part: `betas`.
-        (Value::Array(parts), Value::Array(wanted)) if parts.len() == arguments.len() => {
-            let parts = parts.iter().zip(wanted).zip(arguments);
-            let other = parts.filter(|((part, wanted), _)| !python_equal(part, wanted));
-            let gives = other.map(|((part, _), source)| of_argument(source, part));
-            gives.reduce(|all, give| Some(all?.and(give?))).flatten()
+        [(part, Source::TrainerDefault(default))] if context.can_be_given(default) => {
+            Some((format!("--{}", default.argument), part))
         }
-        _ => match &arguments[..] {
-            [one] => of_argument(one, value),
-            _ => None,
-        },
+        [(part, Source::Argument(name))] if name.starts_with("--") => Some((name.clone(), part)),
+        _ => None,
     };
-    let Some(argument) = fix.map(|fix| fix.remark("for the trainer")) else {
+    let Some((argument, part)) = argument else {
         return auto.or(set_json(key, &computed.value));
     };
+    let argument = give(argument, part)
+        .of(Owner::Trainer)
+        .remark("for the trainer");
     // What was written counts more than what nobody gave.
-    let is_default = |source: &Source| matches!(source, Source::TrainerDefault(_));
-    if arguments.iter().all(is_default) {
+    if let [(_, Source::TrainerDefault(_))] = parts[..] {
         argument.or(auto)
     } else {
         auto.or(argument)
@@ -316,20 +314,15 @@ pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
     let what =
         format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
-    let mut known = schema::names_below(section);
-    let near = if known.any(|known| known == name) {
-        None
-    } else {
-        nearest_name(name, schema::names_below(section))
-    };
-    let fixes = match near {
+    let near = nearest_name(name, schema::names_below(section));
+    let fixes = match near.filter(|near| *near != name) {
         Some(near) => {
             let right = format!("{section}.{near}");
             rename(key, right.trim_start_matches('.'), "auto")
                 .meaning(near)
                 .into()
         }
-        None => unset(key).or(set(key, "VALUE")),
+        None => unset(key).or("write a value"),
     };
     Problem::error(Rule::Auto, what).at(place).fix(fixes)
 }

@@ -93,7 +93,7 @@ fn apply_patch(config: &mut Value, path: &Path, host: &Host) -> Result<(), Probl
     let change = reading::read(path, host)?;
     match change {
         Value::Array(_) => patch::operate(config, change, path),
-        Value::Object(one) if one.contains_key("op") && one.contains_key("path") => {
+        Value::Object(one) if one.contains_key("op") => {
             let why = "a single operation stands in a list, too: put it in [ ]";
             Err(patch::not_a_patch(path.into(), why))
         }

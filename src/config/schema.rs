@@ -276,7 +276,7 @@ pub fn lines_from(key: &str) -> Lines<'static> {
 }
 
 /// The keys right below a section; `""` is the top.
-pub fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
+pub fn names_below(section: &str) -> impl Iterator<Item = &'static str> + Clone {
     let prefix = if section.is_empty() {
         String::new()
     } else {

@@ -192,6 +192,7 @@ impl Fix {
 
     pub fn and(mut self, other: Fix) -> Self {
         self.changes.extend(other.changes);
+        self.is_safe &= other.is_safe;
         self
     }
 
@@ -209,7 +210,11 @@ impl Fix {
         let mut seen = HashSet::new();
         let is_removed = |key: &str| {
             let mut changes = self.changes.iter();
-            changes.any(|change| matches!(change, Unset(gone) if key.starts_with(gone)))
+            changes.any(|change| match change {
+                Unset(gone) => key.starts_with(gone),
+                Drop { word, .. } => word.contains(key),
+                _ => false,
+            })
         };
         keys.into_iter()
             .all(|key| seen.insert(key.as_str()) && !is_removed(key))
@@ -277,14 +282,6 @@ impl Fix {
     pub fn remark(self, remark: impl Into<String>) -> Self {
         Fix {
             remark: remark.into(),
-            ..self
-        }
-    }
-
-    /// It is no longer made without asking.
-    pub fn decided(self) -> Self {
-        Fix {
-            is_safe: false,
             ..self
         }
     }

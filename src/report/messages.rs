@@ -331,35 +331,22 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .copied()
 }
 
-/// The same, or the name that alone has all words of this one, with at most two more: `reduce_bucket`, `max_reuse_dist`.
-/// Of a name with more words, one may be too many.
-pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let known: Vec<&str> = known.collect();
-    let is_same = |(one, other): (&str, &str)| {
-        let alike = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
-        one == other || alike.count() >= one.len().min(other.len()).clamp(3, 4)
-    };
-    let difference = |candidate: &str| {
-        let words = |name: &str| name.split('_').count();
-        let (few, many, least, most) = if words(name) > words(candidate) {
-            (candidate, name, 3, 1)
-        } else {
-            (name, candidate, 2, 2)
-        };
-        let is_in = |word: &str| many.split('_').any(|other| is_same((word, other)));
-        let more = words(many) - words(few);
-        (words(few) >= least && more <= most && few.split('_').all(is_in)).then_some(more)
-    };
-    let alike = || {
-        let ranked = known
-            .iter()
-            .filter_map(|known| Some((difference(known)?, *known)));
-        let ranked: Vec<(usize, &str)> = ranked.collect();
-        let (least, near) = *ranked.iter().min()?;
-        let mut others = ranked.iter().filter(|(more, _)| *more == least).skip(1);
-        others.next().is_none().then_some(near)
-    };
-    nearest(name, known.iter().copied()).or_else(alike)
+/// The same, or the only one that has these words and others: `reduce_bucket`, `stage3_max_live_params`. ZeRO's keys that
+/// begin with `stage3_` have a second name without it.
+pub fn nearest_name<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    let part = name.trim_start_matches("stage3_");
+    let mut longer = known.clone().filter(|known| {
+        let mut words = known.split('_');
+        let mut starts = part.split('_').map(|word| word.get(..4).unwrap_or(word));
+        !known.starts_with("stage3_") && starts.all(|start| words.any(|it| it.starts_with(start)))
+    });
+    let longer = longer
+        .next()
+        .filter(|_| part.contains('_') && longer.next().is_none());
+    nearest(name, known).or(longer)
 }
 
 /// The edits between a known word and one in lower case, if they are few.

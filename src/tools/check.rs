@@ -78,15 +78,9 @@ impl Tool for CheckArgs {
             .all(|word| is_config(word, &launch.search, reader.host));
         if fix.is_some() && !configs {
             let what = "`--fix` only edits config files";
-            let file = launch
-                .deepspeed
-                .as_ref()
-                .map(|config| config.value.as_str());
-            let file = file.filter(|file| reader.host.absolute(Path::new(file)).is_file());
-            let file = file.unwrap_or("ds_config.json");
             let problem = Problem::error(Rule::Usage, what)
                 .at("--fix")
-                .fix(run(format_args!("zlaunch check --fix {file}")));
+                .fix(run("zlaunch check --fix ds_config.json"));
             reader.problems.push(problem);
         }
         if configs {

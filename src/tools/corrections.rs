@@ -1,5 +1,5 @@
 //! `zlaunch check --fix`: corrects config files. One safe fix after another is applied in memory, and the text is judged
-//! again after each. Fixes that end in a problem that was not there before are left out.
+//! again after each. Fixes that lead to a problem that was not there before are left out.
 
 use super::proof::is_same;
 use super::proof::{Trial, Tried};
@@ -10,7 +10,6 @@ use crate::{
 
 /// No config has as many mistakes that can be corrected.
 const MOST_CORRECTIONS: usize = 200;
-const MOST_DECLINED: usize = 20;
 
 /// A text of the config, and the last edits that led to it.
 pub struct Corrected {
@@ -19,56 +18,55 @@ pub struct Corrected {
     problems: Vec<Problem>,
 }
 
-/// The text after each correction. One that ends in a new problem is not made.
+/// The text after each correction. If they end in a new problem, those that lead to one are left out.
 pub fn corrections(text: &str, judge: impl Fn(&str) -> Option<Vec<Problem>>) -> Vec<Corrected> {
-    let mut declined = Vec::new();
-    while declined.len() < MOST_DECLINED {
-        let mut steps = all_corrections(text, &judge, &declined);
-        // The first is the text as it stands.
-        let made = steps.split_off(steps.len().min(1));
-        let is_new = |found: &&Problem| {
-            let mut before = steps.iter().flat_map(|step| &step.problems);
-            found.severity != Severity::Note && !before.any(|known| is_same(known, found))
-        };
-        let new = made
-            .last()
-            .and_then(|last| last.problems.iter().find(is_new));
-        let leads_there = |step: &&Corrected| {
-            new.is_some_and(|new| step.problems.iter().any(|it| is_same(it, new)))
-        };
-        match made.iter().find(leads_there) {
-            Some(step) => declined.push(step.edits.clone()),
-            None => return made,
-        }
+    let mut steps = steps(text, &judge, false);
+    if let [first, .., last] = &steps[..]
+        && last.leads_on_from(first)
+    {
+        steps = self::steps(text, &judge, true);
     }
-    Vec::new()
+    // The first is the text as it stands.
+    steps.split_off(steps.len().min(1))
 }
 
-fn all_corrections(
+fn steps(
     text: &str,
     judge: impl Fn(&str) -> Option<Vec<Problem>>,
-    declined: &[Vec<Edit>],
+    is_careful: bool,
 ) -> Vec<Corrected> {
     let mut steps: Vec<Corrected> = Vec::new();
-    let mut next = Some((text.to_string(), Vec::new()));
-    while let Some((text, edits)) = next.filter(|_| steps.len() <= MOST_CORRECTIONS) {
-        let Some(mut problems) = judge(&text) else {
-            break;
-        };
+    let corrected = |text: String, edits| {
+        let mut problems = judge(&text)?;
         problems.sort_by_key(|problem| problem.severity);
-        let is_known = |text: &str| steps.iter().any(|step| step.text == text);
-        next = problems.iter().find_map(|problem| {
-            let edits = problem.fixes.safe()?.edits();
-            let text = Edit::apply_all(&edits, &text).filter(|text| !is_known(text))?;
-            (!edits.is_empty() && !declined.contains(&edits)).then_some((text, edits))
-        });
-        steps.push(Corrected {
+        Some(Corrected {
             text,
             edits,
             problems,
+        })
+    };
+    let mut next = corrected(text.to_string(), Vec::new());
+    while let Some(step) = next.filter(|_| steps.len() <= MOST_CORRECTIONS) {
+        next = step.problems.iter().find_map(|problem| {
+            let edits = problem.fixes.safe()?.edits();
+            let text = Edit::apply_all(&edits, &step.text)?;
+            let is_known = steps.iter().any(|step| step.text == text) || step.text == text;
+            let made = corrected(text, edits).filter(|_| !is_known)?;
+            (!is_careful || !made.leads_on_from(&step)).then_some(made)
         });
+        steps.push(step);
     }
     steps
+}
+
+impl Corrected {
+    /// It has a new problem, which is not corrected by itself.
+    fn leads_on_from(&self, before: &Self) -> bool {
+        self.problems.iter().any(|found| {
+            let is_known = before.problems.iter().any(|known| is_same(known, found));
+            found.severity != Severity::Note && !is_known && found.fixes.safe().is_none()
+        })
+    }
 }
 
 /// A config and its judge.

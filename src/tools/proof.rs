@@ -166,7 +166,7 @@ impl<T: Trial> Proof<'_, T> {
             if more.is_empty() {
                 return Some(changed.pasted(fix));
             }
-            let whole = more.into_iter().fold(fix.clone(), Fix::and).decided();
+            let whole = more.into_iter().fold(fix.clone(), Fix::and);
             if whole.keeps_what_it_sets()
                 && let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
                 && let Some([]) = self.new_warnings(at, &changed, &after).as_deref()

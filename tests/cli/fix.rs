@@ -113,6 +113,42 @@ fn every_safe_fix_is_made() {
             "{\n  \"overlap_comm\": true,\n  \"zero_optimization\": {\n    \"stage\": 2\n  }\n}\n",
             "{\n  \"zero_optimization\": {\n    \"overlap_comm\": true,\n    \"stage\": 2\n  }\n}\n",
         ),
+        // With the comments inside. Those around stay.
+        (
+            "{\n  // where\n  \"offload_param\": {\n    // here\n    \"device\": \"cpu\"\n  },\n  \"zero_optimization\": {\"stage\": 3}\n}\n",
+            "{\n  // where\n  \"zero_optimization\": {\"offload_param\": {\n    // here\n    \"device\": \"cpu\"\n  }, \"stage\": 3}\n}\n",
+        ),
+        (
+            "{\n  \"train_batch_size\": 8, // ours\n  \"amp\": {\"enabled\": false} // theirs\n}\n",
+            "{\n  \"train_batch_size\": 8 // ours\n   // theirs\n}\n",
+        ),
+        // A comma is a point where it does not stand before three digits.
+        (
+            r#"{"gradient_clipping": "0,5"}"#,
+            r#"{"gradient_clipping": 0.5}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": 2, "reduce_bucket_size": "5,000,000"}}"#,
+            r#"{"zero_optimization": {"stage": 2, "reduce_bucket_size": 5000000}}"#,
+        ),
+        // One that leads to another problem does not hinder the others.
+        (
+            r#"{"zero_optimization": {"stage": 2, "offload_params": {"device": "cpu"}}, "train_batch_size": "32"}"#,
+            r#"{"zero_optimization": {"stage": 2, "offload_params": {"device": "cpu"}}, "train_batch_size": 32}"#,
+        ),
+        // Words that are left out.
+        (
+            r#"{"zero_optimization": {"stage": 3, "stage3_max_live_params": 5, "reduce_bucket": 6}}"#,
+            r#"{"zero_optimization": {"stage": 3, "max_live_parameters": 5, "reduce_bucket_size": 6}}"#,
+        ),
+        (
+            r#"{"scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 0.1, "max_lr": 0.2}}}"#,
+            r#"{"scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 0.1, "cycle_max_lr": 0.2}}}"#,
+        ),
+        (
+            r#"{"zero_optimization": {"stage": 3, "offload_param": {"device": "nvme", "path": "/x/1"}}}"#,
+            r#"{"zero_optimization": {"stage": 3, "offload_param": {"device": "nvme", "nvme_path": "/x/1"}}}"#,
+        ),
         (
             r#"{"optimizer": {"type": "AdamW", "params": {"lrr": 1e-5}}}"#,
             r#"{"optimizer": {"type": "AdamW", "params": {"lr": 1e-5}}}"#,
@@ -573,4 +609,80 @@ fn a_fix_keeps_the_values_of_others() {
             assert_eq!(meant.count(), 3, "{line}: {run:?}");
         }
     }
+}
+
+/// The first help, with these options for zlaunch and the trainer.
+#[test]
+fn what_was_written_is_kept() {
+    let sandbox = Sandbox::new();
+    let zero3 = |inside: &str| {
+        format!(
+            r#"{{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {{"stage": 3, {inside}}}}}"#
+        )
+    };
+    sandbox.file("patch.json", r#"{"zero_optimisation": {"stage": 3}}"#);
+    sandbox.file(
+        "operation.json",
+        r#"{"op": "remove", "path": "/zero_optimization"}"#,
+    );
+    for (config, options, help) in [
+        (
+            zero3(r#""offload_param": {"cpu": true}"#),
+            "",
+            "offload_param.device=cpu\n",
+        ),
+        (
+            zero3(r#""offload_optimizer": {"enabled": true}"#),
+            "",
+            "offload_optimizer.device=cpu\n",
+        ),
+        (
+            zero3(
+                r#""pin_memory": true, "offload_param": {"device": "cpu"}, "offload_optimizer": {"device": "cpu"}"#,
+            ),
+            "",
+            "--set zero_optimization.offload_optimizer.pin_memory=true --set zero_optimization.offload_param.pin_memory=true\n",
+        ),
+        (
+            zero3(r#""offload_param.device": "cpu""#),
+            "",
+            "write a section for each part of the name",
+        ),
+        (
+            zero3(r#""reduce_bucket_size": "large""#),
+            "",
+            "help: write a whole number above 0\n",
+        ),
+        (
+            zero3(r#""overlap_comm": true"#),
+            "--patch patch.json ",
+            "help: did you mean `zero_optimization`?\n",
+        ),
+        (
+            zero3(r#""overlap_comm": true"#),
+            "--patch operation.json ",
+            "put it in [ ]",
+        ),
+        (
+            r#"{"deepspeed": {"zero_optimization": {"stage": 3}}}"#.to_string(),
+            "",
+            "take the contents out of `deepspeed`",
+        ),
+        (
+            r#"{"per_device_train_batch_size": 2, "zero_optimization": {"stage": 3}}"#.to_string(),
+            "",
+            "--set train_micro_batch_size_per_gpu=2\n",
+        ),
+    ] {
+        sandbox.file("train.py", "import deepspeed\ndeepspeed.initialize()\n");
+        sandbox.file("ds.json", config);
+        let words = format!(
+            "check --nproc-per-node 2 {options}-- python train.py --deepspeed_config ds.json"
+        );
+        let run = sandbox.run(words.split(' '));
+        assert!(run.stdout.contains(help), "{help}: {run:?}");
+    }
+    let line = "check --nproc-per-node 2 --deepspeed zero2 --set learning_rate=2e-5 -- swift sft --model a/b --dataset c/d";
+    let run = sandbox.run(line.split(' '));
+    assert!(run.stdout.contains("--learning_rate 0.00002"), "{run:?}");
 }

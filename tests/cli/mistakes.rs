@@ -535,7 +535,7 @@ fn a_key_that_set_wrote_is_not_unset() {
         ("nothing.stage=1", "drop --set nothing.stage=1\n"),
         (
             "zero_optimization.reduce_bucket_size=1.5",
-            "drop --set zero_optimization.reduce_bucket_size=1.5\n",
+            "write a whole number above 0\n",
         ),
         (
             "zero.stage=3",

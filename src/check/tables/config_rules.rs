@@ -1300,7 +1300,7 @@ const OPTIMIZER: &[Check] = &[
                     Not(&Any(SAME_SCHEDULER)),
                 ],
                 says: "the config has a `scheduler` section: {key} has no effect",
-                fixes: &[Unset("scheduler"), DropArgument("lr_scheduler_type")],
+                fixes: &[Say("drop the option, or --unset scheduler")],
             },
             // accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
             Row {
@@ -1632,6 +1632,7 @@ const EFFECTS: &[Check] = &[
                 at: &[At::Key(SCALE_POWER)],
                 when: &[
                     PrecisionOn("fp16"),
+                    Key(SCALE_POWER, Whole),
                     Key(SCALE_POWER, Above(127.0)),
                     Not(&Key(SCALE_POWER, Equals(65536.0))),
                 ],

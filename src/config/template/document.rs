@@ -106,14 +106,14 @@ fn of_other_program(body: &Map<String, Value>) -> Option<(&str, String, String)>
         let what = format!("zlaunch's section is named `{HEADER_KEY}`");
         return Some((key, what, format!("write \"{HEADER_KEY}\"")));
     }
-    let is_ours = |key: &&str| schema::find(key, schema::newest()).is_some();
-    let is_wrapped = |key: &&str| !is_ours(key) && body[*key].get("zero_optimization").is_some();
-    if let Some(key) = keys.clone().find(is_wrapped) {
+    let is_outer = |key: &&str| body[*key].get("zero_optimization").is_some();
+    if let Some(key) = keys.clone().find(is_outer) {
         let what = format!("the config stands in a section `{key}`");
         return Some((key, what, format!("take the contents out of `{key}`")));
     }
     let of_other = |other: &OtherConfig| keys.clone().filter(|key| other.keys.contains(key));
     let other = OTHER_CONFIGS.iter().max_by_key(|it| of_other(it).count())?;
+    let is_ours = |key: &&str| schema::find(key, schema::newest()).is_some();
     if of_other(other).count() <= keys.clone().filter(is_ours).count() {
         return None;
     }

@@ -212,14 +212,7 @@ impl Search {
             let known_stage = name.replace(|c| ('4'..='9').contains(&c), "3");
             let names = self.names();
             let known = names.iter().map(String::as_str);
-            let near = nearest(
-                &known_stage,
-                known.chain(ALIASES.iter().map(|alias| alias.old)),
-            );
-            // `ds_config` names no stage, so none is guessed.
-            let has_stage = |word: &str| word.contains(|c: char| c.is_ascii_digit());
-            let near = near.filter(|near| has_stage(name) || !has_stage(near));
-            near.map_or_else(|| lists.into(), |near| meaning(alias(near).unwrap_or(near)))
+            nearest(&known_stage, known).map_or_else(|| lists.into(), meaning)
         };
         Problem::error(Rule::Template, what).at(spec).fix(fixes)
     }
