@@ -649,7 +649,7 @@ fn evidence_must_agree() {
         }
         assert_eq!(said, [what], "{one} {two}");
         let help = problems[0].help();
-        let start = format!("unset {unset} (if left over");
+        let start = format!("if left over from something else: unset {unset}");
         assert!(help.starts_with(&start), "{one} {two}: {help}");
     }
 }
