@@ -98,6 +98,8 @@ enum MeantOption {
     Words { text: String, takes_value: bool },
     /// Nothing, for this reason.
     Nothing(&'static str),
+    /// Something that the user must write.
+    Says(&'static str),
 }
 
 impl MeantOption {
@@ -145,6 +147,7 @@ pub fn unknown_option(at: usize, words: &mut Vec<OsString>, host: &Host, tools: 
             refused("").fix(rename_option(shell::text(&taken), instead))
         }
         Some(MeantOption::Nothing(why)) => refused(&format!(": {why}")).fix(drop_word(given)),
+        Some(MeantOption::Says(what)) => refused("").fix(what),
         None if takes_command(&command) && has_command(words, host) => {
             words.extend(taken);
             refused(": the trainer's options go after its command")
@@ -178,6 +181,7 @@ fn meant_option(given: &str, place: &str, command: &Command) -> Option<MeantOpti
     });
     match foreign.map(|row| row.instead) {
         Some(Instead::Option(option, start)) => return words(format!("{option} {start}"), true),
+        Some(Instead::Says(what)) => return Some(MeantOption::Says(what)),
         Some(Instead::Needless(why)) => return Some(MeantOption::Nothing(why)),
         None => {}
     }

@@ -74,7 +74,9 @@ pub fn not_a_number(
     } else {
         format!("a whole number from {least} to {}", range.end())
     };
-    let meant = number_meant(&sourced.value, &sourced.from.to_string());
+    // Of a range, torchrun starts with the first number and takes up to the last.
+    let last = sourced.value.rsplit(':').next().unwrap_or_default();
+    let meant = number_meant(last, &sourced.from.to_string());
     let meant = meant.filter(|it| range.contains(it));
     let meant = meant.map_or_else(|| example.to_string(), |it| it.to_string());
     is_not(&wanted, sourced, &meant)
@@ -189,7 +191,13 @@ impl<'a> Wanted<'a> {
                 }
                 Int.meant(name, value)
             }
-            OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
+            OneOf(choices) => {
+                // `linear_warmup` is `linear`.
+                let starts = |choice: &&&str| value.starts_with(&format!("{choice}_"));
+                let near = nearest(value, choices.iter().copied());
+                let start = || choices.iter().filter(starts).max_by_key(|it| it.len());
+                near.or_else(|| start().copied()).map(str::to_string)
+            }
             Text | Mapping => None,
         }
     }

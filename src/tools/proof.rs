@@ -313,8 +313,9 @@ impl Line {
             }
             Change::RenameOption { owner, option, to } => {
                 let words = self.words_of(*owner);
-                let at = words.iter().position(|word| word == option.as_str())?;
-                words.splice(at..=at, plain_words(to)?);
+                let option = plain_words(option)?;
+                let at = words.windows(option.len()).position(|it| it == option)?;
+                words.splice(at..at + option.len(), plain_words(to)?);
                 Some(())
             }
             Change::Run(line) => self.run(line),

@@ -20,9 +20,11 @@ pub enum Instead {
     Option(&'static str, &'static str),
     /// Nothing, for this reason.
     Needless(&'static str),
+    /// Something that the user must write.
+    Says(&'static str),
 }
 
-use Instead::{Needless, Option};
+use Instead::{Needless, Option, Says};
 use Place::{Launch, Only};
 
 pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
@@ -73,6 +75,11 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     },
     ForeignOption {
         place: Launch,
+        names: &["hosts", "host"],
+        instead: Says("`--hostfile FILE` names the machines, with a line `NAME slots=N` for each"),
+    },
+    ForeignOption {
+        place: Launch,
         names: &["gpu"],
         instead: Needless("`--nproc-per-node` and `--gpu-memory` describe the GPUs of a launch"),
     },
@@ -119,5 +126,20 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
         place: Only(&["fit", "generate"]),
         names: &["gradient_accumulation_steps"],
         instead: Option("--grad-accum", ""),
+    },
+    ForeignOption {
+        place: Only(&["generate"]),
+        names: &["train_batch_size", "global_batch_size"],
+        instead: Says("it is --micro-batch times --grad-accum times --gpus: give those"),
+    },
+    ForeignOption {
+        place: Only(&["generate"]),
+        names: &["zero", "zero_stage"],
+        instead: Option("--stage", ""),
+    },
+    ForeignOption {
+        place: Only(&["generate"]),
+        names: &["out", "output", "config_out"],
+        instead: Option("-o", ""),
     },
 ];

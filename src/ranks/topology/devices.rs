@@ -250,12 +250,11 @@ impl DeviceFault {
     pub fn fix(&self, variable: &str, list: &str) -> Fix {
         let export = |list: &str| run(format!("export {variable}={list}"));
         match self {
-            DeviceFault::Repeated(_) => export("0,1").remark("each GPU once"),
             DeviceFault::NotThere(_, count) => export(&numbers_below(*count.min(&8)).join(",")),
-            DeviceFault::NotADevice(_) => match numbers(list) {
-                Some(numbers) => export(&numbers),
-                None => export("0,1")
-                    .remark("comma-separated numbers, or GPU-… as `nvidia-smi -L` prints them"),
+            _ if list.trim().eq_ignore_ascii_case("all") => unset_variable(variable),
+            _ => match devices_meant(list) {
+                Some(devices) => export(&devices),
+                None => say("write numbers with commas, or GPU-… as `nvidia-smi -L` prints them"),
             },
         }
     }
@@ -265,15 +264,24 @@ pub fn numbers_below(count: usize) -> Vec<String> {
     (0..count).map(|number| number.to_string()).collect()
 }
 
-/// `0,1,2,3` for `0-3` and for `0 1 2 3`.
-fn numbers(list: &str) -> Option<String> {
-    let mut numbers = Vec::new();
+/// `0,1,2,3` for `0-3`, `0 1 2 3`, `[0, 1, 2, 3]` and `cuda:0,cuda:1,cuda:2,cuda:3`; each device once.
+fn devices_meant(list: &str) -> Option<String> {
+    let list = list.replace("cuda:", "").replace("..", "-");
+    let list = list.trim_matches(['[', ']', '(', ')', '{', '}', '"', '\'']);
+    let mut devices: Vec<String> = Vec::new();
     for entry in list.split([',', ';', ' ']).filter(|it| !it.is_empty()) {
-        let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
-        numbers.extend(first.parse::<u8>().ok()?..=last.parse::<u8>().ok()?);
+        let meant = if entry.starts_with("GPU-") || entry.starts_with("MIG-") {
+            vec![entry.to_string()]
+        } else {
+            let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
+            let numbers = first.parse::<u8>().ok()?..=last.parse::<u8>().ok()?;
+            numbers.map(|number| number.to_string()).collect()
+        };
+        let new = meant.into_iter().filter(|it| !devices.contains(it));
+        let new: Vec<String> = new.collect();
+        devices.extend(new);
     }
-    let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
-    (!numbers.is_empty()).then(|| numbers.join(","))
+    (!devices.is_empty()).then(|| devices.join(","))
 }
 
 #[derive(Clone, Default)]
@@ -343,7 +351,7 @@ pub fn filtered(
         };
         for slot in slots.split(',').map(|slot| slot.trim().to_string()) {
             if !machine.slots.contains(&slot) {
-                let fix = match (numbers(&slot), &machine.slots[..]) {
+                let fix = match (devices_meant(&slot), &machine.slots[..]) {
                     (Some(numbers), _) if slot.parse::<u32>().is_err() => {
                         let list = filter.value.replacen(&slot, &numbers, 1);
                         give_as(&filter.from, list)

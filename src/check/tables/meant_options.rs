@@ -1,0 +1,50 @@
+//! Options that no trainer has, and what people mean by them. `tests/cli/mistakes.rs` tries them.
+
+pub struct MeantOption {
+    pub names: &'static [&'static str],
+    pub meant: Meant,
+}
+
+pub enum Meant {
+    /// This option of the trainer, if it has it; `{value}` in its value is the one that was given.
+    Option(&'static str, &'static str),
+    /// Nothing that could be pasted.
+    Says(&'static str),
+}
+
+use Meant::{Option, Says};
+
+pub const MEANT_OPTIONS: &[MeantOption] = &[
+    MeantOption {
+        names: &["zero_stage", "stage", "deepspeed_stage", "ds_stage", "zero"],
+        meant: Option("deepspeed", "zero{value}"),
+    },
+    MeantOption {
+        names: &[
+            "offload",
+            "cpu_offload",
+            "zero_offload",
+            "offload_optimizer",
+            "offload_optimizer_device",
+            "offload_param",
+            "offload_param_device",
+        ],
+        meant: Says(
+            "the DeepSpeed config decides this: `--deepspeed zero2_offload` and `--deepspeed zero3_offload` use the memory of the host",
+        ),
+    },
+    MeantOption {
+        names: &["use_deepspeed", "config_file"],
+        meant: Says(
+            "name a DeepSpeed config by `--deepspeed`: this is an option of `accelerate launch`",
+        ),
+    },
+    MeantOption {
+        names: &["mixed_precision"],
+        meant: Option("{value}", "true"),
+    },
+    MeantOption {
+        names: &["group_by_length"],
+        meant: Option("train_sampling_strategy", "group_by_length"),
+    },
+];
