@@ -124,7 +124,7 @@ impl Judge<'_> {
         self.add(understood.ranks_without_effect());
         self.add(understood.not_understood());
         if let Some(existing) = existing_launcher {
-            self.add(existing.run_file_problems(job, host));
+            self.add(existing.run_file_problem(job, host));
             self.add(existing.refused_flags(job, host));
             self.add(existing.ignored_devices(host));
             let ranks = self.draft.topology.as_ref();

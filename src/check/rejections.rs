@@ -26,7 +26,7 @@ use crate::{
     ranks::launcher::{Launcher, accelerate},
     report::{
         self, Place, Problem, Rule, Severity, Wanted,
-        fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say, set},
+        fix::{Fix, Fixes, Owner, give, move_to_front, rename_option, say},
         nearest,
     },
 };
@@ -41,7 +41,12 @@ pub fn refused_arguments(subject: &Subject, found: &mut Findings) {
     let Some(reading) = Reading::of(subject) else {
         return;
     };
-    for word in subject.job.command_line() {
+    for word in subject
+        .job
+        .command_line()
+        .iter()
+        .filter(|_| !reading.parser.mapping)
+    {
         reading.report_word(&word.to_string_lossy(), found);
     }
     for rejected in reading.parser.rejected(&reading.words, &reading.versions) {
@@ -197,23 +202,21 @@ impl<'a> Reading<'a> {
         self.closed && options.any(|it| it == "config" || self.suggestion(it) == Some(name))
     }
 
-    /// The option that a word without its dashes must have been meant for: `learning_rate=1e-5`, `—-bf16`.
-    fn option_meant(&self, word: &str) -> Option<String> {
-        let plain = word.trim_start_matches(['—', '–']);
-        if plain != word {
-            return Some(format!("--{}", plain.trim_start_matches('-')));
-        }
-        let (name, value) = word.split_once('=').filter(|_| !self.parser.mapping)?;
-        let is_known = self.parser.has(name, &self.versions);
-        is_known.then(|| format!("--{name} {value}"))
-    }
-
+    /// A word without its dashes that must have been meant for an option: `learning_rate=1e-5`, `—-bf16`.
     fn report_word(&self, word: &str, found: &mut Findings) {
-        if let Some(meant) = self.option_meant(word) {
-            let what = format!("`{word}` does not begin with `--`, so it is not read as an option");
-            let fix = rename_option(word, meant).of(Owner::Trainer);
-            found.at([Place::from(word)], what, fix).error_if(false);
-        }
+        let meant = match (
+            word.trim_start_matches(['—', '–', '-']),
+            word.split_once('='),
+        ) {
+            (plain, _) if word.starts_with(['—', '–']) => format!("--{plain}"),
+            (_, Some((name, value))) if self.parser.has(name, &self.versions) => {
+                format!("--{name} {value}")
+            }
+            _ => return,
+        };
+        let what = format!("`{word}` does not begin with `--`, so it is not read as an option");
+        let fix = rename_option(word, meant).of(Owner::Trainer);
+        found.at([Place::from(word)], what, fix);
     }
 
     fn report_refusals(&self, found: &mut Findings) {
@@ -277,12 +280,12 @@ impl<'a> Reading<'a> {
                 let choices = kind.choices(&self.versions);
                 report::argument_without_value(option, kind.wanted(&choices))
             }
-            Rejection::NoOption if self.option_meant(option).is_some() => return,
-            Rejection::WrongValue(value, _) if self.option_meant(value).is_some() => return,
-            Rejection::NoOption if self.is_run_file_of_trl(option) => {
-                let what = format!("TRL does not read `{option}` without `--config`");
+            Rejection::NoOption
+                if self.subject.job.trainer.name == "trl"
+                    && run_file::is_one(Path::new(option)) =>
+            {
                 let fix = rename_option(option, format_args!("--config {option}"));
-                Problem::error(Rule::Argument, what).at(option).fix(fix.of(Owner::Trainer))
+                refused("a run file stands behind --config", fix).at(option)
             }
             Rejection::Leftover(_) | Rejection::NoOption if !self.closed => return,
             Rejection::NoOption => {
@@ -295,9 +298,6 @@ impl<'a> Reading<'a> {
             }
             Rejection::Leftover(words) => {
                 let word = &words[1];
-                if self.option_meant(word).is_some() {
-                    return;
-                }
                 let whole = words.join(" ");
                 // An option behind a blank, as after a `\\` with a space, cannot be meant for a value. Of all else the
                 // trainer decides.
@@ -334,46 +334,37 @@ impl<'a> Reading<'a> {
         found.problem(severity, problem);
     }
 
-    fn is_run_file_of_trl(&self, word: &str) -> bool {
-        self.subject.job.trainer.name == "trl" && run_file::is_one(Path::new(word))
+    fn by_accelerate(&self, name: &str) -> bool {
+        self.subject.launcher == Some(Launcher::Accelerate) && accelerate::has_option(name)
     }
 
     /// What people mean by an option of this name that no trainer has.
     fn meant_by(&self, shown: &str, name: &str) -> Option<Fix> {
         let subject = self.subject;
-        if subject.launcher == Some(Launcher::Accelerate) && accelerate::has_option(name) {
-            let place = format!("put {shown} before the script");
-            return Some(say(format!("{place}: it is an option of `accelerate launch`")));
+        if self.by_accelerate(name) {
+            let help = "it is an option of `accelerate launch`";
+            return Some(say(format_args!("put {shown} before the script: {help}")));
         }
         let row = MEANT_OPTIONS.iter().find(|row| row.names.contains(&name))?;
-        let given = subject.given(name)?;
-        let value = given.value.unwrap_or("true");
-        let (to, pattern) = match row.meant {
-            Meant::Says(text) => return Some(say(text)),
-            Meant::Option(..) if value.eq_ignore_ascii_case("false") => return None,
-            Meant::Option(to, pattern) => (to.replace("{value}", value), pattern),
-        };
-        if !self.parser.has(&to, &self.versions) {
-            return None;
+        let given = subject.given(name)?.value.unwrap_or_default();
+        match row.meant {
+            Meant::Says(text) => Some(say(text)),
+            Meant::Option(to, value) => {
+                let colon = if self.parser.mapping { ":" } else { "" };
+                let value = value.replace("{value}", given);
+                let meant = format!("{}{colon} {value}", self.option(to));
+                let is_there = self.parser.has(to, &self.versions);
+                is_there.then(|| rename_option(Place::option(shown, given), meant))
+            }
         }
-        if to == "deepspeed" && !subject.config.is_null() {
-            let drop = drop_word(Place::option(shown, value)).of(Owner::Trainer);
-            return Some(drop.and(set("zero_optimization.stage", value)));
-        }
-        let given = Place::option(shown, given.value.unwrap_or_default());
-        let colon = if self.parser.mapping { ":" } else { "" };
-        let to = self.option(&to) + colon;
-        let meant = format!("{to} {}", pattern.replace("{value}", value));
-        Some(rename_option(given, meant).of(Owner::Trainer))
     }
 
     fn unknown_option(&self, shown: &str, name: &str) -> Option<Problem> {
         let parser = &self.parser;
         let is_recorded = is_recorded(self.subject);
         let once = parser.names().any(|known| known == name);
-        let meant = self.suggestion(name).map(|near| self.option(near));
-        let meant = meant.map(|meant| rename_option(shown, meant).of(Owner::Trainer));
-        let meant = self.meant_by(shown, name).or(meant);
+        let near = || Some(rename_option(shown, self.option(self.suggestion(name)?)));
+        let meant = self.meant_by(shown, name).or_else(near);
         // The script may have more options, so only those that were dropped or are misspelled are reported.
         let is_told = once && !parser.closed || is_recorded && meant.is_some();
         // A class of the script may have short options.
@@ -390,11 +381,10 @@ impl<'a> Reading<'a> {
             format!("neither {script} nor {version} has an option `{shown}`")
         };
         let ours = launch_option(shown.trim_start_matches('-'));
-        let by_accelerate = self.subject.launcher == Some(Launcher::Accelerate);
-        let is_ours = !parser.mapping && !once && !(by_accelerate && meant.is_some());
-        let fix = match (ours.filter(|_| is_ours), meant) {
+        let ours = ours.filter(|_| !parser.mapping && !once && !self.by_accelerate(name));
+        let fix = match (ours, meant) {
             (Some(ours), _) => move_to_front(flag(ours)),
-            (None, Some(meant)) => meant,
+            (None, Some(meant)) => meant.of(Owner::Trainer),
             (None, None) => say("correct its name, or leave it out"),
         };
         let place = Place::option(shown, "");

@@ -316,6 +316,9 @@ impl Condition {
             StartsWith(name, start) => text(name).starts_with(start),
             Contains(name, part) => text(name).contains(part),
             Differ(one, two) => one.value(subject) != two.value(subject),
+            NoJson(name) => {
+                text(name).starts_with('{') && serde_json::from_str::<Value>(text(name)).is_err()
+            }
             MoreThanRanks(name) => {
                 let sizes = text(name).parse::<u64>().ok().zip(subject.world());
                 sizes.is_some_and(|(size, world)| size > world)

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf};
 use serde_json::Value as Json;
 
 use crate::{
-    base::{json, options::Given, recorded::Version, size::{number_meant, parse_count}, source::Sourced, vars},
+    base::{json, options::Given, recorded::Version, size::parse_count, source::Sourced, vars},
     command::{job::Trainer, trainer},
     config::{layers::Assignment, template::search::BUILT_IN},
     host::cards::{self, CARDS, Cards},
@@ -142,14 +142,7 @@ pub fn processes(given: &Given) -> Result<Processes, Problem> {
     let text = sourced(given)?;
     let wanted = "a number of ranks: a whole number of at least 1, `gpu` or `cpu`";
     let processes = text.value.parse();
-    processes.map_err(|()| {
-        let meant = match text.value.as_str() {
-            "all" => Some("gpu".to_string()),
-            list if list.contains(',') => None,
-            other => number_meant(other, "").map(|number| number.to_string()),
-        };
-        report::is_not(wanted, &text, meant.as_deref().unwrap_or("N"))
-    })
+    processes.map_err(|()| report::is_not(wanted, &text, "N"))
 }
 
 pub fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {

@@ -100,8 +100,11 @@ pub fn meant_command(console: &str, word: &str) -> Option<String> {
     if let Some(argument) = launch.kinds.iter().find(|kind| kind.values.contains(&word)) {
         return Some(format!("{console} {} {word}", argument.before));
     }
+    // `ppo` is no slip of `dpo`.
+    let mut kinds = ALL.iter().flat_map(|trainer| trainer.launch.kinds);
+    let is_slip = !kinds.any(|kind| kind.values.contains(&word));
     let near = nearest(word, launch.commands.iter().map(|it| it.name))?;
-    Some(format!("{console} {near}"))
+    is_slip.then(|| format!("{console} {near}"))
 }
 
 /// The packages whose parsers were recorded.

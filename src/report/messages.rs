@@ -74,7 +74,7 @@ pub fn not_a_number(
     } else {
         format!("a whole number from {least} to {}", range.end())
     };
-    // Of a range, torchrun starts with the first number and takes up to the last.
+    // The end of a range: `1:4`.
     let last = sourced.value.rsplit(':').next().unwrap_or_default();
     let meant = number_meant(last, &sourced.from.to_string());
     let meant = meant.filter(|it| range.contains(it));
@@ -191,13 +191,7 @@ impl<'a> Wanted<'a> {
                 }
                 Int.meant(name, value)
             }
-            OneOf(choices) => {
-                // `linear_warmup` is `linear`.
-                let starts = |choice: &&&str| value.starts_with(&format!("{choice}_"));
-                let near = nearest(value, choices.iter().copied());
-                let start = || choices.iter().filter(starts).max_by_key(|it| it.len());
-                near.or_else(|| start().copied()).map(str::to_string)
-            }
+            OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
             Text | Mapping => None,
         }
     }

@@ -41,7 +41,7 @@ pub const MEANT_OPTIONS: &[MeantOption] = &[
     },
     MeantOption {
         names: &["mixed_precision"],
-        meant: Option("{value}", "true"),
+        meant: Says("the trainer has an option for each precision: `--bf16 true`, `--fp16 true`"),
     },
     MeantOption {
         names: &["group_by_length"],

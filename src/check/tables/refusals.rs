@@ -51,6 +51,8 @@ const SWIFT_TUNERS: &[&str] = &[
 const LLAMAFACTORY_STAGES: &[&str] = &["llamafactory/hparams/finetuning_args.py"];
 const LLAMAFACTORY_TEMPLATES: &[&str] = &["llamafactory/data/template.py"];
 
+const JSON: &str = "write JSON in single quotes, as '{\"key\": true}'";
+
 const SAVING: WithDefault = WithDefault {
     argument: "save_strategy",
     default: "steps",
@@ -1533,6 +1535,143 @@ pub const REFUSALS: &[Refusal] = &[
                 help: "stage: known",
             },
             Accepted(LLAMAFACTORY_TRAIN, "stage: known"),
+        ],
+    },
+    Refusal {
+        by: HF_AND_TRL,
+        argument: "gradient_checkpointing_kwargs",
+        when: &[NoJson("gradient_checkpointing_kwargs")],
+        why: "it is no JSON",
+        fixes: &[Say(JSON)],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: r#"--gradient_checkpointing_kwargs "{'a':False}""#,
+                argument: "--gradient_checkpointing_kwargs {'a':False}",
+                help: JSON,
+            },
+            Refused {
+                launch: TRL_SFT,
+                with: "--gradient_checkpointing_kwargs {a:1}",
+                argument: "--gradient_checkpointing_kwargs {a:1}",
+                help: JSON,
+            },
+            Accepted(TRL_SFT, r#"--gradient_checkpointing_kwargs '{"a":1}'"#),
+            Accepted(TRL_SFT, "--gradient_checkpointing_kwargs $KWARGS"),
+        ],
+    },
+    Refusal {
+        by: HF_AND_TRL,
+        argument: "lr_scheduler_kwargs",
+        when: &[NoJson("lr_scheduler_kwargs")],
+        why: "it is no JSON",
+        fixes: &[Say(JSON)],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: r#"--lr_scheduler_kwargs "{'a':False}""#,
+                argument: "--lr_scheduler_kwargs {'a':False}",
+                help: JSON,
+            },
+            Refused {
+                launch: TRL_SFT,
+                with: "--lr_scheduler_kwargs {a:1}",
+                argument: "--lr_scheduler_kwargs {a:1}",
+                help: JSON,
+            },
+            Accepted(TRL_SFT, r#"--lr_scheduler_kwargs '{"a":1}'"#),
+            Accepted(TRL_SFT, "--lr_scheduler_kwargs $KWARGS"),
+        ],
+    },
+    Refusal {
+        by: HF_AND_TRL,
+        argument: "logging_steps",
+        when: &[
+            Is("logging_steps", "0"),
+            Any(&[LeftOut("logging_strategy"), Is("logging_strategy", "steps")]),
+        ],
+        why: "it must be above 0, or --logging_strategy no",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--logging_strategy",
+            value: "no",
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--logging_steps 0",
+                argument: "--logging_steps 0",
+                help: "--logging_strategy no",
+            },
+            Accepted(TRL_SFT, "--logging_steps 0 --logging_strategy no"),
+            Accepted(TRL_SFT, "--logging_steps 1"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "resume_from_checkpoint",
+        when: &[Is("resume_from_checkpoint", "true")],
+        why: "it takes the folder of a checkpoint",
+        fixes: &[Say(
+            "name the folder: --resume_from_checkpoint output/…/checkpoint-N",
+        )],
+        examples: &[Refused {
+            launch: SWIFT_SFT,
+            with: "--resume_from_checkpoint true",
+            argument: "--resume_from_checkpoint true",
+            help: "name the folder: --resume_from_checkpoint output/…/checkpoint-N",
+        }],
+    },
+    Refusal {
+        by: TRL,
+        argument: "num_generations",
+        when: &[
+            Is("num_generations", "1"),
+            FileSays {
+                files: &["trl/trainer/grpo_config.py"],
+                text: "requires at least 2 generations",
+            },
+        ],
+        why: "GRPO compares at least 2 answers",
+        fixes: &[Say("give at least 2")],
+        examples: &[
+            Refused {
+                launch: TRL_GRPO,
+                with: "--num_generations 1",
+                argument: "--num_generations 1",
+                help: "give at least 2",
+            },
+            Accepted(TRL_GRPO, "--num_generations 2"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        argument: "flash_attn",
+        when: &[
+            Any(&[
+                Is("flash_attn", "flash_attention_2"),
+                Is("flash_attn", "flash_attn"),
+                Is("flash_attn", "true"),
+            ]),
+            FileSays {
+                files: &["llamafactory/model/model_utils/attention.py"],
+                text: "Unknown attention type",
+            },
+        ],
+        why: "it calls this `fa2`",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "flash_attn",
+            value: "fa2",
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "flash_attn: flash_attention_2",
+                argument: "flash_attn: flash_attention_2",
+                help: "flash_attn: fa2",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "flash_attn: fa2"),
         ],
     },
 ];

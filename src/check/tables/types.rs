@@ -94,6 +94,8 @@ pub enum Condition {
     StartsWith(&'static str, &'static str),
     Contains(&'static str, &'static str),
     Differ(WithDefault, WithDefault),
+    /// It begins as JSON does, and is none.
+    NoJson(&'static str),
     /// There are fewer ranks than it says.
     MoreThanRanks(&'static str),
 

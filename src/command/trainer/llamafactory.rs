@@ -17,10 +17,7 @@ use crate::{
         target::ParsedCommand,
     },
     host::Host,
-    report::{
-        Problem, Rule,
-        fix::{Owner, rename_option, say},
-    },
+    report::{Problem, Rule},
 };
 
 pub fn ignores_unknown(_: &Job, host: &Host) -> bool {
@@ -91,13 +88,7 @@ fn not_assigned(given: &str, host: &Host) -> Problem {
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
     let problem = Problem::error(Rule::Argument, what)
         .at(given)
-        .fix(match given.split(' ').collect::<Vec<_>>()[..] {
-            [name, value] if name.starts_with("--") => {
-                let meant = format!("{}={value}", name.trim_start_matches('-'));
-                rename_option(given, meant).of(Owner::Trainer)
-            }
-            _ => say("write NAME=VALUE, without dashes"),
-        });
+        .fix("write NAME=VALUE, without dashes");
     if is_switched_on(vars::ALLOW_EXTRA_ARGS, host) {
         problem.into_warning()
     } else {

@@ -12,7 +12,7 @@ use super::{
     tables::{
         accelerate_settings::{
             BesideConfig, CONFIG, DEFAULT_CONFIG, HOSTFILE, OTHER_SWITCHES, RUN_FILE, RUNNER,
-            RUN_FILE_CHOICES, Reads, SETTINGS, SWITCH, Setting, TORCHRUN_SWITCHES,
+            Reads, SETTINGS, SWITCH, Setting, TORCHRUN_SWITCHES,
         },
         launchers::ACCELERATE,
     },
@@ -127,34 +127,29 @@ impl ExistingLauncher {
     pub fn without_deepspeed(&self, job: &Job, host: &Host) -> Option<Problem> {
         let args = self.accelerate().filter(|_| self.is_given_config(job))?;
         let settings = Settings::read(args, false, host);
-        let in_file = settings.file.as_ref().filter(|file| {
-            let section = file.settings["deepspeed_config"].as_object();
-            section.is_some_and(|section| !section.is_empty())
-        });
-        let mut names = SETTINGS.iter().map(|setting| setting.name).chain([CONFIG]);
-        let flag = names.find_map(|name| args.text(name).filter(|_| !name.starts_with("gradient")));
-        if settings.are_for_deepspeed() || OTHER_SWITCHES.iter().any(|name| args.is_given(name)) {
+        let is_other = OTHER_SWITCHES.iter().any(|name| args.is_given(name));
+        if settings.are_for_deepspeed() || is_other {
             return None;
         }
-        let (place, fix) = match (flag, in_file) {
-            (Some(flag), _) => {
-                let switch = give(format!("--{SWITCH}"), "").of(Owner::Launcher);
-                (Place::from(&flag), switch)
-            }
-            (None, Some(file)) => {
-                let fix = say("write `distributed_type: DEEPSPEED` there");
-                (Place::from(&file.path), fix)
-            }
-            _ => return None,
+        let names = [CONFIG, "zero_stage", "offload_optimizer_device"];
+        let (name, given) = names
+            .iter()
+            .find_map(|name| Some((name, settings.get(name)?)))?;
+        let fix = if args.is_given(name) {
+            give(format!("--{SWITCH}"), "").of(Owner::Launcher)
+        } else {
+            say("write `distributed_type: DEEPSPEED` there")
         };
-        let what = format!("`{}` trains without DeepSpeed here, and ignores this", self.name);
-        Some(Problem::warning(Rule::ConfigUnused, what).at(place).fix(fix))
-    }
-
-    /// What must stand before this option, if the command does not have it yet.
-    pub fn switch_for(&self, option: &str) -> String {
-        let is_missing = option == CONFIG && !self.args.is_given(SWITCH);
-        if is_missing { format!("--{SWITCH} ") } else { String::new() }
+        let place = Place::from(&given.says(yaml::python_str(&given.value)));
+        let what = format!(
+            "`{}` trains without DeepSpeed here, and ignores this",
+            self.name
+        );
+        Some(
+            Problem::warning(Rule::ConfigUnused, what)
+                .at(place)
+                .fix(fix),
+        )
     }
 
     /// Refuses machines that nothing names: without a hostfile, DeepSpeed's runner starts the ranks of one machine.
@@ -302,68 +297,52 @@ impl ExistingLauncher {
     }
 
     /// Refuses a run file that cannot be read, and warns of a setting that is silently ignored.
-    pub fn run_file_problems(&self, job: &Job, host: &Host) -> Vec<Problem> {
-        let path = self.accelerate().and_then(|args| RunFile::path(args, host));
-        let Some(path) = path else {
-            return Vec::new();
-        };
+    pub fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
+        let path = RunFile::path(self.accelerate()?, host)?;
         let refused = |what: &str| Problem::error(Rule::RunFile, what).at(&path);
         if !path.is_file() {
-            let problem = refused("accelerate's config file does not exist");
-            return problem
-                .fix("check the path, or make one: accelerate config")
-                .into();
+            return Some(
+                refused("accelerate's config file does not exist")
+                    .fix("check the path, or make one: accelerate config"),
+            );
         }
-        let text = reading::text_if_any(&path).unwrap_or_default();
-        match yaml::parse(&text, Dialect::PyYaml) {
+        match yaml::parse(&reading::text_if_any(&path)?, Dialect::PyYaml) {
             Ok(Value::Object(settings)) => {
                 let source = job
                     .installed_file("accelerate/commands/config/config_args.py")
                     .and_then(|file| reading::text_if_any(&file));
-                let known = || ACCELERATE.options.lines().map(option_name);
-                let mut problems = Vec::new();
-                for key in unknown_keys(&settings, source.as_deref()) {
-                    let fix = match nearest(key, known()) {
+                if let Some(key) = unknown_key(&settings, source.as_deref()) {
+                    let what = format!("accelerate has no setting `{key}`");
+                    let near = nearest(key, ACCELERATE.options.lines().map(option_name));
+                    let fix = match near {
                         Some(near) if near == key => {
-                            say(format_args!("put it into the section deepspeed_config"))
+                            say("put it into the section deepspeed_config")
                         }
-                        Some(near) => meant(near),
-                        None => say("`accelerate config` writes the settings that it has"),
+                        _ => near.map_or(say("`accelerate config` writes the known ones"), meant),
                     };
-                    problems.push(refused(&format!("accelerate has no setting `{key}`")).fix(fix));
+                    return Some(refused(&what).fix(fix));
                 }
-                for (name, choices) in RUN_FILE_CHOICES {
-                    let Some(value) = settings.get(*name).and_then(Value::as_str) else {
-                        continue;
-                    };
-                    if let Some(near) = nearest(value, choices.iter().copied())
-                        && !choices.contains(&value)
-                    {
-                        let what = format!("accelerate refuses `{name}: {value}`");
-                        problems.push(refused(&what).fix(meant(near)));
-                    }
-                }
-                let section = settings.get("deepspeed_config").unwrap_or(&Value::Null);
+                let section = settings.get("deepspeed_config")?;
                 if let Some(file) = section.as_str() {
                     let problem = refused("accelerate needs a section for deepspeed_config");
                     let section = format!("write `deepspeed_config: {{ {CONFIG}: {file} }}`");
-                    problems.push(problem.fix(section));
+                    return Some(problem.fix(section));
                 }
-                let inside = section.as_object().into_iter().flat_map(Map::keys);
-                for key in inside.filter(|key| ACCELERATE.line(key).is_none()) {
-                    let what = format!("accelerate does not read `{key}` in deepspeed_config");
-                    let other = format!("a DeepSpeed config can have it: {CONFIG}");
-                    let fix = nearest(key, known()).map_or_else(|| say(other), meant);
-                    problems.push(refused(&what).fix(fix).into_warning());
-                }
-                problems
+                let key = section
+                    .as_object()?
+                    .keys()
+                    .find(|key| ACCELERATE.line(key).is_none())?;
+                let problem = refused(&format!(
+                    "accelerate does not read `{key}` in deepspeed_config"
+                ));
+                let near = nearest(key, ACCELERATE.options.lines().map(option_name));
+                let fix = near.map_or(say("a DeepSpeed config can have it"), meant);
+                Some(problem.fix(fix).into_warning())
             }
-            Ok(_) => refused("accelerate's config file is empty")
-                .fix("make one: accelerate config")
-                .into(),
-            Err(fault) => fault
-                .problem_in_run_file("YAML", &path.display().to_string())
-                .into(),
+            Ok(_) => Some(
+                refused("accelerate's config file is empty").fix("make one: accelerate config"),
+            ),
+            Err(fault) => Some(fault.problem_in_run_file("YAML", &path.display().to_string())),
         }
     }
 }
@@ -383,15 +362,17 @@ impl Setting {
     }
 }
 
-/// The keys that the installed accelerate does not name. Without its source, nothing is said.
-fn unknown_keys<'s>(settings: &'s Map<String, Value>, source: Option<&str>) -> Vec<&'s str> {
+/// A key that the installed accelerate does not name. Without its source, nothing is said.
+fn unknown_key<'s>(settings: &'s Map<String, Value>, source: Option<&str>) -> Option<&'s str> {
     let lines = || source.unwrap_or_default().lines().map(str::trim_start);
     let is_known = |key: &&str| {
         names(source, key) || lines().any(|line| line.starts_with(&format!("{key}: ")))
     };
-    let keys = settings.keys().map(String::as_str);
-    keys.filter(|key| source.is_some() && !is_known(key))
-        .collect()
+    source?;
+    settings
+        .keys()
+        .map(String::as_str)
+        .find(|key| !is_known(key))
 }
 
 /// Before accelerate 1.5, the run file beats a flag.

@@ -9,26 +9,31 @@ use std::{
 use super::{
     ExistingLauncher, LaunchContext, accelerate, count, deepspeed, is_switch, name_of, names,
     option_words, refused,
-    tables::launchers::{CountMeaning, DEVICE_WORDS, Launcher},
+    tables::{
+        accelerate_settings::{CONFIG, SWITCH},
+        launchers::{CountMeaning, DEVICE_WORDS, Launcher},
+    },
     torchrun, value_word,
 };
 use crate::{
     base::{
-        options::launch_option,
         python_value::int,
         shell,
-        size::number_meant,
         source::{Given, Source},
         vars,
     },
     command::{
-        argument_class::{Versions, is_recorded}, argv::option_name, job::Job, parser::ArgType, target::Target,
+        argument_class::{Versions, is_recorded},
+        argv::option_name,
+        job::Job,
+        parser::ArgType,
+        target::Target,
     },
     host::Host,
     ranks::topology::{self, PoolMachine, RankFlags, Stated, Topology, alone},
     report::{
         Place, Problem, Rule,
-        fix::{Owner, drop_word, give, move_to_front, rename_option, run, say, unset_variable},
+        fix::{Owner, drop_word, give, rename_option, run, say, unset_variable},
         nearest, reading, refused_value,
     },
 };
@@ -283,61 +288,45 @@ impl ExistingLauncher {
                 problems.extend(self.wrong_value(line, job));
             }
         }
-        let flags = self.spec.split_flags(&self.flags).into_iter();
-        let unknown = flags.filter(|flag| !self.has_flag(flag, job));
-        let (misplaced, unknown): (Vec<_>, Vec<_>) =
-            unknown.partition(|flag| self.is_for_the_script(flag, job));
-        problems.extend(self.misplaced_flags(&misplaced, job));
-        problems.extend(unknown.into_iter().map(|flag| self.unknown_flag(flag, job)));
+        for flag in self.spec.split_flags(&self.flags) {
+            problems.extend(self.unknown_flag(flag, job));
+        }
         problems
     }
 
-    /// Another release may have a flag that is not recorded.
-    fn has_flag(&self, flag: &[OsString], job: &Job) -> bool {
+    fn unknown_flag(&self, flag: &[OsString], job: &Job) -> Option<Problem> {
         let word = flag[0].to_string_lossy();
+        if self.spec.has_flag(&word) {
+            return None;
+        }
         let given = word.split('=').next().unwrap_or_default();
-        self.spec.has_flag(&word) || names(self.source(job).as_deref(), given)
-    }
-
-    /// An option of the trainer that stands before the script. accelerate has others for a config.
-    fn is_for_the_script(&self, flag: &[OsString], job: &Job) -> bool {
-        let word = flag[0].to_string_lossy();
-        let name = name_of(&word).replace('-', "_");
-        let is_config = name == "deepspeed" || name == "deepspeed_config";
-        let is_known = is_config || job.takes(&name) || is_recorded(&name);
-        is_known && self.spec.option(&word).is_none() && !(is_config && self.is_accelerate())
-    }
-
-    fn misplaced_flags(&self, flags: &[&[OsString]], job: &Job) -> Option<Problem> {
-        let first = flags.first()?;
-        let (name, script) = (&self.name, job.target.name());
-        let names: Vec<_> = flags.iter().map(|flag| flag[0].to_string_lossy()).collect();
-        let options = names.join("`, `");
-        let what = format!("`{options}` stands before `{script}`, and `{name}` has no such option");
-        let words = shell::text(&flags.concat());
-        let problem = refused(what).at(first[0].to_string_lossy().as_ref());
-        let fix = say(format_args!("put it behind {script}: {words}"));
-        Some(problem.fix(fix).into_warning_unless(self.source(job).is_some()))
-    }
-
-    fn unknown_flag(&self, flag: &[OsString], job: &Job) -> Problem {
-        let word = flag[0].to_string_lossy();
-        let given = word.split('=').next().unwrap_or_default();
+        // Another release may have it.
+        let source = self.source(job);
+        if names(source.as_deref(), given) {
+            return None;
+        }
         let name = name_of(&word).replace('-', "_");
         let option = self.spec.option(&word).map(option_name);
         let near = option.or_else(|| nearest(&name, self.spec.options.lines().map(option_name)));
         let what = format!("`{}` has no option `{given}`", self.name);
+        let is_config = name == "deepspeed" || name == "deepspeed_config";
+        let words = shell::text(flag);
         let fix = match near {
-            Some(near) => {
-                let switch = self.switch_for(near);
-                rename_option(&word, word.replacen(given, &format!("{switch}--{near}"), 1))
+            Some(CONFIG) if !self.args.is_given(SWITCH) => {
+                rename_option(&word, format_args!("--{SWITCH} --{CONFIG}"))
             }
-            None if launch_option(name_of(&word)).is_some() => move_to_front(given),
+            Some(near) => rename_option(&word, word.replacen(given, &format!("--{near}"), 1)),
+            None if is_config || is_recorded(&name) => {
+                say(format_args!("put it behind {}: {words}", job.target.name()))
+            }
             None => say(format_args!("`{} --help` lists its options", self.name)),
         };
-        let is_certain = near.is_some() || self.source(job).is_some();
-        let problem = refused(what).at(&*word).fix(fix.of(Owner::Launcher));
-        problem.into_warning_unless(is_certain)
+        Some(
+            refused(what)
+                .at(&*word)
+                .fix(fix.of(Owner::Launcher))
+                .into_warning_unless(near.is_some() || source.is_some()),
+        )
     }
 
     fn wrong_value(&self, line: &'static str, job: &Job) -> Option<Problem> {
@@ -346,27 +335,21 @@ impl ExistingLauncher {
         let value = values.first()?.to_str()?;
         let is_count = option_name(line) == self.spec.rank_options.nproc_per_node
             && self.spec.launcher != Launcher::Deepspeed;
-        let is_list = option_name(line) == self.spec.rank_options.nproc_per_node
-            && value.contains(',')
-            && value.split(',').all(|gpu| int(gpu).is_some());
-        let is_wrong = is_count
-            && !DEVICE_WORDS.contains(&value)
-            && int(value).is_none_or(|count| count < 1);
-        if is_list || is_wrong {
+        let is_list =
+            value.contains(',') && self.spec.rank_options.nproc_per_node == option_name(line);
+        let is_known = DEVICE_WORDS.contains(&value) || int(value).is_some_and(|count| count > 0);
+        if is_list || is_count && !is_known {
             let problem = refused(format!("`{}` cannot start {value} ranks", self.name));
             let place = Place::option(&option, value);
             let count = value.split(',').count();
             let fix = match self.spec.launcher {
+                Launcher::Torchrun if value == "all" => give(&option, "gpu"),
+                _ if !is_list => give(&option, 1),
+                Launcher::Torchrun => give(&option, count),
                 Launcher::Deepspeed => {
                     rename_option(&place, format_args!("--include localhost:{value}"))
                 }
-                Launcher::Accelerate if is_list => {
-                    rename_option(&place, format_args!("--gpu_ids {value} {option} {count}"))
-                }
-                Launcher::Torchrun if value == "all" => give(&option, "gpu"),
-                _ if is_list => give(&option, count),
-                _ if int(value).is_some() => give(&option, 1),
-                _ => give(&option, number_meant(value, &option).map_or("N".to_string(), |it| it.to_string())),
+                _ => rename_option(&place, format_args!("--gpu_ids {value} {option} {count}")),
             };
             return Some(problem.at(place).fix(fix.of(Owner::Launcher)));
         }

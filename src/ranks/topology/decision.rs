@@ -293,6 +293,10 @@ impl Inputs<'_> {
         // On one machine a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
         if several {
             port = port.or_else(|| allocation.master_port.clone());
+            // Variables that name the machines may leave the port to torchrun and ms-swift.
+            let froms = address.as_ref().map(|it| (&it.from, &nnodes.from));
+            let by_variables = matches!(froms, Some((Source::Variable(_), Source::Variable(_))));
+            port = port.or(by_variables.then(|| default(29500)));
         } else {
             address = address.filter(|address| address.from.is_flag());
         }

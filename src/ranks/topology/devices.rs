@@ -251,9 +251,9 @@ impl DeviceFault {
         let export = |list: &str| run(format!("export {variable}={list}"));
         match self {
             DeviceFault::NotThere(_, count) => export(&numbers_below(*count.min(&8)).join(",")),
-            _ if list.trim().eq_ignore_ascii_case("all") => unset_variable(variable),
-            _ => match devices_meant(list) {
-                Some(devices) => export(&devices),
+            _ if list.trim() == "all" => unset_variable(variable),
+            _ => match numbers(list) {
+                Some(numbers) => export(&numbers),
                 None => say("write numbers with commas, or GPU-… as `nvidia-smi -L` prints them"),
             },
         }
@@ -264,24 +264,22 @@ pub fn numbers_below(count: usize) -> Vec<String> {
     (0..count).map(|number| number.to_string()).collect()
 }
 
-/// `0,1,2,3` for `0-3`, `0 1 2 3`, `[0, 1, 2, 3]` and `cuda:0,cuda:1,cuda:2,cuda:3`; each device once.
-fn devices_meant(list: &str) -> Option<String> {
+/// `0,1,2,3` for `0-3`, `0 1 2 3`, `[0,1,2,3]` and `cuda:0,cuda:1,cuda:2,cuda:3`; each once.
+fn numbers(list: &str) -> Option<String> {
+    let mut numbers = Vec::new();
     let list = list.replace("cuda:", "").replace("..", "-");
-    let list = list.trim_matches(['[', ']', '(', ')', '{', '}', '"', '\'']);
-    let mut devices: Vec<String> = Vec::new();
-    for entry in list.split([',', ';', ' ']).filter(|it| !it.is_empty()) {
-        let meant = if entry.starts_with("GPU-") || entry.starts_with("MIG-") {
-            vec![entry.to_string()]
-        } else {
-            let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
-            let numbers = first.parse::<u8>().ok()?..=last.parse::<u8>().ok()?;
-            numbers.map(|number| number.to_string()).collect()
-        };
-        let new = meant.into_iter().filter(|it| !devices.contains(it));
-        let new: Vec<String> = new.collect();
-        devices.extend(new);
+    for entry in list
+        .split([',', ';', ' ', '[', ']'])
+        .filter(|it| !it.is_empty())
+    {
+        let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
+        for number in first.parse::<u8>().ok()?..=last.parse::<u8>().ok()? {
+            if !numbers.contains(&number.to_string()) {
+                numbers.push(number.to_string());
+            }
+        }
     }
-    (!devices.is_empty()).then(|| devices.join(","))
+    (!numbers.is_empty()).then(|| numbers.join(","))
 }
 
 #[derive(Clone, Default)]
@@ -351,7 +349,7 @@ pub fn filtered(
         };
         for slot in slots.split(',').map(|slot| slot.trim().to_string()) {
             if !machine.slots.contains(&slot) {
-                let fix = match (devices_meant(&slot), &machine.slots[..]) {
+                let fix = match (numbers(&slot), &machine.slots[..]) {
                     (Some(numbers), _) if slot.parse::<u32>().is_err() => {
                         let list = filter.value.replacen(&slot, &numbers, 1);
                         give_as(&filter.from, list)
@@ -413,8 +411,10 @@ pub fn parse_hostfile(text: &str, file: &str) -> Result<Vec<PoolMachine>, Vec<Pr
         match parse_line(line) {
             None => {
                 problems.push(
-                    problem(format!("`{line}` is not of the form `host slots=N`"))
-                        .fix("node01 slots=8"),
+                    problem(format!("`{line}` is not of the form `host slots=N`")).fix(format!(
+                        "{} slots=N, with a number above 0",
+                        line.split([' ', ':', ',']).next().unwrap_or_default()
+                    )),
                 );
             }
             Some(machine) if !known.insert(machine.name.clone()) => {

@@ -118,29 +118,4 @@ pub const RUNNER: &str = "deepspeed_multinode_launcher";
 
 pub const HOSTFILE: &str = "deepspeed_hostfile";
 
-/// Settings of the run file that accelerate looks up, and what it knows (`DistributedType` and `PrecisionType`).
-pub const RUN_FILE_CHOICES: &[(&str, &[&str])] = &[
-    (
-        "distributed_type",
-        &[
-            "NO",
-            "MULTI_GPU",
-            "MULTI_CPU",
-            "MULTI_NPU",
-            "MULTI_MLU",
-            "MULTI_SDAA",
-            "MULTI_MUSA",
-            "MULTI_XPU",
-            "MULTI_HPU",
-            "MULTI_NEURON",
-            "DEEPSPEED",
-            "FSDP",
-            "XLA",
-            "TPU",
-            "MEGATRON_LM",
-        ],
-    ),
-    ("mixed_precision", &["no", "fp16", "bf16", "fp8"]),
-];
-
 pub const RUN_FILE: &str = "config_file";
