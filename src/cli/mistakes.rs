@@ -121,7 +121,13 @@ pub fn unknown_option(at: usize, words: &mut Vec<OsString>, host: &Host, tools: 
         Some((given, value)) => (given, Some(value)),
         None => (&*text, None),
     };
-    let meant = meant_option(given, place, &command);
+    let names_json = words.get(at + 1).is_some_and(is_json);
+    let asked = if given == "--config" && names_json {
+        "--ds_config"
+    } else {
+        given
+    };
+    let meant = meant_option(asked, place, &command);
     let takes_value = !matches!(
         meant,
         Some(MeantOption::Words {

@@ -413,3 +413,68 @@ fn a_fix_does_not_hide_the_mistake() {
         assert!(run.stdout.contains(help), "{line}: {run:?}");
     }
 }
+
+#[test]
+fn what_was_meant_by_an_option_is_kept() {
+    let sandbox = sandbox();
+    sandbox.file("run.yaml", "model_name_or_path: a/b\ndataset_name: c/d\n");
+    let script = "python train.py --model_name_or_path a/b --max_length 3";
+    let swift = "swift sft --model a/b --dataset c/d";
+    for (command, help) in [
+        (
+            format!("{script} --zero_stage 3"),
+            "did you mean `--deepspeed zero3`?",
+        ),
+        (
+            format!("{swift} --deepspeed_stage 3"),
+            "did you mean `--deepspeed zero3`?",
+        ),
+        (
+            format!("{swift} --offload true"),
+            "the DeepSpeed config decides this",
+        ),
+        (
+            format!("{swift} --load_in_4bit true"),
+            "`--quant_bits 4 --quant_method bnb`",
+        ),
+        (
+            format!("{swift} --wobble 3"),
+            "correct its name, or leave it out",
+        ),
+        (
+            format!("{script} --group_by_length"),
+            "`--train_sampling_strategy group_by_length`",
+        ),
+        (format!("{script} --optim adamw_hf"), "--optim adamw_torch"),
+        (
+            format!("{script} --lr_scheduler_type linear_warmup"),
+            "--lr_scheduler_type linear",
+        ),
+        (
+            format!("{script} learning_rate=1e-5"),
+            "did you mean `--learning_rate 1e-5`?",
+        ),
+        (
+            format!("{swift} learning_rate=1e-5"),
+            "did you mean `--learning_rate 1e-5`?",
+        ),
+        (format!("{swift} —-bf16 true"), "did you mean `--bf16`?"),
+        (
+            format!("accelerate launch {}", &script[7..]) + " --mixed_precision bf16",
+            "put --mixed_precision before the script",
+        ),
+        (
+            "trl sft run.yaml".to_string(),
+            "did you mean `--config run.yaml`?",
+        ),
+        (
+            "swift rlhf --rlhf_type dpo --model a/b --dataset c/d --dpo_beta 0.1".to_string(),
+            "did you mean `--beta`?",
+        ),
+    ] {
+        let line = format!("check --nproc-per-node 2 -- {command}");
+        let run = sandbox.run(line.split(' '));
+        assert!(run.stdout.contains(help), "{line}: {run:?}");
+        assert!(!run.stdout.contains("help: drop"), "{line}: {run:?}");
+    }
+}

@@ -158,17 +158,29 @@ fn gpus_that_are_not_there_are_refused() {
         (
             "0,1,1",
             "`1` is in the list twice, so torch sees no GPU",
-            "CUDA_VISIBLE_DEVICES=0,1 (each GPU once)",
+            "CUDA_VISIBLE_DEVICES=0,1\n",
+        ),
+        ("[0,1,1]", "`[0` is not a GPU", "CUDA_VISIBLE_DEVICES=0,1\n"),
+        (
+            "cuda:0,cuda:1",
+            "`cuda:0` is not a GPU",
+            "CUDA_VISIBLE_DEVICES=0,1\n",
+        ),
+        ("0..1", "`0..1` is not a GPU", "CUDA_VISIBLE_DEVICES=0,1\n"),
+        (
+            "all",
+            "`all` is not a GPU",
+            "--unset-env CUDA_VISIBLE_DEVICES\n",
         ),
         (
             "a,b",
             "`a` is not a GPU, and torch sees only what is before it",
-            "CUDA_VISIBLE_DEVICES=0,1 (comma-separated numbers, or GPU-…",
+            "write numbers with commas, or GPU-… as `nvidia-smi -L` prints them",
         ),
         (
             "0,x",
             "torch sees only what is before it",
-            "CUDA_VISIBLE_DEVICES=0,1 (comma-separated numbers, or GPU-…",
+            "write numbers with commas, or GPU-… as `nvidia-smi -L` prints them",
         ),
     ] {
         sandbox.var("CUDA_VISIBLE_DEVICES", list);

@@ -29,6 +29,24 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("--use_deepspeed -- swift sft", "drop --use_deepspeed"),
     (
+        "--config ds.json -- swift sft",
+        "did you mean `--deepspeed ds.json`?",
+    ),
+    (
+        "--hosts n1,n2 -- swift sft",
+        "`--hostfile FILE` names the machines, with a line `NAME slots=N` for each",
+    ),
+    ("--nnodes 1:4 -- swift sft", "--nnodes 4"),
+    ("--unset-env A=B -- swift sft", "--unset-env A"),
+    (
+        "generate --train-batch-size 100",
+        "it is --micro-batch times --grad-accum times --gpus: give those",
+    ),
+    (
+        "generate --zero 3 --micro-batch 1",
+        "did you mean `--stage 3`?",
+    ),
+    (
         "--gpu_ids 0,1 -- swift sft",
         "did you mean `--env CUDA_VISIBLE_DEVICES=0,1`?",
     ),
@@ -397,19 +415,19 @@ fn files_that_are_almost_right() {
             "hosts",
             "n1:8\n",
             "--hostfile hosts --deepspeed zero2 -- swift sft",
-            "node01 slots=8",
+            "n1 slots=N, with a number above 0",
         ),
         (
             "hosts",
             "n1 slot=4\n",
             "--hostfile hosts --deepspeed zero2 -- swift sft",
-            "node01 slots=8",
+            "n1 slots=N, with a number above 0",
         ),
         (
             "hosts",
             "n1\n",
             "--hostfile hosts --deepspeed zero2 -- swift sft",
-            "node01 slots=8",
+            "n1 slots=N, with a number above 0",
         ),
         (
             "ours.json",

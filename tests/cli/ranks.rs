@@ -685,12 +685,42 @@ fn an_option_that_the_launcher_does_not_have_is_refused() {
     run("--newest").succeeded();
     run("--zzzzzz").refused(&[
         "`torchrun` has no option `--zzzzzz`",
-        "help: drop --zzzzzz\n",
+        "help: `torchrun --help` lists its options\n",
     ]);
     run("--max_restartz=3").refused(&[
         "`torchrun` has no option `--max_restartz`",
         "`--max_restarts=3`",
     ]);
+    for (command, help) in [
+        (
+            "torchrun --deepspeed ds.json x.py",
+            "help: put it behind x.py: --deepspeed ds.json\n",
+        ),
+        (
+            "deepspeed --bf16 true x.py",
+            "help: put it behind x.py: --bf16 true\n",
+        ),
+        (
+            "torchrun --nproc_per_node 0,1,2 x.py",
+            "help: --nproc_per_node 3\n",
+        ),
+        (
+            "torchrun --nproc_per_node all x.py",
+            "help: --nproc_per_node gpu\n",
+        ),
+        ("deepspeed --num_gpus 0,1 x.py", "`--include localhost:0,1`"),
+        (
+            "accelerate launch --num_processes 0,1 x.py",
+            "`--gpu_ids 0,1 --num_processes 2`",
+        ),
+        (
+            "accelerate launch --deepspeed ds.json x.py",
+            "`--use_deepspeed --deepspeed_config_file`",
+        ),
+    ] {
+        let run = sandbox.run(["check", "--"].into_iter().chain(command.split(' ')));
+        assert!(run.stdout.contains(help), "{command}: {run:?}");
+    }
     // With one dash it is another option, whatever the source has.
     run("-newest").refused(&["`torchrun` has no option `-newest`"]);
 }
@@ -799,6 +829,50 @@ fn a_setting_that_accelerate_does_not_have_is_refused() {
     assert!(refused.stdout.contains("`num_processes`"), "{refused:?}");
     let fine = check("num_processes: 2");
     assert_eq!(fine.status, Some(0), "{fine:?}");
+    for (setting, help) in [
+        (
+            "deepspeed_config_file: ds.json",
+            "put it into the section deepspeed_config",
+        ),
+        ("deepspeed_config: {stage: 3}", "did you mean `zero_stage`?"),
+        (
+            "deepspeed_config: {offload_optimizer: cpu}",
+            "did you mean `offload_optimizer_device`?",
+        ),
+        (
+            "deepspeed_config: ds.json",
+            "write `deepspeed_config: { deepspeed_config_file: ds.json }`",
+        ),
+    ] {
+        let text = check(setting).stdout;
+        assert!(text.contains(help), "{setting}: {text}");
+    }
+}
+
+#[test]
+fn settings_for_deepspeed_that_accelerate_ignores_are_told() {
+    let sandbox = Sandbox::new();
+    sandbox.file("x.py", "import accelerate\n");
+    sandbox.file("ds.json", "{}");
+    sandbox.file(
+        "run.yaml",
+        "distributed_type: MULTI_GPU\nnum_processes: 2\ndeepspeed_config: {zero_stage: 3}\n",
+    );
+    let check = |flags: &str| {
+        let line = format!("check -- accelerate launch --num_processes 2 {flags} x.py");
+        sandbox.run(line.split(' ')).stdout
+    };
+    let says = "trains without DeepSpeed here";
+    for flags in [
+        "--zero_stage 3",
+        "--deepspeed_config_file ds.json",
+        "--config_file run.yaml",
+    ] {
+        assert!(check(flags).contains(says), "{flags}: {}", check(flags));
+    }
+    for flags in ["--zero_stage 3 --use_deepspeed", "--multi_gpu"] {
+        assert!(!check(flags).contains(says), "{flags}: {}", check(flags));
+    }
 }
 
 /// With a rendezvous or a hostfile, something else numbers the machines of `accelerate launch`.

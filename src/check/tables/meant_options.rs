@@ -44,6 +44,14 @@ pub const MEANT_OPTIONS: &[MeantOption] = &[
         meant: Says("the trainer has an option for each precision: `--bf16 true`, `--fp16 true`"),
     },
     MeantOption {
+        names: &["load_in_4bit"],
+        meant: Option("quant_bits", "4 --quant_method bnb"),
+    },
+    MeantOption {
+        names: &["load_in_8bit"],
+        meant: Option("quant_bits", "8 --quant_method bnb"),
+    },
+    MeantOption {
         names: &["group_by_length"],
         meant: Option("train_sampling_strategy", "group_by_length"),
     },

@@ -75,13 +75,6 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     },
     ForeignOption {
         place: Launch,
-        names: &["config"],
-        instead: Says(
-            "a DeepSpeed config is given by `--deepspeed FILE`; `--config` of a trainer stands behind its command",
-        ),
-    },
-    ForeignOption {
-        place: Launch,
         names: &["hosts", "host"],
         instead: Says("`--hostfile FILE` names the machines, with a line `NAME slots=N` for each"),
     },
