@@ -144,10 +144,6 @@ const LINES: &[(&str, &str)] = &[
     ),
     (
         "",
-        "--nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d -e OMP_NUM_THREADS=4",
-    ),
-    (
-        "",
         "--nproc-per-node 2 --deepspeed zero2 --set offload_optimizer=cpu -- swift sft --model a/b --dataset c/d",
     ),
     (

@@ -821,7 +821,7 @@ fn a_setting_that_accelerate_does_not_have_is_refused() {
     assert!(!check("num_proceses: 2").stdout.contains(says));
     sandbox.put(
         "env/lib/python3.11/site-packages/accelerate/commands/config/config_args.py",
-        "class ClusterConfig:\n    distributed_type: str\n    num_processes: int = -1\n    num_machines: int = 1\n",
+        "class ClusterConfig:\n    distributed_type: str\n    num_processes: int = -1\n    num_machines: int = 1\n    deepspeed_config: dict = None\n",
     );
     let refused = check("num_proceses: 2");
     assert_eq!(refused.status, Some(1), "{refused:?}");
@@ -910,4 +910,21 @@ fn accelerate_must_know_which_machine_this_is() {
             ]);
         }
     }
+}
+
+#[test]
+fn variables_may_leave_the_port_to_torchrun() {
+    let mut sandbox = Sandbox::new();
+    sandbox
+        .var("NNODES", "2")
+        .var("NODE_RANK", "1")
+        .var("NPROC_PER_NODE", "2");
+    let plan = |sandbox: &Sandbox| sandbox.launch(&["-n", "--deepspeed", "zero2"], SWIFT);
+    plan(&sandbox).refused(&["2 machines need the address and port"]);
+    sandbox.var("MASTER_ADDR", "n1");
+    let planned = plan(&sandbox);
+    assert!(
+        planned.stdout.contains("--master_port 29500"),
+        "{planned:?}"
+    );
 }

@@ -1546,17 +1546,11 @@ pub const REFUSALS: &[Refusal] = &[
         examples: &[
             Refused {
                 launch: TRL_SFT,
-                with: r#"--gradient_checkpointing_kwargs "{'a':False}""#,
-                argument: "--gradient_checkpointing_kwargs {'a':False}",
-                help: JSON,
-            },
-            Refused {
-                launch: TRL_SFT,
                 with: "--gradient_checkpointing_kwargs {a:1}",
                 argument: "--gradient_checkpointing_kwargs {a:1}",
                 help: JSON,
             },
-            Accepted(TRL_SFT, r#"--gradient_checkpointing_kwargs '{"a":1}'"#),
+            Accepted(TRL_SFT, r#"--gradient_checkpointing_kwargs {"a":1}"#),
             Accepted(TRL_SFT, "--gradient_checkpointing_kwargs $KWARGS"),
         ],
     },
@@ -1569,17 +1563,11 @@ pub const REFUSALS: &[Refusal] = &[
         examples: &[
             Refused {
                 launch: TRL_SFT,
-                with: r#"--lr_scheduler_kwargs "{'a':False}""#,
-                argument: "--lr_scheduler_kwargs {'a':False}",
-                help: JSON,
-            },
-            Refused {
-                launch: TRL_SFT,
                 with: "--lr_scheduler_kwargs {a:1}",
                 argument: "--lr_scheduler_kwargs {a:1}",
                 help: JSON,
             },
-            Accepted(TRL_SFT, r#"--lr_scheduler_kwargs '{"a":1}'"#),
+            Accepted(TRL_SFT, r#"--lr_scheduler_kwargs {"a":1}"#),
             Accepted(TRL_SFT, "--lr_scheduler_kwargs $KWARGS"),
         ],
     },
@@ -1615,12 +1603,15 @@ pub const REFUSALS: &[Refusal] = &[
         fixes: &[Say(
             "name the folder: --resume_from_checkpoint output/…/checkpoint-N",
         )],
-        examples: &[Refused {
-            launch: SWIFT_SFT,
-            with: "--resume_from_checkpoint true",
-            argument: "--resume_from_checkpoint true",
-            help: "name the folder: --resume_from_checkpoint output/…/checkpoint-N",
-        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--resume_from_checkpoint true",
+                argument: "--resume_from_checkpoint true",
+                help: "name the folder: --resume_from_checkpoint output/…/checkpoint-N",
+            },
+            Accepted(SWIFT_SFT, "--resume_from_checkpoint $CHECKPOINT"),
+        ],
     },
     Refusal {
         by: TRL,

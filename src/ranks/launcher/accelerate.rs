@@ -311,14 +311,16 @@ impl ExistingLauncher {
                 let source = job
                     .installed_file("accelerate/commands/config/config_args.py")
                     .and_then(|file| reading::text_if_any(&file));
+                let near = |key| nearest(key, ACCELERATE.options.lines().map(option_name));
                 if let Some(key) = unknown_key(&settings, source.as_deref()) {
                     let what = format!("accelerate has no setting `{key}`");
-                    let near = nearest(key, ACCELERATE.options.lines().map(option_name));
-                    let fix = match near {
+                    let fix = match near(key) {
                         Some(near) if near == key => {
                             say("put it into the section deepspeed_config")
                         }
-                        _ => near.map_or(say("`accelerate config` writes the known ones"), meant),
+                        near => {
+                            near.map_or(say("`accelerate config` writes the known ones"), meant)
+                        }
                     };
                     return Some(refused(&what).fix(fix));
                 }
@@ -335,8 +337,7 @@ impl ExistingLauncher {
                 let problem = refused(&format!(
                     "accelerate does not read `{key}` in deepspeed_config"
                 ));
-                let near = nearest(key, ACCELERATE.options.lines().map(option_name));
-                let fix = near.map_or(say("a DeepSpeed config can have it"), meant);
+                let fix = near(key).map_or(say("a DeepSpeed config can have it"), meant);
                 Some(problem.fix(fix).into_warning())
             }
             Ok(_) => Some(
