@@ -1,4 +1,4 @@
-//! Options that no trainer has, and what people mean by them. `tests/cli/mistakes.rs` tries them.
+//! Options that no trainer has, and what people mean by them. `tests/cli/arguments.rs` tries them.
 
 pub struct MeantOption {
     pub names: &'static [&'static str],
