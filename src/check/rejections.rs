@@ -281,8 +281,9 @@ impl<'a> Reading<'a> {
                 report::argument_without_value(option, kind.wanted(&choices))
             }
             Rejection::NoOption
-                if self.subject.job.trainer.name == "trl"
-                    && run_file::is_one(Path::new(option)) =>
+                if is_recorded(self.subject)
+                    && run_file::is_one(Path::new(option))
+                    && self.subject.host.absolute(Path::new(option)).is_file() =>
             {
                 let fix = rename_option(option, format_args!("--config {option}"));
                 refused("a run file stands behind --config", fix).at(option)
