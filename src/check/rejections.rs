@@ -26,7 +26,7 @@ use crate::{
     ranks::launcher::{Launcher, accelerate},
     report::{
         self, Place, Problem, Rule, Severity, Wanted,
-        fix::{Fix, Fixes, Owner, give, move_to_front, rename_option, say},
+        fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
         nearest,
     },
 };
