@@ -281,9 +281,8 @@ impl<'a> Reading<'a> {
                 report::argument_without_value(option, kind.wanted(&choices))
             }
             Rejection::NoOption
-                if is_recorded(self.subject)
-                    && run_file::is_one(Path::new(option))
-                    && self.subject.host.absolute(Path::new(option)).is_file() =>
+                if self.subject.job.trainer.name == "trl"
+                    && run_file::is_one(Path::new(option)) =>
             {
                 let fix = rename_option(option, format_args!("--config {option}"));
                 refused("a run file stands behind --config", fix).at(option)
