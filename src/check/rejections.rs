@@ -280,13 +280,6 @@ impl<'a> Reading<'a> {
                 let choices = kind.choices(&self.versions);
                 report::argument_without_value(option, kind.wanted(&choices))
             }
-            Rejection::NoOption
-                if self.subject.job.trainer.name == "trl"
-                    && run_file::is_one(Path::new(option)) =>
-            {
-                let fix = rename_option(option, format_args!("--config {option}"));
-                refused("a run file stands behind --config", fix).at(option)
-            }
             Rejection::Leftover(_) | Rejection::NoOption if !self.closed => return,
             Rejection::NoOption => {
                 // A script may take operands. A run file that is missing is reported as one.

@@ -240,7 +240,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("new", "zlaunch generate"),
     (
         "ls",
-        "zlaunch templates, or zlaunch -- ls (to run the program `ls`)",
+        "zlaunch templates, or to run the program `ls`: zlaunch -- ls",
     ),
     ("status", "zlaunch doctor"),
     (
