@@ -63,7 +63,9 @@ impl Found {
     fn of_sentences(name: &str, text: &[u8]) -> Option<Self> {
         let failure = Failure::unknown();
         let sentences = lines(text).rev().map(said);
-        let sentences = sentences.filter(|line| line.split_whitespace().count() > 3);
+        let is_place = |line: &String| line.contains(TRACEBACK) || line.contains(PLACE);
+        let sentences =
+            sentences.filter(|line| line.split_whitespace().count() > 3 && !is_place(line));
         let sentences: Vec<String> = sentences.take(SENTENCES).collect();
         (!sentences.is_empty()).then(|| Found {
             failure,

@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 
 use super::{
     log::{Found, Frame},
-    tables::packages::{BLOCKS, OF_PYTHON, PACKAGES},
+    tables::packages::{BLOCKS, OF_PYTHON, OF_SCRIPTS, PACKAGES},
 };
 use crate::command::python::Python;
 
@@ -129,6 +129,9 @@ pub fn class_asked(message: &str, python: &Python) -> Option<String> {
             object.rsplit('\'').next()?
         }
     };
+    if OF_SCRIPTS.contains(&class) {
+        return None;
+    }
     texts(python, |it| it != "torch").find_map(|(path, text)| {
         let at = Source::new(&text).defines("class", class)?;
         Some(format!("`{class}` is in {path}, line {}", at + 1))
@@ -267,10 +270,13 @@ impl<'a> Source<'a> {
             _ => None,
         };
         let is_meant = match (raised, message.exception) {
-            // Versions differ in the class of an exception.
+            // Versions differ in the class of an exception, but torch's own words in an assertion are those of its C++.
             (Some(_), Some(exception)) => {
                 raised == message.exception
-                    || same > 5 && is_share(own.len(), 8) && !OF_PYTHON.contains(&exception)
+                    || same > 5
+                        && is_share(own.len(), 8)
+                        && raised != Some("AssertionError")
+                        && !OF_PYTHON.contains(&exception)
             }
             // `message = "…"`, and below: `raise ValueError(message)`.
             // Or a function raises it: `self._log_and_throw(ValueError, "…")`.
@@ -283,7 +289,9 @@ impl<'a> Source<'a> {
         };
         let runs = own.split(|pair| !message.pairs.contains(pair));
         let run = runs.map(<[_]>::len).max().unwrap_or_default();
-        let of_message = |tenths: usize| is_share(message.pairs.len(), tenths);
+        let told = message.pairs.iter().filter(|pair| own.contains(pair));
+        let told = 10 * told.count();
+        let of_message = |tenths: usize| told >= tenths * message.pairs.len();
         // Other words before the same ones are another message. Before the text of an `assert` there may be other texts.
         let begins = !code.trim_start().starts_with("raise")
             || own.first().is_some_and(|it| message.pairs.contains(it))

@@ -369,10 +369,11 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["shared memory too small for NCCL"],
         about: "The ranks of a machine talk through /dev/shm, and a container has 64 MB of it unless it is told otherwise. Files of killed jobs may fill it too.",
-        advice: "docker run --shm-size=64g (or --ipc=host), an emptyDir of medium Memory at /dev/shm in Kubernetes; `rm /dev/shm/nccl-*` if no job runs",
+        advice: "docker run --shm-size=64g (or --ipc=host), an emptyDir of medium Memory at /dev/shm in Kubernetes; `df -h /dev/shm` shows what is free, and `rm /dev/shm/nccl-*` frees it if no job runs; --env NCCL_SHM_DISABLE=1 does without it, more slowly",
         lines: &[
             &["NCCL WARN", "/dev/shm/nccl-", "No space left on device"],
-            &["NCCL WARN Error while creating shared memory segment"],
+            &["Error while creating shared memory segment", "nccl"],
+            &["Bus error", "/dev/shm/nccl-"],
             &["NCCL WARN Error: failed to extend /dev/shm/nccl-"],
             &["NCCL WARN Call to posix_fallocate failed : No space left on device"],
         ],
@@ -597,7 +598,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["InfiniBand lost the other machine"],
         about: "The card on the other side did not answer: its process died, the cable or port is down, or the RoCE settings differ.",
         advice: "look at what the other machine's ranks said before; `ibstat` there; NCCL_IB_GID_INDEX and NCCL_IB_HCA must suit all machines",
-        lines: &[&["NET/IB : Got completion from peer", "with error"]],
+        lines: &[
+            &["NET/IB", "Got completion from peer", "with error"],
+            &["NET/IB", "Got completion from peer", "with status="],
+        ],
         example: "kolyoz2:25146:25854 [0] ib_plugin.c:1105 NCCL WARN NET/IB : Got completion from peer 10.0.35.1<49189> with error 4, opcode 5327, len 5327, vendor err 81 (Send)",
         seen_in: "NVIDIA/nccl-tests#252",
         ..FAILURE
@@ -647,6 +651,44 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["Timed out initializing process group in store based barrier on rank"]],
         example: "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:10:00)",
         seen_in: "NVIDIA/Megatron-LM#782",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an ssh port for pdsh, in an older DeepSpeed"],
+        about: "DeepSpeed before 0.14.1 appends --ssh_port to PDSH_SSH_ARGS_APPEND, and fails where that variable is not set.",
+        advice: "pip install --upgrade deepspeed; or export PDSH_SSH_ARGS_APPEND=\"\" before the launch",
+        lines: &[&["KeyError: 'PDSH_SSH_ARGS_APPEND'"]],
+        fixed: Some(("deepspeed", "0.14.1")),
+        example: "KeyError: 'PDSH_SSH_ARGS_APPEND'",
+        seen_in: "deepspeedai/DeepSpeed#5318",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a hostfile that the deepspeed launcher cannot read"],
+        about: "A line of the hostfile is not `host slots=N`, names a machine twice, or there is none. Some releases print {line} in place of the line.",
+        advice: "`zlaunch check --hostfile FILE -- COMMAND` names the line; each one is `host slots=N`, without anything else, and comments begin with #",
+        lines: &[
+            &["Hostfile contains a bad entry"],
+            &["Hostfile contains multiple entries"],
+            &["Hostfile is empty or not formatted correctly"],
+        ],
+        example: "ValueError: Hostfile contains a bad entry: {line}, unable to proceed with launching",
+        seen_in: "deepspeedai/DeepSpeed#3669",
+        ..FAILURE
+    },
+    Failure {
+        names: &["DeepSpeed's communication before it was initialized"],
+        about: "Code calls deepspeed.comm, and nobody has initialized it: its backend is None.",
+        advice: "deepspeed.init_distributed() before that call (deepspeed.initialize does it too); with several processes, zlaunch or another launcher that sets their ranks",
+        lines: &[
+            &["'NoneType' object has no attribute 'all_reduce'"],
+            &["'NoneType' object has no attribute 'all_gather_into_tensor'"],
+            &["'NoneType' object has no attribute 'reduce_scatter_tensor'"],
+        ],
+        traceback: &["deepspeed/"],
+        alone: true,
+        example: "AttributeError: 'NoneType' object has no attribute 'all_reduce'",
+        seen_in: "deepspeedai/DeepSpeedExamples#940",
         ..FAILURE
     },
     Failure {
@@ -707,6 +749,70 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "aquila_pretrain.py: error: unrecognized arguments: --local-rank=1",
         seen_in: "FlagAI-Open/FlagAI#511",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an Accelerator of another time than transformers"],
+        about: "transformers gives accelerate an argument that its Accelerator does not take: one of the two is too old for the other. An older accelerate does not know use_seedable_sampler yet; accelerate 1.0 takes dispatch_batches, split_batches and even_batches only in a DataLoaderConfiguration.",
+        advice: "pip install --upgrade transformers accelerate; where transformers must stay old: 'accelerate<1.0' for dispatch_batches, a newer accelerate for use_seedable_sampler",
+        lines: &[
+            &["Accelerator.__init__() got an unexpected keyword argument"],
+            &["__init__() got an unexpected keyword argument 'use_seedable_sampler'"],
+            &["__init__() got an unexpected keyword argument 'dispatch_batches'"],
+        ],
+        example: "TypeError: Accelerator.__init__() got an unexpected keyword argument 'dispatch_batches'",
+        seen_in: "huggingface/transformers#34714",
+        ..FAILURE
+    },
+    Failure {
+        names: &["keys of accelerate's YAML that it does not know"],
+        about: "The file for `accelerate launch --config_file` has keys that accelerate does not have. Sections of DeepSpeed's own config, such as scheduler or optimizer, do not belong there.",
+        advice: "remove the keys that the line names from the YAML; what DeepSpeed should know stands in the file that deepspeed_config_file names; for a newer key, pip install --upgrade accelerate",
+        lines: &[&["The config file at", "had unknown keys"]],
+        example: "ValueError: The config file at accelerate_config_machine_single.yaml had unknown keys (['lr_scheduler']), please try upgrading your `accelerate` version or fix (and potentially remove) these keys from your config file.",
+        seen_in: "THUDM/CogVideo#502",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no batch size for DeepSpeed"],
+        about: "The script prepares a model with DeepSpeed without a dataloader, or with one that has no batch_size, so accelerate cannot tell DeepSpeed the micro batch.",
+        advice: "--set train_micro_batch_size_per_gpu=N with the batch size of the dataloader, or in the script accelerator.prepare(model, optimizer, dataloader) in one call",
+        lines: &[
+            &["requires you to pass at least one of training or evaluation dataloaders"],
+            &["dataloaders passed to `accelerate.prepare()` has `None` as batch size"],
+        ],
+        example: "ValueError: When using DeepSpeed `accelerate.prepare()` requires you to pass at least one of training or evaluation dataloaders or alternatively set an integer value in `train_micro_batch_size_per_gpu` in the deepspeed config file",
+        seen_in: "jquesnelle/yarn#35",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a batch that cannot be split among the ranks"],
+        about: "accelerate reads each batch on the first rank and sends every rank a part of it (always with an iterable dataset), and the samples of the batches have different shapes.",
+        advice: "--accelerator_config '{\"dispatch_batches\": false}', so that every rank reads its own batches; or '{\"split_batches\": true}'",
+        lines: &[&["You can't use batches of different size with"]],
+        example: "RuntimeError: You can't use batches of different size with `dispatch_batches=True` or when using an `IterableDataset`.either pass `dispatch_batches=False` and have each process fetch its own batch",
+        seen_in: "hiyouga/LlamaFactory#2763",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a scheduler of the trainer with DeepSpeed's optimizer"],
+        about: "Older releases of accelerate (0.21, for one) take the optimizer of DeepSpeed's config only together with a scheduler there.",
+        advice: "pip install --upgrade accelerate transformers; or a scheduler section in the config; or --unset optimizer, so that both come from the trainer",
+        lines: &[&["You cannot create a `DummyScheduler` without specifying a scheduler"]],
+        example: "ValueError: You cannot create a `DummyScheduler` without specifying a scheduler in the config file.",
+        seen_in: "OpenGVLab/InternVL#288",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an optimizer that older packages put into training mode"],
+        about: "transformers calls train() on the optimizer, for optimizers without a schedule, and this accelerate passes that on to DeepSpeed's optimizer, which has none.",
+        advice: "pip install --upgrade transformers accelerate: newer releases ask first whether it is there",
+        lines: &[
+            &["'DeepSpeedZeroOptimizer", "object has no attribute 'train'"],
+            &["'DeepSpeedZeroOptimizer", "object has no attribute 'eval'"],
+        ],
+        example: "AttributeError: 'DeepSpeedZeroOptimizer_Stage3' object has no attribute 'train'",
+        seen_in: "zjysteven/lmms-finetune#64",
         ..FAILURE
     },
     Failure {
@@ -925,6 +1031,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a compiler that is too old for torch"],
+        about: "An operator of DeepSpeed is compiled with torch's headers, which need GCC 9 or newer, and the compiler that was found is older, whatever else is installed.",
+        advice: "CC and CXX of a newer GCC (module load gcc, conda install -c conda-forge gxx, apt install g++): --env CC=gcc-11 --env CXX=g++-11, for example; then rm -r ~/.cache/torch_extensions",
+        lines: &[&["with a too old version of GCC"]],
+        example: "torch/include/c10/util/C++17.h:13:2: error: #error \"You're trying to build PyTorch with a too old version of GCC. We need GCC 9 or later.\"",
+        seen_in: "deepspeedai/DeepSpeed#7143",
+        ..FAILURE
+    },
+    Failure {
         names: &["what the compiler says"],
         about: "An operator of DeepSpeed was being compiled, and this is the compiler's own reason: all below follows from it.",
         advice: "a compiler that nvcc supports: CC=gcc CXX=g++ (unload other compilers), not newer than this CUDA allows; then rm -r ~/.cache/torch_extensions",
@@ -1030,7 +1145,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["keys that this DeepSpeed does not know yet"],
         about: "The lines above name keys of the config that came with a later DeepSpeed, or that are misspelt.",
-        advice: "pip install --upgrade deepspeed, or leave these keys out (--unset KEY); `zlaunch explain KEY` says since when there is one",
+        advice: "`zlaunch check -- COMMAND`, or `zlaunch check` on the config, says of each key whether it belongs elsewhere (aio stands beside zero_optimization, not in it), is misspelt, or came later; for a later one, pip install --upgrade deepspeed",
         lines: &[&["extra fields not permitted"]],
         traceback: &["deepspeed/", "for DeepSpeed"],
         alone: true,
@@ -1268,10 +1383,28 @@ pub const FAILURES: &[Failure] = &[
         names: &["no model states in the checkpoint"],
         about: "DeepSpeed finds no file with the model's states in the folder (global_stepN) that `latest` names. One of these: saving or copying was interrupted, or only some ranks could write there; the files are not on this machine; the checkpoint is of another stage (ZeRO-3 calls them zero_pp_rank_*_model_states.pt, the others mp_rank_*_model_states.pt).",
         advice: "`ls` that folder, on each machine: without any *_model_states.pt, resume from an earlier checkpoint, or copy the whole folder; with them, resume with the stage that it was saved with (--deepspeed zero2 or zero3)",
-        lines: &[&["AssertionError"]],
-        traceback: &["check_ckpt_list"],
+        lines: &[&["AssertionError"], &["assert len(self.ckpt_list) > 0"]],
+        traceback: &["check_ckpt_list", "assert len(self.ckpt_list) > 0"],
         example: "AssertionError",
         seen_in: "deepspeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a dataset that a process did not survive"],
+        about: "One of the processes that prepare the dataset ended without a word: nearly always the kernel killed it, because host memory ran out.",
+        advice: "a smaller --dataset_num_proc (LLaMA-Factory: preprocessing_num_workers), with 1 to see its own error; more memory for the job; `dmesg | tail` shows whether it was killed",
+        lines: &[&["One of the subprocesses has abruptly died during map operation"]],
+        example: "RuntimeError: One of the subprocesses has abruptly died during map operation.To debug the error, disable multiprocessing.",
+        seen_in: "modelscope/ms-swift#4425",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a dataset cache that is gone"],
+        about: "A file in the cache of datasets is named and not there: the cache was removed or belongs to another machine, or several machines or ranks wrote the same folder at the same time.",
+        advice: "remove that folder of the cache, and prepare the data once on one rank before the others (LLaMA-Factory: tokenized_path), or give each machine an HF_HOME of its own",
+        lines: &[&["FileNotFoundError: [Errno 2]", "/datasets/", ".arrow'"]],
+        example: "FileNotFoundError: [Errno 2] No such file or directory: '/ibex/user/x/.cache/huggingface/datasets/json/default-4f6b3f6d/0.0.0/cache-1a2b3c_00003_of_00016.arrow'",
+        seen_in: "hiyouga/LlamaFactory#3065",
         ..FAILURE
     },
     Failure {
@@ -1308,6 +1441,33 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a checkpoint that zero_to_fp32.py has nothing to do with"],
+        about: "The files are not those of a ZeRO optimizer: with stage 0 the weights are whole, in mp_rank_00_model_states.pt, and there is nothing to put together.",
+        advice: "load mp_rank_00_model_states.pt with torch.load, and take its \"module\"; or name the folder of a checkpoint that was saved with stage 1, 2 or 3",
+        lines: &[&["is not a zero checkpoint"]],
+        example: "ValueError: ./pytorch_model/mp_rank_00_model_states.pt is not a zero checkpoint",
+        seen_in: "huggingface/accelerate#3210",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a checkpoint without the state for a universal one"],
+        about: "ds_to_universal.py wants an entry universal_checkpoint_info, which Megatron-DeepSpeed writes and other trainers do not.",
+        advice: "ds_to_universal.py --inject_missing_state, in a newer DeepSpeed (0.19.8 has it)",
+        lines: &[&["Required universal_checkpoint_info state is missing in checkpoint"]],
+        example: "AssertionError: Required universal_checkpoint_info state is missing in checkpoint. Verify that client creates this state.",
+        seen_in: "deepspeedai/DeepSpeed#5430",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a checkpoint of DeepSpeed that is a folder"],
+        about: "Lightning saves a folder under the name of the checkpoint when DeepSpeed trains, and this code opens it as one file.",
+        advice: "resume with the same DeepSpeed strategy in the Trainer; to load it without DeepSpeed: python zero_to_fp32.py . OUTPUT, in that folder",
+        lines: &[&["IsADirectoryError: [Errno 21] Is a directory: '", ".ckpt'"]],
+        example: "IsADirectoryError: [Errno 21] Is a directory: 'checkpoints/last.ckpt'",
+        seen_in: "Lightning-AI/lightning-thunder#1942",
+        ..FAILURE
+    },
+    Failure {
         names: &["a checkpoint from a different number of ranks"],
         about: "ZeRO splits the optimizer states by rank, and loads them only on as many ranks as saved them.",
         advice: "resume on the same number of GPUs; or convert it with ds_to_universal.py and --set checkpoint.load_universal=true; or --resume_only_model true (ms-swift), which starts with a new optimizer",
@@ -1325,7 +1485,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["a checkpoint without DeepSpeed's part"],
         about: "The folder has weights only. It was saved with --save_only_model, or without DeepSpeed, or saving was interrupted.",
         advice: "name a checkpoint that has a global_step folder; or give it as --model, with a new optimizer",
-        lines: &[&["Can't find a valid checkpoint at"]],
+        lines: &[
+            &["Can't find a valid checkpoint at"],
+            &["[deepspeed] failed to resume from checkpoint"],
+        ],
         example: "ValueError: Can't find a valid checkpoint at ./checkpoints/Video-LLaVA-Pretrain-7B/checkpoint-1500",
         seen_in: "PKU-YuanGroup/Video-LLaVA#42",
         ..FAILURE
@@ -1340,6 +1503,68 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "[rank4]: _pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the source of the checkpoint.",
         seen_in: "modelscope/ms-swift#5808",
+        ..FAILURE
+    },
+    Failure {
+        names: &["parameters of two precisions under ZeRO-3"],
+        about: "ZeRO-3 puts the parts of all trained weights into one buffer, and some of them are in 32 bits and others in 16: a head, an adapter, an embedding or a reference model was made or loaded in another precision than the rest.",
+        advice: "one precision for all weights: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16), and in a script .to(torch.bfloat16) for what it adds, before the model is prepared; or --deepspeed zero2",
+        lines: &[&["assert len(set(t.dtype for t in tensors)) == 1"]],
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
+        example: "assert len(set(t.dtype for t in tensors)) == 1",
+        seen_in: "hiyouga/LlamaFactory#3634",
+        ..FAILURE
+    },
+    Failure {
+        names: &["DeepSpeed's hybrid engine with this model"],
+        about: "The hybrid engine of DeepSpeed-Chat replaces the model's layers for generating, and the shapes do not fit: it knows few architectures and their older forms.",
+        advice: "drop --enable_hybrid_engine (hybrid_engine.enabled=false in the config)",
+        lines: &[
+            &["The size of tensor a ("],
+            &["mat1 and mat2 shapes cannot be multiplied"],
+        ],
+        traceback: &["hybrid_engine.py"],
+        example: "RuntimeError: The size of tensor a (6144) must match the size of tensor b (8192) at non-singleton dimension 0",
+        seen_in: "deepspeedai/DeepSpeedExamples#587",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a gradient that something else has taken"],
+        about: "DeepSpeed's hook is called for a parameter's gradient, and there is none: something moved or cleared it during the backward pass, such as Unsloth, which offloads gradients.",
+        advice: "with Unsloth, no offloading of gradients together with DeepSpeed (use_gradient_checkpointing=True instead of \"unsloth\"); in a script, nothing that sets gradients to None (zero_grad()) before engine.step()",
+        lines: &[&["'NoneType' object has no attribute 'view'"]],
+        traceback: &[
+            "reduce_independent_p_g_buckets_and_remove_grads",
+            "grad_reduc.view(-1)",
+        ],
+        example: "AttributeError: 'NoneType' object has no attribute 'view'",
+        seen_in: "unslothai/unsloth#4195",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a batch that the pipeline does not take"],
+        about: "The pipeline engine takes a pair from the loader: inputs and labels. Older releases want the inputs as a tuple, even if it is only one tensor.",
+        advice: "a collate_fn that returns ((inputs, …), labels); or a newer DeepSpeed, which takes a list or one tensor too",
+        lines: &[&["assert isinstance(batch[0], "], &["AssertionError"]],
+        traceback: &["_exec_load_micro_batch", "assert isinstance(batch[0], "],
+        example: "assert isinstance(batch[0], tuple)",
+        seen_in: "deepspeedai/DeepSpeed#3003",
+        ..FAILURE
+    },
+    Failure {
+        names: &["generate() with another length than its mask"],
+        about: "While the model generated, the mask had one token less than what was cached. Under ZeRO-3, older trainers did this with transformers newer than they knew.",
+        advice: "a newer trainer, or the transformers that it was written for (safe-rlhf: 4.38); --max_new_tokens instead of --max_length; or --deepspeed zero2",
+        lines: &[&[
+            "The expanded size of the tensor (",
+            "must match the existing size (",
+        ]],
+        traceback: &["in generate", "generation/utils.py"],
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
+        example: "RuntimeError: The expanded size of the tensor (207) must match the existing size (206) at non-singleton dimension 3.  Target sizes: [16, 32, 1, 207].  Tensor sizes: [16, 1, 1, 206]",
+        seen_in: "PKU-Alignment/safe-rlhf#184",
         ..FAILURE
     },
     Failure {
@@ -1386,6 +1611,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a vocabulary of size 0"],
+        about: "Some releases of transformers (4.33 and 4.42 among them) take the size of the vocabulary from the embedding when it is resized, and under ZeRO-3 the embedding is split, so that it has none.",
+        advice: "pip install --upgrade transformers; or in the script, after resize_token_embeddings(): model.config.vocab_size = len(tokenizer); or --deepspeed zero2",
+        lines: &[&["shape '[-1, 0]' is invalid for input of size"]],
+        unlike: &["input of size 0"],
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
+        example: "RuntimeError: shape '[-1, 0]' is invalid for input of size 32705022",
+        seen_in: "huggingface/transformers#26398",
+        ..FAILURE
+    },
+    Failure {
         names: &["weights that are not gathered"],
         about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a merge of LoRA, a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
         advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
@@ -1401,7 +1638,6 @@ pub const FAILURES: &[Failure] = &[
             &["weight should have at least two dimensions"],
             &["size mismatch, got input", "vec (0)"],
             &["mat2 must be a matrix, got 1-D tensor"],
-            &["shape '[-1, 0]' is invalid for input of size"],
         ],
         only_with_zero3: true,
         here: &[NOT_ZERO3],
@@ -1603,6 +1839,58 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["TRL's hooks on a model that is no engine"],
+        about: "TRL removes the hooks of ZeRO-3 for generating, and got the model itself instead of DeepSpeed's engine.",
+        advice: "a newer TRL; in a trainer of your own, unwrap_model_for_generation(self.model_wrapped, …) instead of self.model; or --deepspeed zero2",
+        lines: &[&["object has no attribute 'optimizer'"]],
+        traceback: &["in remove_hooks", "in add_hooks"],
+        example: "AttributeError: 'GPTNeoXForCausalLM' object has no attribute 'optimizer'",
+        seen_in: "huggingface/trl#1543",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a config of DeepSpeed where TRL wants the model's"],
+        about: "With DeepSpeed, `model.config` of the engine is DeepSpeed's config, a dict, and the trainer asks it for an attribute of the model.",
+        advice: "a newer TRL; in a trainer of your own, the config of the unwrapped model: accelerator.unwrap_model(model).config",
+        lines: &[&["'dict' object has no attribute 'is_encoder_decoder'"]],
+        example: "AttributeError: 'dict' object has no attribute 'is_encoder_decoder'",
+        seen_in: "huggingface/trl#3016",
+        ..FAILURE
+    },
+    Failure {
+        names: &["generations that do not fill the batch"],
+        about: "GRPO makes num_generations answers to each prompt, so per_device_train_batch_size × ranks × steps_per_generation (by default gradient_accumulation_steps; older TRL: without it) must be a multiple of num_generations; for the evaluation, per_device_eval_batch_size × ranks.",
+        advice: "another --num_generations, which divides that product, or another --per_device_train_batch_size, --steps_per_generation or number of ranks",
+        lines: &[
+            &["must be divisible by num_generations"],
+            &["divisible by the number of generations"],
+        ],
+        example: "ValueError: The global train batch size (3 x 1) must be evenly divisible by the number of generations per prompt (4). Given the current train batch size, the valid values for the number of generations are: [3].",
+        seen_in: "dhcode-cpp/X-R1#22",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a batch that does not divide among the ranks of verl"],
+        about: "verl splits a batch evenly among its workers: its size must be a multiple of the number of GPUs.",
+        advice: "data.train_batch_size (EasyR1: rollout_batch_size), times the number of answers, as a multiple of trainer.nnodes × trainer.n_gpus_per_node; the same for the size of the validation set or batch",
+        lines: &[&["only support equal chunk. Got size of DataProto"]],
+        example: "AssertionError: only support equal chunk. Got size of DataProto 512 and chunk 6.",
+        seen_in: "hiyouga/EasyR1#44",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a mini batch smaller than the ranks of verl"],
+        about: "verl multiplies ppo_mini_batch_size by the number of answers to a prompt and divides it by the number of GPUs, and nothing is left.",
+        advice: "a larger actor_rollout_ref.actor.ppo_mini_batch_size (and critic.ppo_mini_batch_size), at most data.train_batch_size; or fewer GPUs",
+        lines: &[&[
+            "ppo_mini_batch_size",
+            "should be larger than 0 after normalization",
+        ]],
+        example: "AssertionError: ppo_mini_batch_size 0 should be larger than 0 after normalization",
+        seen_in: "PRIME-RL/TTRL#43",
+        ..FAILURE
+    },
+    Failure {
         names: &["DeepSpeed is newer than TRL"],
         about: "DeepSpeed 0.16.4 renamed a private method that older releases of TRL call under ZeRO-3.",
         advice: "pip install --upgrade trl; or deepspeed<0.16.4, or --deepspeed zero2",
@@ -1657,6 +1945,45 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["has already been reduced"]],
         example: "AssertionError: The parameter 666 has already been reduced. Gradient computed twice for this partition.",
         seen_in: "huggingface/transformers#39022",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a ChatGLM made without data under ZeRO-3"],
+        about: "The model's own code makes its weights without data (empty_init) before they are loaded, and ZeRO-3 splits them as they are made.",
+        advice: "empty_init=False where the script loads the model (AutoModel.from_pretrained(…, trust_remote_code=True, empty_init=False)), or --deepspeed zero2",
+        lines: &[&["Cannot copy out of meta tensor; no data!"]],
+        traceback: &["modeling_chatglm.py"],
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
+        example: "NotImplementedError: Cannot copy out of meta tensor; no data!",
+        seen_in: "deepspeedai/DeepSpeedExamples#509",
+        ..FAILURE
+    },
+    Failure {
+        names: &["weights that transformers 4.51.0 does not load under ZeRO-3"],
+        about: "transformers 4.51.0 loads a checkpoint into weights that ZeRO-3 has split without telling the two apart; other releases of that time had similar faults.",
+        advice: "pip install --upgrade transformers, or another release than 4.51.0",
+        lines: &[&[
+            "While copying the parameter named",
+            "an exception occurred : ('Ca",
+        ]],
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
+        example: "While copying the parameter named \"model.layers.28.self_attn.q_proj.weight\", whose dimensions in the model are torch.Size([576, 576]) and whose dimensions in the checkpoint are torch.Size([576, 576]), an exception occurred : ('Cannot copy out of meta tensor; no data!',).",
+        seen_in: "huggingface/transformers#37300",
+        ..FAILURE
+    },
+    Failure {
+        names: &["transformers that is newer than torch"],
+        about: "transformers 4.52 has a list of parallel styles only with torch 2.5 or newer, and looks into it with an older torch too.",
+        advice: "pip install 'torch>=2.5', or pip install transformers==4.51.3",
+        lines: &[
+            &["argument of type 'NoneType' is not iterable"],
+            &["if v not in ALL_PARALLEL_STYLES"],
+        ],
+        traceback: &["in post_init", "ALL_PARALLEL_STYLES"],
+        example: "TypeError: argument of type 'NoneType' is not iterable",
+        seen_in: "hiyouga/LlamaFactory#8397",
         ..FAILURE
     },
     Failure {
@@ -1736,8 +2063,8 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["nothing to train"],
-        about: "The loss depends on no trained parameter. With LoRA and gradient checkpointing, the inputs must require gradients.",
-        advice: "model.enable_input_require_grads() in the script, or --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'",
+        about: "The loss depends on no trained parameter. With LoRA and gradient checkpointing, the inputs must require gradients; or all is frozen, as where the target modules of LoRA match nothing.",
+        advice: "model.enable_input_require_grads() in the script, or --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'; without checkpointing: model.print_trainable_parameters() (LoRA), or the target modules and what is frozen",
         lines: &[
             &["element 0 of tensors does not require grad and does not have a grad_fn"],
             &["none of output has requires_grad=True"],
@@ -1802,6 +2129,36 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["RuntimeError: Parent directory", "does not exist"]],
         example: "RuntimeError: Parent directory ../pytorch_model.bin does not exist.",
         seen_in: "JIA-Lab-research/LISA#155",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a parameter that is larger than its buffer for the NVMe"],
+        about: "A parameter that is offloaded to an NVMe must fit into one buffer: the line names the number of its elements, and then the size of a buffer.",
+        advice: "--set zero_optimization.offload_param.buffer_size=N with at least the first number; that is memory of the host, buffer_count times 2 bytes each",
+        lines: &[&["More elements", "than buffer size"]],
+        example: "AssertionError: More elements 524709888 than buffer size 100,000,000",
+        seen_in: "deepspeedai/DeepSpeed#3506",
+        ..FAILURE
+    },
+    Failure {
+        names: &["too few buffers for the NVMe"],
+        about: "All buffers for parameters that come from the NVMe are in use by layers that were fetched and not yet released.",
+        advice: "--set zero_optimization.offload_param.buffer_count=N with a larger number (5 by default), or a smaller zero_optimization.stage3_prefetch_bucket_size",
+        lines: &[
+            &["Not enough buffers", "for swapping"],
+            &["Not enough swap in buffers"],
+        ],
+        example: "AssertionError: Not enough buffers 0 for swapping 1",
+        seen_in: "deepspeedai/DeepSpeed#3062",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a swap file shorter than what was written"],
+        about: "DeepSpeed reads back a tensor from the NVMe, and the file is shorter than the tensor: likely the disk was full when it was written, or another run or rank uses the same folder.",
+        advice: "`df -h` on the folder of nvme_path; remove the zero_stage_3 folder there; one nvme_path for each run",
+        lines: &[&["buffer nbytes != file bytes"]],
+        example: "/nvme/zero_stage_3/optimizer/rank6/139649992513552.tensor.swp: buffer nbytes != file bytes 4001366016 != 3426746368",
+        seen_in: "deepspeedai/DeepSpeed#3376",
         ..FAILURE
     },
     Failure {
@@ -1902,7 +2259,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["weights that were gathered while generating"],
         about: "ZeRO-3 prefetched weights while the trainer generated in inference mode, and the step uses the same tensors: they cannot be part of a backward pass.",
-        advice: "newer TRL and DeepSpeed; until then no prefetch: --set zero_optimization.stage3_prefetch_bucket_size=0",
+        advice: "newer TRL and DeepSpeed; until then no prefetch: --set zero_optimization.stage3_prefetch_bucket_size=0; where a script evaluates under torch.inference_mode(): torch.no_grad() instead",
         lines: &[&["Inference tensors cannot be saved for backward"]],
         traceback: &["deepspeed/", "generate"],
         alone: true,
@@ -1921,6 +2278,47 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a type of model that this transformers is too old for"],
+        about: "The word is the model_type of a config.json, and transformers does not have it: it is older than the model, or the launcher belongs to another environment than the trainer.",
+        advice: "pip install -U transformers, in the environment of the torchrun that ran",
+        lines: &[
+            &["KeyError: 'qwen2'"],
+            &["KeyError: 'qwen2_moe'"],
+            &["KeyError: 'qwen2_vl'"],
+            &["KeyError: 'qwen2_5_vl'"],
+            &["KeyError: 'qwen2_5_omni'"],
+            &["KeyError: 'qwen3'"],
+            &["KeyError: 'qwen3_moe'"],
+            &["KeyError: 'qwen3_vl'"],
+            &["KeyError: 'qwen3_vl_moe'"],
+            &["KeyError: 'qwen3_next'"],
+            &["KeyError: 'gemma2'"],
+            &["KeyError: 'gemma3'"],
+            &["KeyError: 'gemma3_text'"],
+            &["KeyError: 'llama4'"],
+            &["KeyError: 'mllama'"],
+            &["KeyError: 'mistral3'"],
+            &["KeyError: 'pixtral'"],
+            &["KeyError: 'phi3'"],
+            &["KeyError: 'phi4mm'"],
+            &["KeyError: 'deepseek_v2'"],
+            &["KeyError: 'deepseek_v3'"],
+            &["KeyError: 'glm4'"],
+            &["KeyError: 'glm4_moe'"],
+            &["KeyError: 'glm4v'"],
+            &["KeyError: 'gpt_oss'"],
+            &["KeyError: 'internvl'"],
+            &["KeyError: 'minicpm3'"],
+            &["KeyError: 'olmo2'"],
+            &["KeyError: 'cohere2'"],
+        ],
+        traceback: &["configuration_auto.py"],
+        alone: true,
+        example: "KeyError: 'qwen2'",
+        seen_in: "QwenLM/Qwen3#30",
+        ..FAILURE
+    },
+    Failure {
         names: &["two precisions in one operation"],
         about: "One tensor is in 32 bits and another in 16: a part of the model, or the inputs, were not converted as the rest was. DeepSpeed converts the model that it is given, not what is added later, and not the inputs of a script.",
         advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback",
@@ -1929,7 +2327,16 @@ pub const FAILURES: &[Failure] = &[
             &["expected scalar type", "but found"],
             &["must have the same dtype, but got"],
             &["to have the same dtype, but got"],
+            &[
+                "RuntimeError: expected m",
+                "to have the same dtype, but got: ",
+            ],
         ],
+        here: &[Advice {
+            key: "config.zero_optimization.zero_quantized_nontrainable_weights",
+            when: Is("true"),
+            text: "this config quantizes the frozen weights, which LoRA then meets in another precision: --unset zero_optimization.zero_quantized_nontrainable_weights",
+        }],
         example: "RuntimeError: mat1 and mat2 must have the same dtype, but got Float and BFloat16",
         seen_in: "torch 2.15.0",
         ..FAILURE
@@ -1981,6 +2388,27 @@ pub const FAILURES: &[Failure] = &[
         }],
         example: "ValueError: Your setup doesn't support bf16/gpu. You need torch>=1.10, using Ampere GPU with cuda>=11.0",
         seen_in: "lm-sys/FastChat#399",
+        ..FAILURE
+    },
+    Failure {
+        names: &["gradient accumulation in two places for Lightning"],
+        about: "Lightning tells DeepSpeed how many gradients to accumulate, and refuses a config that says it too.",
+        advice: "--unset gradient_accumulation_steps, and accumulate_grad_batches of the Trainer for the number",
+        lines: &[
+            &["Do not set `gradient_accumulation_steps` in the DeepSpeed config"],
+            &["Do not set gradient_accumulation_steps in the DeepSpeed config"],
+        ],
+        example: "MisconfigurationException: Do not set `gradient_accumulation_steps` in the DeepSpeed config as this will be set with the `accumulate_grad_batches` argument passed via the Lightning Trainer.",
+        seen_in: "Lightning-AI/pytorch-lightning#19891",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an option that the program never defined"],
+        about: "Code asks for an option that the parser of this program does not have: the script and the package that it calls are of different versions, or this entry point does not support what is called.",
+        advice: "script and package from the same version (in a checkout: pip install -e .); no option can be given that is not defined",
+        lines: &[&["'Namespace' object has no attribute '"]],
+        example: "[rank2]: AttributeError: 'Namespace' object has no attribute 'use_dynamic_batch'",
+        seen_in: "OpenRLHF/OpenRLHF#1083",
         ..FAILURE
     },
     Failure {
@@ -2487,6 +2915,25 @@ pub const FAILURES: &[Failure] = &[
         role: Consequence,
         example: "RuntimeError: NCCL communicator was aborted on rank 1.",
         seen_in: "TexasInstruments/edgeai-mmdetection#8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["something of your own in the place of a package"],
+        about: "Python found another file or folder of that name before the installed package: a script such as triton.py or deepspeed.py, or a folder, beside the script or where it was started.",
+        advice: "python -c \"import triton; print(triton.__file__)\", with the name that the line puts in quotes last, run in the same folder, shows which one: rename it, and remove its __pycache__; if it shows nothing of yours, pip install --force-reinstall that package",
+        lines: &[&["No module named '", "is not a package"]],
+        example: "ModuleNotFoundError: No module named 'triton.language'; 'triton' is not a package",
+        seen_in: "deepspeedai/DeepSpeed#7240",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a TRL without selective_log_softmax"],
+        about: "The script was written for TRL 0.15 or newer.",
+        advice: "pip install 'trl>=0.15'",
+        lines: &[&["cannot import name 'selective_log_softmax'"]],
+        fixed: Some(("trl", "0.15.0")),
+        example: "ImportError: cannot import name 'selective_log_softmax'",
+        seen_in: "dhcode-cpp/X-R1#22",
         ..FAILURE
     },
     Failure {

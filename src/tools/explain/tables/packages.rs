@@ -38,6 +38,19 @@ pub const OF_PYTHON: &[&str] = &[
     "UnboundLocalError",
 ];
 
+/// Classes that many scripts define for themselves, whatever package has one of that name.
+pub const OF_SCRIPTS: &[&str] = &[
+    "Arguments",
+    "CustomArguments",
+    "DataArguments",
+    "DataTrainingArguments",
+    "LoraArguments",
+    "ModelArguments",
+    "Namespace",
+    "ScriptArguments",
+    "TrainArguments",
+];
+
 /// The words that a block of Python begins with.
 pub const BLOCKS: &[&str] = &[
     "async", "case", "class", "def", "elif", "else", "except", "finally", "for", "if", "match",
