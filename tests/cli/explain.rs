@@ -620,6 +620,19 @@ const PLUMBING: &str = r#"class Pipe:
             assert os.environ.get("WATER_OFF") is None and not args.drained, \\
                 f"there is no water in the pipes of rank {ranks}"
             self.valves.pop(0)
+
+class ModelArguments:
+    """Of which scripts have their own."""
+
+def tap(garden, house):
+    if garden and house:
+        raise ValueError("You cannot give a hose in the garden and in the house at the same time. Please remove the hose in the garden or make a tap in the house")
+
+add_docstr(tap, r"""
+    >>> tap(True, True)
+    Traceback (most recent call last):
+      ...
+""")
 "#;
 
 fn with_plumbing() -> Sandbox {
@@ -677,6 +690,12 @@ fn the_installed_packages_are_asked_who_says_it() {
         "ValueError: the hose of a sprinkler leaks",
         "KeyError: The sprinkler of rank 7 has no hose to hang on; please water by hand",
         "ValueError: there is no water",
+        // What raises it is no assertion.
+        "RuntimeError: there is no water in the pipes of rank 0",
+        // The opposite, in words that the source says twice.
+        "ValueError: You cannot make a tap without giving a hose in the garden",
+        // A script has a class of this name, too.
+        "AttributeError: 'ModelArguments' object has no attribute 'hose'",
     ] {
         assert_eq!(sandbox.run(["explain", other]).status, Some(125), "{other}");
     }
@@ -746,6 +765,15 @@ fn a_traceback_is_not_taken_for_more_than_it_says() {
     assert!(
         run.status == Some(1) && run.stdout.contains("an error without an explanation"),
         "{run:?}"
+    );
+    // The documentation of a package shows tracebacks, too.
+    let headless =
+        "Traceback (most recent call last):\n  File \"x.py\", line 3, in <module>\n    main()";
+    sandbox.file("job.log", headless);
+    let run = sandbox.run(["explain", "job.log"]);
+    assert_eq!(
+        (run.status, &*run.stderr),
+        (Some(1), "there is no error that zlaunch knows\n")
     );
     let quoted = "dist.init_distributed(auto_mpi_discovery=False)";
     let run = traceback(quoted, "accelerate/state.py", "ValueError: seen by nobody");

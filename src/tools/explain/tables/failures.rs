@@ -701,6 +701,7 @@ pub const FAILURES: &[Failure] = &[
             &["ssh exited with exit code 255"],
             &["Host key verification failed"],
             &["Permission denied (publickey"],
+            &["Command 'ssh ", "returned non-zero exit status 255"],
         ],
         unlike: &["git@"],
         example: "RuntimeError: Using hostfile at /home/552/dz9214/hostfile but host=gadi-gpu-v100-0011 was not reachable via ssh. If you are running with a single node please remove /home/552/dz9214/hostfile or setup passwordless ssh.",
@@ -1519,7 +1520,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["DeepSpeed's hybrid engine with this model"],
         about: "The hybrid engine of DeepSpeed-Chat replaces the model's layers for generating, and the shapes do not fit: it knows few architectures and their older forms.",
-        advice: "drop --enable_hybrid_engine (hybrid_engine.enabled=false in the config)",
+        advice: "drop --enable_hybrid_engine; or --set hybrid_engine.enabled=false",
         lines: &[
             &["The size of tensor a ("],
             &["mat1 and mat2 shapes cannot be multiplied"],
@@ -1553,8 +1554,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a pipeline stage whose input has no gradient"],
+        about: "The pipeline sends the gradient of a stage's input to the stage before it, and this input has none: it took no part in the loss, or was detached or made anew on the way.",
+        advice: "between the stages, only tensors that the next stage computes with; no detach() or torch.no_grad() in a stage; and something to train in the stage before",
+        lines: &[&["assert buffer.grad is not None"], &["AssertionError"]],
+        traceback: &["_exec_send_grads", "assert buffer.grad is not None"],
+        example: "AssertionError",
+        seen_in: "deepspeedai/DeepSpeed#7270",
+        ..FAILURE
+    },
+    Failure {
         names: &["generate() with another length than its mask"],
-        about: "While the model generated, the mask had one token less than what was cached. Under ZeRO-3, older trainers did this with transformers newer than they knew.",
+        about: "While the model generated, the mask had one token less than what was cached. Likely the trainer is older than transformers, and does under ZeRO-3 what this transformers no longer takes.",
         advice: "a newer trainer, or the transformers that it was written for (safe-rlhf: 4.38); --max_new_tokens instead of --max_length; or --deepspeed zero2",
         lines: &[&[
             "The expanded size of the tensor (",
@@ -1771,6 +1782,15 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["object has no attribute 'ipg_index'"]],
         example: "AttributeError: 'DeepSpeedZeroOptimizer' object has no attribute 'ipg_index'",
         seen_in: "deepspeedai/DeepSpeed#6995",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a backward pass in evaluation mode"],
+        about: "Under ZeRO-3, older releases of DeepSpeed refuse a backward pass through a module that is in evaluation mode; newer ones do not ask.",
+        advice: "model.train() before the step, after every evaluation and generate(); or pip install --upgrade deepspeed",
+        lines: &[&["backward pass is invalid for module in evaluation mode"]],
+        example: "AssertionError: backward pass is invalid for module in evaluation mode",
+        seen_in: "microsoft/LMOps#128",
         ..FAILURE
     },
     Failure {
@@ -2036,6 +2056,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[
             &["AssertionError: {'id':", "'status': 'NOT_AVAILABLE'"],
             &["AssertionError: {'id':", "'status': 'INFLIGHT'"],
+            &["{'id':", "'ds_numel'", "already in registry"],
         ],
         example: "AssertionError: {'id': 419, 'status': 'INFLIGHT', 'numel': 16777216, 'ds_numel': 16777216, 'shape': (8192, 2048), 'ds_shape': (8192, 2048), 'requires_grad': True, 'grad_shape': None, 'persist': False, 'active_sub_modules': {425}, 'ds_tensor.shape': torch.Size([4194304]}",
         seen_in: "deepspeedai/DeepSpeed#3647",
@@ -2321,16 +2342,12 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["two precisions in one operation"],
         about: "One tensor is in 32 bits and another in 16: a part of the model, or the inputs, were not converted as the rest was. DeepSpeed converts the model that it is given, not what is added later, and not the inputs of a script.",
-        advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback",
+        advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback; with LoRA, no zero_optimization.zero_quantized_nontrainable_weights",
         lines: &[
             &["Found dtype", "but expected"],
             &["expected scalar type", "but found"],
             &["must have the same dtype, but got"],
             &["to have the same dtype, but got"],
-            &[
-                "RuntimeError: expected m",
-                "to have the same dtype, but got: ",
-            ],
         ],
         here: &[Advice {
             key: "config.zero_optimization.zero_quantized_nontrainable_weights",

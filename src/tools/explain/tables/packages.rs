@@ -46,9 +46,7 @@ pub const OF_SCRIPTS: &[&str] = &[
     "DataTrainingArguments",
     "LoraArguments",
     "ModelArguments",
-    "Namespace",
     "ScriptArguments",
-    "TrainArguments",
 ];
 
 /// The words that a block of Python begins with.
