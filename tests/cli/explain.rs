@@ -628,11 +628,8 @@ def tap(garden, house):
     if garden and house:
         raise ValueError("You cannot give a hose in the garden and in the house at the same time. Please remove the hose in the garden or make a tap in the house")
 
-add_docstr(tap, r"""
-    >>> tap(True, True)
-    Traceback (most recent call last):
-      ...
-""")
+def report(rank):
+    return f"Traceback (most recent call last): (RANK {rank})\n"
 "#;
 
 fn with_plumbing() -> Sandbox {
@@ -766,7 +763,7 @@ fn a_traceback_is_not_taken_for_more_than_it_says() {
         run.status == Some(1) && run.stdout.contains("an error without an explanation"),
         "{run:?}"
     );
-    // The documentation of a package shows tracebacks, too.
+    // A package prints tracebacks, too.
     let headless =
         "Traceback (most recent call last):\n  File \"x.py\", line 3, in <module>\n    main()";
     sandbox.file("job.log", headless);
