@@ -270,7 +270,8 @@ impl<'a> Source<'a> {
             _ => None,
         };
         let is_meant = match (raised, message.exception) {
-            // Versions differ in the class of an exception, but torch's own words in an assertion are those of its C++.
+            // Versions differ in the class of an exception, but an AssertionError with the same words is another one's:
+            // torch repeats those of its C++ so.
             (Some(_), Some(exception)) => {
                 raised == message.exception
                     || same > 5
