@@ -2001,7 +2001,7 @@ pub const FAILURES: &[Failure] = &[
             &["argument of type 'NoneType' is not iterable"],
             &["if v not in ALL_PARALLEL_STYLES"],
         ],
-        traceback: &["in post_init", "ALL_PARALLEL_STYLES"],
+        traceback: &["in post_init", "not in ALL_PARALLEL_STYLES"],
         example: "TypeError: argument of type 'NoneType' is not iterable",
         seen_in: "hiyouga/LlamaFactory#8397",
         ..FAILURE
