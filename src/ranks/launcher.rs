@@ -176,7 +176,9 @@ impl LauncherSpec {
     }
 
     fn words(&self, context: &LaunchContext) -> Vec<OsString> {
-        context.launcher_words(self.modules[0].name)
+        let mut programs = self.programs.iter();
+        let script = programs.find(|program| program.sub_command.is_none());
+        context.launcher_words(script.map(|script| script.name), self.modules[0].name)
     }
 
     fn parse(&self, flags: &[OsString]) -> Args {
@@ -387,19 +389,21 @@ impl LaunchContext<'_> {
     }
 
     /// The interpreter runs a launcher as the launcher's console script would: without the current folder on `sys.path`.
-    fn launcher_words(&self, module: &str) -> Vec<OsString> {
-        let version = self.job.python.as_ref().and_then(Python::own_version);
-        let has_option =
-            version.is_some_and(|version| !Version::parse(&version).is_before([3, 11, 0]));
-        if has_option {
+    fn launcher_words(&self, script: Option<&str>, module: &str) -> Vec<OsString> {
+        let python = self.job.python.as_ref();
+        let version = python.and_then(Python::own_version);
+        if version.is_some_and(|version| !Version::parse(&version).is_before([3, 11, 0])) {
             return vec![self.python(), "-P".into(), "-m".into(), module.into()];
         }
-        vec![
-            self.python(),
-            "-c".into(),
-            WITHOUT_FOLDER.into(),
-            module.into(),
-        ]
+        match python.and_then(|python| Some(python.program.parent()?.join(script?))) {
+            Some(script) if script.is_file() => vec![self.python(), script.into_os_string()],
+            _ => vec![
+                self.python(),
+                "-c".into(),
+                WITHOUT_FOLDER.into(),
+                module.into(),
+            ],
+        }
     }
 
     /// One process without a launcher, up to the trainer's arguments.

@@ -464,10 +464,6 @@ fn what_was_meant_by_an_option_is_kept() {
             "put --mixed_precision before the script",
         ),
         (
-            "trl sft run.yaml".to_string(),
-            "did you mean `--config run.yaml`?",
-        ),
-        (
             "swift rlhf --rlhf_type dpo --model a/b --dataset c/d --dpo_beta 0.1".to_string(),
             "did you mean `--beta`?",
         ),

@@ -129,7 +129,7 @@ fn launch_words(context: &LaunchContext) -> Vec<OsString> {
         (format!("machine{machine}"), gpus)
     });
     let world_info = base64(world_info.collect::<Value>().to_string().as_bytes());
-    let mut words = context.launcher_words(LAUNCH_MODULE);
+    let mut words = context.launcher_words(None, LAUNCH_MODULE);
     words.insert(1, "-u".into());
     words.push(format!("--world_info={world_info}").into());
     if machines > 1 {
