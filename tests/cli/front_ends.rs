@@ -1194,3 +1194,19 @@ fn a_launcher_runs_a_file_whatever_its_name() {
         .launch(&[], &["torchrun", "--nproc_per_node", "2", "trian"])
         .refused(&["trian", "does not exist"]);
 }
+
+#[test]
+fn the_console_script_starts_torchrun_where_python_has_no_safe_path() {
+    let sandbox = Sandbox::new();
+    let python = sandbox.executable("old/bin/python3.10", "#!/bin/sh\n");
+    let python = python.to_str().unwrap();
+    let words = |sandbox: &Sandbox| {
+        let plan = sandbox.plan(&["--nproc-per-node", "2"], &[python, "train.py"]);
+        let words = argv(&plan);
+        assert_eq!(words[0], python);
+        words
+    };
+    assert_eq!(words(&sandbox)[3], "torch.distributed.run");
+    let script = sandbox.executable("old/bin/torchrun", "#!/bin/sh\n");
+    assert_eq!(words(&sandbox)[1], script.to_str().unwrap());
+}
