@@ -122,6 +122,7 @@ impl Judge<'_> {
         } = understood;
         self.add(job.problems.iter().chain(&launch.warnings).cloned());
         self.add(understood.ranks_without_effect());
+        self.add(understood.dry_run_behind());
         self.add(understood.not_understood());
         if let Some(existing) = existing_launcher {
             self.add(existing.run_file_problem(job, host));

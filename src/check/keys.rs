@@ -129,7 +129,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     let path = key.path.as_str();
     let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
     let remove = unset(path);
-    if are_many {
+    if are_many || is_comment(path) {
         return remove;
     }
     if let Some(entry) = key.entry {

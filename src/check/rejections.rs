@@ -342,6 +342,12 @@ impl<'a> Reading<'a> {
         let given = subject.given(name)?.value.unwrap_or_default();
         match row.meant {
             Meant::Says(text) => Some(say(text)),
+            // ZeRO has the stages 0 to 3.
+            Meant::Option(_, value)
+                if value.contains('{') && !["0", "1", "2", "3"].contains(&given) =>
+            {
+                None
+            }
             Meant::Option(to, value) => {
                 let colon = if self.parser.mapping { ":" } else { "" };
                 let value = value.replace("{value}", given);

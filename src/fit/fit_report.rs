@@ -445,7 +445,7 @@ fn billions(number: u64) -> String {
     let (number, unit) = match number as f64 {
         n if n >= 1e9 => (n / 1e9, " B"),
         n if n >= 1e6 => (n / 1e6, " M"),
-        n => (n, ""),
+        _ => return number.to_string(),
     };
     format!("{number:.2}{unit}")
 }

@@ -88,6 +88,36 @@ impl UnderstoodLaunch<'_> {
         Some(problem.at(program).fix(line))
     }
 
+    /// `-n` behind the command, if the training does not know it.
+    pub fn dry_run_behind(&self) -> Option<Problem> {
+        let words = self.job.command_line();
+        let at = words
+            .iter()
+            .position(|word| word == "-n" || word == "--dry-run")?;
+        // An option with a value is another one.
+        let next = words.get(at + 1);
+        let is_alone = next.is_none_or(|next| next.as_encoded_bytes().starts_with(b"-"));
+        let is_known = || match &self.job.source {
+            Some(source) => ["-n\"", "-n'", "dry-run", "dry_run"]
+                .iter()
+                .any(|word| source.mentions(word)),
+            None => !self.job.rewritten,
+        };
+        if !is_alone || self.launch.output.only_shows() || !self.is_understood() || is_known() {
+            return None;
+        }
+        let mut rest = self.launch.command.clone();
+        rest.retain(|word| *word != words[at]);
+        let mut line = self.launch.words_with(&[], &rest);
+        line.insert(1, "-n".into());
+        let word = words[at].to_string_lossy();
+        let what = format!(
+            "`{word}` comes after the command, so it goes to the trainer and training starts"
+        );
+        let problem = Problem::warning(Rule::AfterTheCommand, what).at(&*word);
+        Some(problem.fix(run(shell::text(&line))))
+    }
+
     /// The line with these options of ours moved in front of the command; `--` is left out.
     pub fn with_options_in_front(&self, flags: &[String]) -> String {
         let (mut moved, mut rest) = (Vec::new(), Vec::new());

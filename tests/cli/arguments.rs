@@ -438,6 +438,10 @@ fn what_was_meant_by_an_option_is_kept() {
             "`--quant_bits 4 --quant_method bnb`",
         ),
         (
+            format!("{swift} --stage sft"),
+            "correct its name, or leave it out",
+        ),
+        (
             format!("{swift} --wobble 3"),
             "correct its name, or leave it out",
         ),

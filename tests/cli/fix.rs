@@ -686,3 +686,17 @@ fn what_was_written_is_kept() {
     let run = sandbox.run(line.split(' '));
     assert!(run.stdout.contains("--learning_rate 0.00002"), "{run:?}");
 }
+
+#[test]
+fn a_comment_is_not_taken_for_a_misspelt_key() {
+    let sandbox = Sandbox::new();
+    let text = r#"{"zero_optimization": {"stage": 2, "_comment": true}, "train_batch_size": 16}"#;
+    sandbox.file("ds.json", text);
+    let run = sandbox.run(["check", "--fix", "ds.json"]);
+    let fixed = std::fs::read_to_string(sandbox.cwd().join("ds.json")).unwrap();
+    assert_eq!(fixed, text, "{run:?}");
+    assert!(
+        run.stdout.contains("zero_optimization._comment") && !run.stdout.contains("overlap"),
+        "{run:?}"
+    );
+}

@@ -174,12 +174,12 @@ fn gpus_that_are_not_there_are_refused() {
         ),
         (
             "a,b",
-            "`a` is not a GPU, and torch sees only what is before it",
+            "`a` is not a GPU, and torch sees none of those behind it",
             "write numbers with commas, or GPU-… as `nvidia-smi -L` prints them",
         ),
         (
             "0,x",
-            "torch sees only what is before it",
+            "torch sees none of those behind it",
             "write numbers with commas, or GPU-… as `nvidia-smi -L` prints them",
         ),
     ] {

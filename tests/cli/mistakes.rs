@@ -646,3 +646,18 @@ fn other_names_of_commands_lead_to_ours() {
             "`swift rlhf --rlhf_type dpo`",
         ]);
 }
+
+#[test]
+fn a_dry_run_behind_the_command_is_told() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.launch(&["--nproc-per-node", "2"], &["python", "train.py", "-n"]);
+    for part in [
+        "warning[after-the-command]: `-n` comes after the command",
+        "help: zlaunch -n --nproc-per-node 2 -- python train.py\n",
+    ] {
+        assert!(run.stderr.contains(part), "{run:?}");
+    }
+    sandbox.file("train.py", "parser.add_argument(\"-n\")");
+    let run = sandbox.launch(&["--nproc-per-node", "2"], &["python", "train.py", "-n"]);
+    assert!(!run.stderr.contains("after-the-command"), "{run:?}");
+}

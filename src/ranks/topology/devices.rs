@@ -235,7 +235,7 @@ impl Display for DeviceFault {
             }
             DeviceFault::NotADevice(name) => write!(
                 f,
-                "`{name}` is not a GPU, and torch sees only what is before it"
+                "`{name}` is not a GPU, and torch sees none of those behind it"
             ),
             DeviceFault::NotThere(name, count) => write!(
                 f,

@@ -34,6 +34,7 @@ pub enum Rule {
     Record,
     Shims,
     Print,
+    AfterTheCommand,
     GivenTwice,
     UnknownVariable,
     TemplateDir,
@@ -394,6 +395,14 @@ pub const RULES: &[NamedRule] = &[
         name: "print",
         subject: RuleSubject::Refusal,
         about: Some("Standard output cannot be written."),
+    },
+    NamedRule {
+        rule: Rule::AfterTheCommand,
+        name: "after-the-command",
+        subject: RuleSubject::Warning,
+        about: Some(
+            "-n or --dry-run comes after the command, so the trainer gets it and training starts.",
+        ),
     },
     NamedRule {
         rule: Rule::GivenTwice,
