@@ -3,8 +3,7 @@
 use std::slice;
 
 use json_patch::PatchOperation;
-pub use json_patch::merge;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     base::json::parse_exactly,
@@ -15,6 +14,23 @@ pub fn not_a_patch(place: Place, why: &str) -> Problem {
     Problem::error(Rule::Patch, format!("not a patch: {why}"))
         .at(place)
         .fix(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
+}
+
+/// RFC 7386. The other keys keep their order, which the crate's own merge does not promise.
+pub fn merge(config: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *config = patch.clone();
+        return;
+    };
+    if !config.is_object() {
+        *config = json!({});
+    }
+    if let Some(object) = config.as_object_mut() {
+        object.retain(|key, _| patch.get(key) != Some(&Value::Null));
+    }
+    for (key, value) in patch.iter().filter(|(_, value)| !value.is_null()) {
+        merge(&mut config[key], value);
+    }
 }
 
 /// A patched config may have this many bytes, because repeated copies can make a small file explode.
