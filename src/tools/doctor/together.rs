@@ -175,6 +175,7 @@ impl Meeting<'_> {
     fn own(&self, ranks: &Topology) -> Value {
         let host = self.seen.host;
         let name = host.nonempty_var(vars::SLURMD_NODENAME);
+        let name = name.filter(|_| ranks.engine == Some("Slurm"));
         let name = name.or_else(|| host.hostname.split('.').next());
         // All processes of one start have these in common.
         let ids = [
