@@ -18,7 +18,7 @@ use together::Meeting;
 #[command(next_help_heading = "Machines")]
 pub struct DoctorArgs {
     timeout: Option<Given>,
-    // zlaunch gives it to those that it starts on all machines.
+    // zlaunch gives it to those that it starts on the other machines.
     #[arg(hide = true)]
     answer: bool,
     #[command(flatten)]
@@ -38,12 +38,12 @@ impl Tool for DoctorArgs {
     }
 }
 
-fn doctor(launch: &Launch, timeout: Duration, is_own_step: bool, host: &Host) -> Outcome {
+fn doctor(launch: &Launch, timeout: Duration, answers_srun: bool, host: &Host) -> Outcome {
     let machine = Machine::here();
     let mut changed = host.with(&launch.environment.set, &launch.environment.unset);
     // The launch comes in the next step of the job, where the ranks have another port to meet.
     let step = host.nonempty_var(vars::SLURM_STEP_ID).unwrap_or_default();
-    if let (Ok(step), true) = (step.parse::<u64>(), is_own_step) {
+    if let (Ok(step), true) = (step.parse::<u64>(), answers_srun) {
         let next = (step + 1).to_string();
         let env = &mut changed.to_mut().env;
         env.insert(vars::SLURM_STEP_ID.into(), next.into());
@@ -54,6 +54,7 @@ fn doctor(launch: &Launch, timeout: Duration, is_own_step: bool, host: &Host) ->
         seen: &seen,
         report: &report,
         timeout,
+        answers_srun,
     };
     if let Some(status) = meeting.ask_all()? {
         return Ok(status);

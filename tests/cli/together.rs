@@ -1,6 +1,6 @@
 //! `zlaunch doctor` in a job of several machines. Here they are processes of this one, which meet over its own network.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
@@ -468,6 +468,29 @@ fn in_shell(sandbox: &mut Sandbox) {
     ]);
 }
 
+#[test]
+fn a_machine_that_cannot_reach_the_first_answers_through_srun() {
+    let mut sandbox = Sandbox::new();
+    let (port, _kept) = free_port();
+    // Nobody is there.
+    srun(
+        &mut sandbox,
+        &format!("MASTER_PORT={port} MASTER_ADDR=$((240 * i)).0.0.$i NCCL_DEBUG=$i"),
+    );
+    let run = sandbox.run(["doctor", "--timeout", "1"].iter().chain(TRAIN));
+    assert!(
+        run.stdout.starts_with("2 of 2 machines answered in "),
+        "{run:?}"
+    );
+    for line in [
+        &format!("error[no-answer]: gpu08 cannot reach 240.0.0.1:{port} (240.0.0.1: "),
+        "warning[unlike-others]: NCCL_DEBUG is 1 on gpu08, 0 on gpu07: ",
+    ] {
+        assert!(run.stdout.contains(line), "{line}\n{run:?}");
+    }
+    assert_eq!(run.status, Some(1));
+}
+
 /// `doctor` is one step of the job, and the launch the next.
 #[test]
 fn through_srun_the_port_of_the_launch_is_tried() {
@@ -499,14 +522,67 @@ fn through_srun_the_port_of_the_launch_is_tried() {
 }
 
 #[test]
+fn what_srun_prints_besides_is_passed_on() {
+    let mut sandbox = Sandbox::new();
+    executable(
+        &sandbox.path("env/bin/srun"),
+        "#!/bin/sh\necho drained; echo 'zlaunch-answer 0 {\"in'; exit 1\n",
+    );
+    in_shell(&mut sandbox);
+    let run = sandbox.run(["doctor"].iter().chain(TRAIN));
+    assert!(
+        run.stdout
+            .starts_with("drained\n0 of 2 machines answered in "),
+        "{run:?}"
+    );
+    assert!(
+        run.stdout
+            .contains("error[no-answer]: no answer from gpu07 and gpu08 within 1 s\n"),
+        "{run:?}"
+    );
+    assert_eq!(run.status, Some(1));
+}
+
+#[test]
+fn those_that_srun_started_end_with_the_one_that_asks() {
+    let mut sandbox = Sandbox::new();
+    let (port, _kept) = free_port();
+    // The second one never starts, so the first one waits for it. The last process that holds the pipe closes it.
+    srun(
+        &mut sandbox,
+        &format!(
+            "MASTER_PORT={port} MASTER_ADDR=0.0.0.0 sh -c '[ $SLURM_NODEID = 1 ] || exec \"$@\"' sh"
+        ),
+    );
+    let (mut closed, held) = std::io::pipe().unwrap();
+    let mut command = sandbox.command(["doctor", "--timeout", "600"].iter().chain(TRAIN));
+    let mut asks = start(
+        command
+            .current_dir(sandbox.path("cwd"))
+            .stdout(Stdio::null())
+            .stderr(held),
+    );
+    drop(command);
+    while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+        std::thread::yield_now();
+    }
+    asks.kill().unwrap();
+    asks.wait().unwrap();
+    let mut said = String::new();
+    closed.read_to_string(&mut said).unwrap();
+}
+
+#[test]
 fn in_the_shell_of_a_job_srun_starts_it_on_every_machine() {
     let mut sandbox = Sandbox::new();
     sandbox.program("srun");
     in_shell(&mut sandbox);
     let run = |options: &[&str]| {
-        sandbox
-            .run(["doctor"].iter().chain(options))
-            .succeeded_silently();
+        let run = sandbox.run(["doctor"].iter().chain(options));
+        assert!(
+            run.stdout.contains("no answer from gpu07 and gpu08") && run.status == Some(1),
+            "{run:?}"
+        );
         let words: Vec<String> = sandbox
             .recorded()
             .into_iter()
@@ -514,7 +590,7 @@ fn in_the_shell_of_a_job_srun_starts_it_on_every_machine() {
             .collect();
         words.join(" ")
     };
-    let flags = "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL --quiet --kill-on-bad-exit=0 --quit-on-interrupt --wait=10 ";
+    let flags = "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL --quiet --input=all --kill-on-bad-exit=0 --quit-on-interrupt --wait=10 ";
     let words = run(&[
         "--timeout",
         "5",
@@ -546,7 +622,7 @@ fn in_the_shell_of_a_job_srun_starts_it_on_every_machine() {
         "train.py",
     ]);
     assert!(
-        words.contains("srun -n 4 --quiet ")
+        words.contains("srun -n 4 --quiet --input=all ")
             && words.ends_with("zlaunch doctor --answer --deepspeed zero2 -- python train.py"),
         "{words}"
     );

@@ -1,18 +1,21 @@
 //! `doctor` in a job of several machines: each looks at itself and tells the first one, where the ranks would meet. That one
-//! compares. In the shell of a Slurm job, `srun` starts it on each of them.
+//! compares; or the shell of a Slurm job does, which `srun` also brings what does not reach the first one.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    collections::BTreeMap,
+    io::{self, BufRead, BufReader, Read, Write},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream},
-    os::unix::process::CommandExt,
-    process::Command,
+    process::{Command, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant, SystemTime},
 };
 
-use nix::unistd::alarm;
-use serde_json::{Value, json};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::{Pid, alarm},
+};
+use serde_json::{Deserializer, Value, json};
 
 use super::{
     facts::{self, Comparison, compare, listed, name},
@@ -39,6 +42,8 @@ use crate::{
 const MOST: u64 = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(3);
+/// In front of each part of an answer that `srun` brings.
+const MARK: &str = "zlaunch-answer ";
 
 /// How the machines are asked.
 pub struct Meeting<'a> {
@@ -46,6 +51,8 @@ pub struct Meeting<'a> {
     /// The report about this machine.
     pub report: &'a DoctorReport<'a>,
     pub timeout: Duration,
+    /// Our own `srun` started this process and reads what it prints.
+    pub answers_srun: bool,
 }
 
 impl Meeting<'_> {
@@ -73,6 +80,9 @@ impl Meeting<'_> {
         // A file server that does not answer could hold this process for ever.
         let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
         alarm::set(seconds.saturating_add(2));
+        if self.answers_srun {
+            thread::spawn(end_with_input);
+        }
         let own = self.own(ranks);
         let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
         let status = if own["index"] == 0 {
@@ -83,17 +93,19 @@ impl Meeting<'_> {
         status.map(Some)
     }
 
-    /// Becomes the `srun` that starts this same command on each machine.
+    /// `srun` starts this same command on each machine.
     fn ask_through_srun(&self, ranks: &Topology) -> Outcome {
+        let start = Instant::now();
         let launch = self.seen.launch;
         let host = self.seen.host;
         let prefix = SrunPrefix::split(&launch.command);
         let answer = ["doctor".into(), "--answer".into()];
         let options = [&answer, &launch.forwarded_options()[..]].concat();
-        // One that fails must not end the others. Those that hang end some time after them.
+        // One that fails must not end the others. If nobody asks any more, those that hang end some time after them.
         let wait = format!("--wait={}", self.timeout.as_secs() + 5);
         let extra = [
             "--quiet",
+            "--input=all",
             "--kill-on-bad-exit=0",
             "--quit-on-interrupt",
             &wait,
@@ -111,8 +123,44 @@ impl Meeting<'_> {
         for variable in srun::per_task_variables(host) {
             command.env_remove(variable);
         }
-        let why = command.args(&words[1..]).exec();
-        Err(report::cannot_execute(&words[0], &why).into())
+        let srun = command
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut srun = srun.map_err(|why| report::cannot_execute(&words[0], &why))?;
+        if let Some(input) = &mut srun.stdin {
+            // If it has ended already, there is no answer.
+            let _ = input.write_all(b"\n");
+        }
+        let mut parts = BTreeMap::<String, String>::new();
+        let id = Pid::from_raw(srun.id().cast_signed());
+        let output = srun.stdout.take().into_iter();
+        let lines = output.flat_map(|output| BufReader::new(output).split(b'\n'));
+        for line in lines.map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            let Some((machine, part)) = line
+                .split_once(MARK)
+                .and_then(|(_, part)| part.split_once(' '))
+            else {
+                out(&format!("{line}\n"))?;
+                continue;
+            };
+            if machine == "0" && !parts.contains_key(machine) {
+                // The first one speaks when it has waited for all others: what is missing soon after will not come.
+                thread::spawn(move || {
+                    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+                        thread::sleep(GRACE);
+                        let _ = kill(id, signal);
+                    }
+                });
+            }
+            *parts.entry(machine.to_string()).or_default() += part;
+        }
+        let answers = parts
+            .values()
+            .flat_map(|text| Deserializer::from_str(text).into_iter().flatten());
+        self.show(answers.collect(), start.elapsed())
     }
 
     /// As the first machine: waits for the others, and tells them the exit status.
@@ -145,7 +193,11 @@ impl Meeting<'_> {
                 streams.push(stream);
             }
         }
-        let status = self.show(answers, start.elapsed())?;
+        let status = if self.answers_srun {
+            tell(&answers)?
+        } else {
+            self.show(answers, start.elapsed())?
+        };
         for stream in &mut streams {
             // One that is gone needs no status.
             let _ = writeln!(stream, "{status}");
@@ -166,6 +218,9 @@ impl Meeting<'_> {
         });
         status.or_else(|why: String| {
             own["facts"]["network.unreachable"] = format!("{address}:{port} ({why})").into();
+            if self.answers_srun {
+                return tell(&[own]);
+            }
             report::report(&compare(&[own]).problems, &Secrets::of(self.seen.host));
             Ok(1)
         })
@@ -198,18 +253,23 @@ impl Meeting<'_> {
         let launch = self.seen.launch;
         answers.sort_by_key(|answer| answer["index"].as_u64());
         let Comparison { same, mut problems } = compare(&answers);
+        let first = answers.first().unwrap_or_default();
         // By their names, where Slurm lists them.
-        let list = self.seen.host.nonempty_var(vars::SLURM_STEP_NODELIST);
-        let list = list.and_then(expand_hosts).unwrap_or_default();
-        let machines = answers[0]["of"].as_u64().unwrap_or(1).min(1 << 16) as usize;
+        let list = first["facts"]["variables.SLURM_STEP_NODELIST"].as_str();
+        let list = list
+            .or_else(|| self.seen.host.nonempty_var(vars::SLURM_JOB_NODELIST))
+            .and_then(expand_hosts)
+            .unwrap_or_default();
+        let machines = first["of"].as_u64().map(|of| of.min(1 << 16) as usize);
+        let machines = machines.unwrap_or(list.len().max(1));
         let is_silent = |at: &usize| answers.iter().all(|answer| answer["index"] != *at);
         let name_of = |at: usize| list.get(at).cloned().unwrap_or(format!("machine {at}"));
         let silent: Vec<String> = (0..machines).filter(is_silent).map(name_of).collect();
         if !silent.is_empty() {
-            let waited = self.timeout.as_secs();
-            let what = format!("no answer from {} within {waited} s", listed(&silent));
-            let fix =
-                give("--timeout", waited * 6).remark("if it is up and has zlaunch at this path");
+            let waited = took.min(self.timeout).as_secs_f64().ceil();
+            let what = format!("no answer from {} within {waited:.0} s", listed(&silent));
+            let fix = give("--timeout", self.timeout.as_secs() * 6)
+                .remark("if it is up and has zlaunch at this path");
             problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
         }
         for problem in &mut problems {
@@ -245,6 +305,25 @@ fn clock() -> i64 {
     SystemTime::UNIX_EPOCH
         .elapsed()
         .map_or(0, |time| time.as_secs().cast_signed())
+}
+
+/// The input begins with a line, and ends if the one that asks is gone: then this process ends too.
+fn end_with_input() {
+    if io::copy(&mut io::stdin(), &mut io::sink()).is_ok_and(|read| read > 0) {
+        let _ = kill(Pid::this(), Signal::SIGTERM);
+    }
+}
+
+/// Prints what the one that started `srun` wants to know. `srun` cuts long lines and mixes those of several machines.
+fn tell(answers: &[Value]) -> Outcome {
+    let text: String = answers.iter().map(Value::to_string).collect();
+    let text: Vec<char> = text.chars().collect();
+    let mut lines = String::new();
+    for part in text.chunks(200) {
+        let part = String::from_iter(part);
+        lines += &format!("{MARK}{} {part}\n", answers[0]["index"]);
+    }
+    out_bytes(lines.as_bytes())
 }
 
 /// Listens as the first rank would. A line comes with the connection for the reply.
