@@ -14,7 +14,7 @@ use crate::{
     report::{
         Rule,
         fix::{Fix, Fixes, Owner, give, meant, rename, say, set, set_json, unset},
-        nearest, nearest_name,
+        nearest,
     },
 };
 
@@ -190,7 +190,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
         return fix.remark("it is an argument of transformers");
     }
     let known = schema::names_below(section).filter(|near| *near != name);
-    let found = nearest_name(name, known).and_then(|near| {
+    let found = schema::nearest_name(name, known).and_then(|near| {
         let path = format!("{section}.{near}");
         schema::find(path.trim_start_matches('.'), subject.version())
     });

@@ -15,7 +15,7 @@ use crate::{
     config::schema::{self, KeySpec},
     report::{
         fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
-        nearest, nearest_name,
+        nearest,
     },
 };
 
@@ -136,7 +136,7 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
             }
         } else if key != OPTIMIZER_CLIPPING {
             let fitting = known.iter().filter(|entry| !is_no_list(entry));
-            let fix = match nearest_name(given, fitting.map(KeySpec::name)) {
+            let fix = match schema::nearest_name(given, fitting.map(KeySpec::name)) {
                 Some(near) => {
                     let right = format!("{section}.{near}");
                     unless_there(&right, subject, &key)

@@ -340,22 +340,18 @@ impl<'a> Reading<'a> {
         }
         let row = MEANT_OPTIONS.iter().find(|row| row.names.contains(&name))?;
         let given = subject.given(name)?.value.unwrap_or_default();
-        match row.meant {
-            Meant::Says(text) => Some(say(text)),
-            // ZeRO has the stages 0 to 3.
-            Meant::Option(_, value)
-                if value.contains('{') && !["0", "1", "2", "3"].contains(&given) =>
-            {
-                None
+        let (to, value) = match row.meant {
+            Meant::Says(text) => return Some(say(text)),
+            Meant::Option(to, value) => (to, value.to_string()),
+            Meant::Stage if matches!(given, "0" | "1" | "2" | "3") => {
+                ("deepspeed", format!("zero{given}"))
             }
-            Meant::Option(to, value) => {
-                let colon = if self.parser.mapping { ":" } else { "" };
-                let value = value.replace("{value}", given);
-                let meant = format!("{}{colon} {value}", self.option(to));
-                let is_there = self.parser.has(to, &self.versions);
-                is_there.then(|| rename_option(Place::option(shown, given), meant))
-            }
-        }
+            Meant::Stage => return None,
+        };
+        let colon = if self.parser.mapping { ":" } else { "" };
+        let meant = format!("{}{colon} {value}", self.option(to));
+        let is_there = self.parser.has(to, &self.versions);
+        is_there.then(|| rename_option(Place::option(shown, given), meant))
     }
 
     fn unknown_option(&self, shown: &str, name: &str) -> Option<Problem> {

@@ -13,7 +13,6 @@ use crate::{
     report::{
         Place, Problem, Rule,
         fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
-        nearest_name,
     },
 };
 
@@ -314,7 +313,7 @@ pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
     let what =
         format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
-    let near = nearest_name(name, schema::names_below(section));
+    let near = schema::nearest_name(name, schema::names_below(section));
     let fixes = match near.filter(|near| *near != name) {
         Some(near) => {
             let right = format!("{section}.{near}");

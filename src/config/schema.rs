@@ -12,6 +12,7 @@ use crate::{
     base::recorded::{Table, Version, VersionMatch},
     command::python::Python,
     config::tables::{Form, TYPES, ValueType},
+    report::nearest,
 };
 
 use value_type::{PYDANTIC_2, ValueRange};
@@ -304,4 +305,22 @@ pub fn at(column: &'static str, version: Version) -> &'static str {
 pub fn columns(line: &'static str) -> [&'static str; 7] {
     let mut columns = line.split('\t');
     std::array::from_fn(|_| columns.next().unwrap_or_default())
+}
+
+/// The known key that is spelled nearly so, or the only one that has these words and others: `reduce_bucket`, `stage3_max_live_params`. ZeRO's keys that
+/// begin with `stage3_` have a second name without it.
+pub fn nearest_name<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    let part = name.trim_start_matches("stage3_");
+    let mut longer = known.clone().filter(|known| {
+        let mut words = known.split('_');
+        let mut starts = part.split('_').map(|word| word.get(..4).unwrap_or(word));
+        !known.starts_with("stage3_") && starts.all(|start| words.any(|it| it.starts_with(start)))
+    });
+    let longer = longer
+        .next()
+        .filter(|_| part.contains('_') && longer.next().is_none());
+    nearest(name, known).or(longer)
 }

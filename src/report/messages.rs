@@ -333,24 +333,6 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .copied()
 }
 
-/// The same, or the only one that has these words and others: `reduce_bucket`, `stage3_max_live_params`. ZeRO's keys that
-/// begin with `stage3_` have a second name without it.
-pub fn nearest_name<'a>(
-    name: &str,
-    known: impl Iterator<Item = &'a str> + Clone,
-) -> Option<&'a str> {
-    let part = name.trim_start_matches("stage3_");
-    let mut longer = known.clone().filter(|known| {
-        let mut words = known.split('_');
-        let mut starts = part.split('_').map(|word| word.get(..4).unwrap_or(word));
-        !known.starts_with("stage3_") && starts.all(|start| words.any(|it| it.starts_with(start)))
-    });
-    let longer = longer
-        .next()
-        .filter(|_| part.contains('_') && longer.next().is_none());
-    nearest(name, known).or(longer)
-}
-
 /// The edits between a known word and one in lower case, if they are few.
 fn slips(word: &str, candidate: &str) -> Option<usize> {
     let length = word.chars().count();

@@ -6,18 +6,20 @@ pub struct MeantOption {
 }
 
 pub enum Meant {
-    /// This option of the trainer, if it has it; `{value}` in its value is the one that was given.
+    /// This option of the trainer with this value, if it has it.
     Option(&'static str, &'static str),
+    /// `--deepspeed zero3`, by the stage that was given.
+    Stage,
     /// Nothing that could be pasted.
     Says(&'static str),
 }
 
-use Meant::{Option, Says};
+use Meant::{Option, Says, Stage};
 
 pub const MEANT_OPTIONS: &[MeantOption] = &[
     MeantOption {
         names: &["zero_stage", "stage", "deepspeed_stage", "ds_stage", "zero"],
-        meant: Option("deepspeed", "zero{value}"),
+        meant: Stage,
     },
     MeantOption {
         names: &[
