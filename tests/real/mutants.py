@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mistakes drawn at random from the sources and the tables: does `cargo test` find them? Prints `caught` or `MISSED` for each.
 
-`cargo mutants` makes those of the sources (`cargo install cargo-mutants --locked`); in a table a number is counted up, or a word loses a letter. Each is tried in a copy of
+`cargo mutants` makes those of the sources (`cargo install cargo-mutants --locked`); in a table (`tables/*.rs`) a number is counted up, a switch is turned, or a word loses a letter. Each is tried in a copy of
 the working tree that is built anew where it changed: the library's tests first, since most are caught there. The draw follows from the seed.
 """
 import collections
@@ -16,8 +16,8 @@ from recipes import copy_to
 
 WORK = ROOT / "target/mutants"
 TESTS = [["--test", "library"], ["--test", "cli"]]
-# Recorded from the real programs, and compared with those.
-RECORDED = ["src/recorded/", "entries.txt"]
+# What a table says: its texts of one word, its numbers and switches. Names would not compile.
+CELL = re.compile(r'(?<=")\w+(?=")|\b\d+\b|\b(?:true|false)\b')
 # A test that takes longer has found it.
 LIMIT = "900"
 
@@ -31,12 +31,12 @@ def of_sources(tree):
 
 
 def of_tables(tree, rng, count):
-    """Changes of single cells."""
-    rows = [(path.relative_to(tree), at, line) for path in sorted(tree.glob("src/**/*.txt")) if not any(name in str(path) for name in RECORDED)
-            for at, line in enumerate(path.read_text().splitlines(), 1) if re.search(r"\w", line) and not line.startswith(("#", "//"))]
-    for name, at, line in rng.sample(rows, min(count, len(rows))):
-        cell = rng.choice(list(re.finditer(r"\w+", line)))
-        changed = str(int(cell[0]) + 1) if cell[0].isdigit() else cell[0][:-1] + ("x" if len(cell[0]) == 1 else "")
+    """Changes of single cells: a number is one larger, `true` is `false`, and a text loses a letter."""
+    found = [(path.relative_to(tree), at, line, cell) for path in sorted(tree.glob("src/**/*.rs")) if "tables" in path.parts and "recorded" not in path.parts
+             for at, line in enumerate(path.read_text().splitlines(), 1) if not line.lstrip().startswith("//") for cell in CELL.finditer(line)]
+    for name, at, line, cell in rng.sample(found, min(count, len(found))):
+        old = cell[0]
+        changed = {"true": "false", "false": "true"}.get(old) or (str(int(old) + 1) if old.isdigit() else old[:-1] + ("x" if len(old) == 1 else ""))
         new = line[:cell.start()] + changed + line[cell.end():]
         yield f"{name}:{at}: {line.strip()} -> {new.strip()}", f"--- a/{name}\n+++ b/{name}\n@@ -{at} +{at} @@\n-{line}\n+{new}\n"
 
