@@ -145,10 +145,6 @@ impl Judge<'_> {
             let hosts = theirs.iter().chain(ours).flatten();
             self.add(deepspeed::unresolved(hosts.map(|machine| &*machine.name)));
         }
-        if let Some(launcher) = self.draft.launcher {
-            let has_launcher = existing_launcher.is_some();
-            self.add(launch.rank_output.without_effect(launcher, has_launcher));
-        }
     }
 
     fn asked_config(&mut self) {

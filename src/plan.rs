@@ -176,11 +176,7 @@ impl<'a> Draft<'a> {
     fn hand_over(&self, topology: &Topology, launcher: Launcher) -> Result<HandOver, Vec<Problem>> {
         let understood = &self.understood;
         let UnderstoodLaunch {
-            launch,
-            host,
-            job,
-            existing_launcher,
-            ..
+            launch, host, job, ..
         } = understood;
         let template = self.layered.as_ref().map(|layered| &layered.template);
         let file = match (template, &self.resolved) {
@@ -219,7 +215,6 @@ impl<'a> Draft<'a> {
             flags: &launch.topology,
             hosts: &launch.hosts,
             extra: &launch.launcher_args,
-            output: existing_launcher.is_none().then_some(&launch.rank_output),
             host,
         };
         let environment_file = environment.for_other_machines(&context)?;

@@ -14,7 +14,7 @@ use crate::{
     config::{layers::Layers, template::Search},
     host::Host,
     ranks::{
-        launcher::{Launcher, OutputFlags},
+        launcher::Launcher,
         topology::{HostFlags, RankFlags},
     },
     report::{Problem, Rule, reading},
@@ -35,7 +35,6 @@ pub struct Launch {
     pub topology: RankFlags,
     pub hosts: HostFlags,
     pub launcher_args: Vec<OsString>,
-    pub rank_output: OutputFlags,
     pub environment: EnvironmentFlags,
     pub config_out: Option<Sourced<PathBuf>>,
     pub record: Option<Sourced<PathBuf>>,

@@ -12,10 +12,7 @@ use super::{
 use crate::{
     base::{size::parse_bytes, source::Sourced},
     host::{Host, cards},
-    ranks::{
-        launcher::OutputFlags,
-        topology::{HostFlags, RankFlags},
-    },
+    ranks::topology::{HostFlags, RankFlags},
     report::{self, Problem, Rule, fix::give},
     request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output},
 };
@@ -122,10 +119,6 @@ pub fn read_described(command: Vec<OsString>, reader: &mut Reader) -> Launch {
             .into_iter()
             .map(|word| word.value.into_os_string())
             .collect(),
-        rank_output: OutputFlags {
-            log_dir: reader.option("log_dir", values::path),
-            prefix: reader.switch("prefix"),
-        },
         environment: EnvironmentFlags {
             set: reader.options("env", values::variable_assignment),
             unset: reader.options("unset_env", values::variable_name),

@@ -22,7 +22,7 @@ use crate::{
     base::{
         recorded::{Table, Version},
         shell,
-        source::{Given, Source, Sourced},
+        source::{Given, Sourced},
         vars,
     },
     command::{
@@ -324,44 +324,6 @@ impl Display for Launcher {
     }
 }
 
-/// `--log-dir` and `--prefix`.
-#[derive(Clone, Default)]
-pub struct OutputFlags {
-    pub log_dir: Stated<PathBuf>,
-    pub prefix: Option<Source>,
-}
-
-impl OutputFlags {
-    /// Those given as flags. A variable may be set for a whole site, and gives way.
-    fn flags(&self) -> impl Iterator<Item = &Source> {
-        let given = self
-            .log_dir
-            .iter()
-            .map(|folder| &folder.from)
-            .chain(&self.prefix);
-        given.filter(|from| from.is_flag())
-    }
-
-    /// Warns of these flags where zlaunch does not tell torchrun to start the ranks: their output is not its own. Behind `srun`
-    /// or a prefix it looks again.
-    /// `in_command`: the launcher is the command's own.
-    pub fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
-        if launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch() {
-            return Vec::new();
-        }
-        let problems = self.flags().map(|from| {
-            let what = format!(
-                "{from} has no effect: `{launcher}` starts the ranks, not zlaunch's torchrun"
-            );
-            let help = "let zlaunch start the ranks by torchrun, or use the launcher's own option";
-            Problem::warning(Rule::OutputWithoutEffect, what)
-                .at(from)
-                .fix(help)
-        });
-        problems.collect()
-    }
-}
-
 /// `python -m` for versions that cannot leave the current folder out: it is removed before anything is imported from it.
 const WITHOUT_FOLDER: &str = "import sys; del sys.path[0], sys.argv[0]; import runpy; \
      runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
@@ -373,8 +335,6 @@ pub struct LaunchContext<'a> {
     pub hosts: &'a HostFlags,
     /// The user's options for the launcher.
     pub extra: &'a [OsString],
-    /// `None`: the command's own launcher decides.
-    pub output: Option<&'a OutputFlags>,
     pub host: &'a Host,
 }
 

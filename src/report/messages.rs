@@ -302,7 +302,7 @@ pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
         .at(format!("rank {rank}"))
         .fix(match signal {
             Some(9) => "`dmesg` shows whether the system ran out of memory",
-            _ => "see its output above; --launcher torchrun --log-dir DIR writes each rank's output to its own files",
+            _ => "see its output above; --launcher torchrun --launcher-arg=--log-dir=DIR --launcher-arg=--redirects=3 writes each rank's output to its own files",
         })
         .status(u8::try_from(status).unwrap_or(REFUSED))
 }

@@ -255,9 +255,7 @@ impl<'a> UnderstoodLaunch<'a> {
                     .into());
             }
             (Some(existing), _) => existing.spec.launcher,
-            (None, _) => {
-                launcher::choice::choose(asked, &self.launch.rank_output, &self.job, topology)?
-            }
+            (None, _) => launcher::choice::choose(asked, &self.job, topology)?,
         };
         let problems = launcher::check_extra(kind, &self.launch.launcher_args);
         let prefix = self.prefix.as_ref();

@@ -600,35 +600,6 @@ fn the_plan_shows_what_each_rank_runs() {
 }
 
 #[test]
-fn logs_and_prefixes_are_torchruns() {
-    let mut sandbox = Sandbox::new();
-    let asked = |more: &[&str]| {
-        sandbox.launch(
-            &[LOCAL, &["--nproc-per-node", "2"], more].concat(),
-            &["python", "x.py"],
-        )
-    };
-    for flags in [&["--log-dir", "logs"][..], &["--prefix"]] {
-        let run = asked(flags);
-        let told = format!("{} has no effect: `local` starts the ranks", flags[0]);
-        assert!(run.stderr.contains(&told), "{run:?}");
-    }
-    // One process needs no launcher, unless its output is asked for. A variable for a whole site does not ask.
-    let launcher = |sandbox: &Sandbox, options: &[&str]| {
-        sandbox.plan(options, &["python", "x.py"])["launcher"].clone()
-    };
-    assert_eq!(launcher(&sandbox, &["--nproc-per-node", "1"]), "direct");
-    assert_eq!(
-        launcher(&sandbox, &["--nproc-per-node", "1", "--prefix"]),
-        "torchrun"
-    );
-    sandbox
-        .var("ZLAUNCH_LOG_DIR", "logs")
-        .var("ZLAUNCH_LAUNCHER", "local");
-    assert_eq!(launcher(&sandbox, &["--nproc-per-node", "2"]), "local");
-}
-
-#[test]
 fn the_script_of_a_plan_starts_the_same_ranks() {
     let mut sandbox = Sandbox::new();
     sandbox
@@ -705,43 +676,4 @@ fn zlaunch_starts_the_ranks_where_there_is_no_torchrun() {
     fs::remove_file(settings).unwrap();
     fs::create_dir(sandbox.site().join("torch-2.15.0.dist-info")).unwrap();
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
-}
-
-#[test]
-fn options_for_the_output_of_ranks_become_those_of_torchrun() {
-    let mut sandbox = Sandbox::new();
-    let argv = |sandbox: &Sandbox, options: &[&str]| {
-        let plan = sandbox.plan(
-            &[&["--nproc-per-node", "2"], options].concat(),
-            &["python", "x.py"],
-        );
-        assert_eq!(plan["diagnostics"], serde_json::json!([]));
-        let words = plan["argv"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|word| word.as_str().unwrap());
-        words
-            .skip_while(|word| *word != "--standalone")
-            .skip(1)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    let folder = sandbox.cwd().join("x");
-    assert_eq!(
-        argv(&sandbox, &["--log-dir", "x"]),
-        format!("--log_dir {} --redirects 3 x.py", folder.display())
-    );
-    let both = format!("--log_dir {} --tee 3 x.py", folder.display());
-    assert_eq!(argv(&sandbox, &["--log-dir", "x", "--prefix"]), both);
-    sandbox.var("ZLAUNCH_PREFIX", "1");
-    assert_eq!(argv(&sandbox, &[]), "--tee 3 x.py");
-    // A launcher in the command has its own.
-    let plan = sandbox.plan(
-        &["--prefix", "--log-dir", "x"],
-        &["torchrun", "--nproc_per_node", "2", "x.py"],
-    );
-    for at in 0..2 {
-        assert_eq!(plan["diagnostics"][at]["rule"], "output-without-effect");
-    }
 }

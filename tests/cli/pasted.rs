@@ -24,7 +24,6 @@ const MISSPELT: &[&str] = &[
     "--master-port 29511",
     "--launcher torchrun",
     "--launcher-arg --max-restarts=1",
-    "--prefix",
     "--trainer swift",
     "--env A=b",
     "--unset-env A",

@@ -154,18 +154,6 @@ pub const LAUNCH_OPTIONS: &[LaunchOption] = &[
         ..OPTION
     },
     LaunchOption {
-        id: "log_dir",
-        heading: "Ranks",
-        kind: Value,
-        ..OPTION
-    },
-    LaunchOption {
-        id: "prefix",
-        heading: "Ranks",
-        kind: Switch,
-        ..OPTION
-    },
-    LaunchOption {
         id: "trainer",
         heading: "Ranks",
         kind: Value,

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{LaunchContext, Launcher, OutputFlags, deepspeed, refused, torchrun};
+use super::{LaunchContext, Launcher, deepspeed, refused, torchrun};
 use crate::{
     base::source::{Given, Sourced},
     command::{job::Job, target::Target},
@@ -17,24 +17,19 @@ use crate::{
 /// cannot be followed, or zlaunch does not know the command, the default is taken.
 pub fn choose(
     asked: Option<&Sourced<Launcher>>,
-    output: &OutputFlags,
     job: &Job,
     topology: &Topology,
 ) -> Result<Launcher, Problem> {
     match asked {
         Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
         Some(asked) if !job.trainer.is_passthrough() && !topology.ranks_exist() => {
-            requested(asked, job, topology).or_else(|_| default_launcher(output, job, topology))
+            requested(asked, job, topology).or_else(|_| default_launcher(job, topology))
         }
-        _ => default_launcher(output, job, topology),
+        _ => default_launcher(job, topology),
     }
 }
 
-fn default_launcher(
-    output: &OutputFlags,
-    job: &Job,
-    topology: &Topology,
-) -> Result<Launcher, Problem> {
+fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !opaque {
         return Err(starts_ranks_itself(job));
@@ -48,9 +43,7 @@ fn default_launcher(
         Role::Shell { .. } => Launcher::Srun,
         Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
         // A command that zlaunch does not know may be a launcher itself.
-        Role::Starter if is_one_process && output.flags().next().is_none() || opaque => {
-            Launcher::Direct
-        }
+        Role::Starter if is_one_process || opaque => Launcher::Direct,
         Role::Starter if needs_local(job, topology) => Launcher::Local,
         Role::Starter => Launcher::Torchrun,
     })

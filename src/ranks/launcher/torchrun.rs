@@ -3,9 +3,7 @@
 
 use std::{ffi::OsString, str::FromStr};
 
-use super::{
-    LaunchContext, OutputFlags, option_words, refused, tables::launchers::TORCHRUN, value_word,
-};
+use super::{LaunchContext, option_words, refused, tables::launchers::TORCHRUN, value_word};
 use crate::{
     base::{
         python_value::int,
@@ -42,24 +40,9 @@ pub fn prefix(context: &LaunchContext) -> Vec<OsString> {
     if machines == 1 && address.is_none() && port.is_none() {
         words.push("--standalone".into());
     }
-    words.extend(output(context));
     words.extend(context.extra.iter().cloned());
     words.extend(context.rank_words("-m"));
     words
-}
-
-/// torchrun writes files only where the output is redirected to them, and puts the rank in front of a line only where it
-/// copies it.
-fn output(context: &LaunchContext) -> Vec<OsString> {
-    let Some(OutputFlags { log_dir, prefix }) = context.output else {
-        return Vec::new();
-    };
-    let folder = log_dir
-        .as_ref()
-        .map(|folder| context.host.absolute(&folder.value).into_os_string());
-    let both = if prefix.is_some() { "tee" } else { "redirects" };
-    let is_asked = prefix.is_some() || log_dir.is_some();
-    option_words([("log_dir", folder), (both, is_asked.then(|| "3".into()))]).collect()
 }
 
 /// An option, or the variable that torchrun reads without it.

@@ -53,7 +53,6 @@ pub enum Rule {
     RanksWithoutEffect,
     NotUnderstood,
     PackagesNotSeen,
-    OutputWithoutEffect,
     MemoryShort,
     PackageMissing,
     StaleLock,
@@ -542,14 +541,6 @@ pub const RULES: &[NamedRule] = &[
         subject: RuleSubject::Warning,
         about: Some(
             "`uv run` and the like bring their own Python. A check from outside cannot see its packages; the launch checks again, inside.",
-        ),
-    },
-    NamedRule {
-        rule: Rule::OutputWithoutEffect,
-        name: "output-without-effect",
-        subject: RuleSubject::Warning,
-        about: Some(
-            "--log-dir and --prefix are for ranks that zlaunch starts, itself or by torchrun.",
         ),
     },
     NamedRule {
