@@ -164,6 +164,9 @@ class Compared:
     def wrong(self):
         alone, ranks = self.alone, self.alone["ranks"]
         here = len(ranks) // self.draw.machines
+        if "not-understood" in {rule for _, rule, _ in self.told}:
+            # `--no_python python3 …`: zlaunch says that it runs unchecked, and only starts it.
+            return self.behind()
         if alone["status"] and not self.is_refused():
             return "the launcher ends with an error, and zlaunch refuses nothing"
         if self.is_refused():
