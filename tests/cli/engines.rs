@@ -1215,7 +1215,7 @@ fn what_a_scheduler_does_not_tell_can_be_given_by_flags() {
     ];
     for (variables, says) in [
         (
-            &[("SM_HOSTS", "[\"a\""), ("SM_CURRENT_HOST", "a")][..],
+            &[("SM_HOSTS", "[\"a\", \"b\"]")][..],
             "nothing says which of its machines this is",
         ),
         (

@@ -100,7 +100,7 @@ fn jobs(sandbox: &Sandbox) -> Vec<Job> {
             Variable::Shows(_, name, set) | Variable::Beside(_, name, set) => {
                 Some((name.to_string(), value(*set, machine)))
             }
-            Variable::Only(..) => None,
+            Variable::Only(..) | Variable::InFile(..) => None,
         });
         Job {
             engine,

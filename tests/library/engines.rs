@@ -123,7 +123,7 @@ fn blocks(text: &'static str) -> impl Iterator<Item = &'static str> {
 fn set(variable: &Variable) -> Option<(&'static str, Example)> {
     match variable {
         Variable::Shows(_, name, value) | Variable::Beside(_, name, value) => Some((*name, *value)),
-        Variable::Only(..) => None,
+        Variable::Only(..) | Variable::InFile(..) => None,
     }
 }
 
@@ -830,6 +830,7 @@ fn every_variable_of_an_example_counts() {
         for variable in read {
             // The only one of a kind is filled by another variable of the example.
             let name = match variable {
+                Variable::InFile(..) => continue,
                 Variable::Shows(_, name, _) | Variable::Beside(_, name, _) => name,
                 Variable::Only(_, start, end) => {
                     let mut names = engine.variables().filter_map(set).map(|(name, _)| name);
@@ -889,7 +890,8 @@ fn every_variable_of_a_job_shell_tells_its_machines() {
 fn every_variable_has_a_name_and_stands_there_once() {
     for engine in ENGINES {
         assert!(!engine.name.is_empty() && !engine.prefixes.is_empty());
-        for variable in engine.variables() {
+        let in_environment = |it: &&Variable| !matches!(it, Variable::InFile(..));
+        for variable in engine.variables().filter(in_environment) {
             let name = variable.name();
             assert!(
                 vars::is_name(&name.replace('*', "")),
@@ -940,7 +942,8 @@ fn every_row_says_all_or_has_code() {
         };
         let says_all = match engine.kind {
             Kind::Machines => {
-                has(&[Role::Count]) && (has(&[Role::Index]) || has(&[Role::Instance]))
+                let places = [Role::Index, Role::Instance, Role::Here];
+                (has(&[Role::Count]) || has(&[Role::Hosts])) && places.iter().any(|it| has(&[*it]))
             }
             Kind::Ranks => has(&[Role::Rank, Role::Size]),
             Kind::RanksWithoutPlace => has(&[Role::Rank]),

@@ -3,6 +3,8 @@
 
 use std::{borrow::Cow, collections::BTreeSet, path::Path};
 
+use serde_json::Value;
+
 use super::{
     Number, Stated, first_text, not_understood, parsed,
     tables::{
@@ -14,8 +16,9 @@ use super::{
 use crate::{
     base::{
         bytes::fnv1a,
-        source::Sourced,
+        source::{Source, Sourced},
         vars::{self, Var, of_no_engine},
+        yaml,
     },
     host::Host,
     report::{Problem, reading},
@@ -75,21 +78,33 @@ impl Engine {
 
 impl Variable {
     pub fn role(&self) -> Role {
-        let (Variable::Shows(role, ..) | Variable::Beside(role, ..) | Variable::Only(role, ..)) =
-            self;
+        let (Variable::Shows(role, ..)
+        | Variable::Beside(role, ..)
+        | Variable::Only(role, ..)
+        | Variable::InFile(role, ..)) = self;
         *role
     }
 
     /// The name as the documents have it: with a `*` if several variables can be meant.
     pub fn name(&self) -> Cow<'static, str> {
         match self {
-            Variable::Shows(_, name, _) | Variable::Beside(_, name, _) => Cow::from(*name),
+            Variable::Shows(_, name, _)
+            | Variable::Beside(_, name, _)
+            | Variable::InFile(_, name, _) => Cow::from(*name),
             Variable::Only(_, start, end) => format!("{start}*{end}").into(),
         }
     }
 
     pub fn text(&self, host: &Host) -> Stated<String> {
-        text(&self.name(), host)
+        let Variable::InFile(_, path, key) = self else {
+            return text(&self.name(), host);
+        };
+        let file = reading::text_if_any(Path::new(path))?;
+        let json: Value = serde_json::from_str(&file).ok()?;
+        Some(Sourced::new(
+            yaml::python_str(json.get(key)?),
+            Source::Machine(path),
+        ))
     }
 
     pub fn shows_a_job(&self) -> bool {
@@ -166,8 +181,8 @@ pub fn label(name: &str) -> String {
 
 pub fn hosts(list: &str) -> Vec<String> {
     list.split(|c: char| c.is_whitespace() || c == ',' || c == ';')
-        .filter(|word| !word.is_empty())
-        .map(without_port)
+        .map(|word| without_port(word.trim_matches(['[', ']', '"', '\''])))
+        .filter(|host| !host.is_empty())
         .collect()
 }
 

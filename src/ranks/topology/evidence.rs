@@ -482,8 +482,6 @@ fn ask(engine: &Engine, host: &Host) -> Answer {
         Kind::GridEngine => batch::detect_grid_engine,
         Kind::Azure => batch::detect_azure,
         Kind::MpiJob => machines::detect_mpi_job,
-        Kind::Determined => machines::detect_determined,
-        Kind::SageMaker => machines::detect_sagemaker,
         Kind::Vertex => machines::detect_vertex,
     };
     detect(engine, host)

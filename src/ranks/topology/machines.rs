@@ -1,9 +1,6 @@
 //! Engines that start one process on each machine and say how many machines there are, which this one is, and where the first
 //! is. Most say it in variables that a row names; some clouds and operators of Kubernetes have code of their own.
 
-use std::path::Path;
-
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -21,7 +18,7 @@ use crate::{
         vars,
     },
     host::Host,
-    report::{Place, fix::run, reading},
+    report::{Place, fix::run},
 };
 
 pub fn detect(engine: &Engine, host: &Host) -> Answer {
@@ -100,15 +97,17 @@ fn read(engine: &Engine, host: &Host) -> Answer {
         )
     };
     let port = told(Role::Port)?.map(first_port).transpose()?;
-    let prefix = told(Role::FirstPrefix)?;
-    let named_after_job = prefix.zip(told(Role::Domain)?).map(|(prefix, domain)| {
-        let name = format!("{prefix}-0.{domain}");
-        Sourced::new(name, prefix.from.and(&domain.from))
-    });
-    let mut first = told(Role::First)?
-        .map(|first| first.says(without_port(&first.value)))
-        .or(named_after_job)
-        .or(told(Role::FirstInFile)?.and_then(|file| first_in_file(&file)));
+    let mut listed = told(Role::Hosts)?.map(|list| list.says(hosts(&list.value)));
+    if let Some(here) = told(Role::Here)? {
+        let at = listed.as_mut().and_then(|listed| {
+            listed.value.sort();
+            listed.value.iter().position(|name| *name == here.value)
+        });
+        let at = at.and_then(|at| u32::try_from(at).ok());
+        let at = at.ok_or_else(|| not_understood(engine.name, &here.spelling()))?;
+        index = Some(here.says(at));
+    }
+    let mut first = told(Role::First)?.map(|first| first.says(without_port(&first.value)));
     if let Some(index) = &mut index {
         if first.is_none() && main == Some(index.value) {
             let here = host.hostname.clone();
@@ -124,24 +123,13 @@ fn read(engine: &Engine, host: &Host) -> Answer {
     let machines = Machines {
         count: number(Role::Count, 1)?.or(others),
         index,
-        listed: told(Role::Hosts)?.map(|list| list.says(hosts(&list.value))),
+        listed,
         first,
         port: port.or(told(Role::Job)?.as_ref().map(port_of_job)),
         gpus: number(Role::Gpus, 0)?,
         sets_rank_variables: false,
     };
-    machines.allocate(engine)
-}
-
-/// Oracle Cloud's Data Science jobs list their machines so: github.com/oracle/accelerated-data-science,
-/// ads/jobs/templates/driver_pytorch.py.
-fn first_in_file(file: &Sourced<String>) -> Stated<String> {
-    let text = reading::text_if_any(Path::new(&file.value))?;
-    let machines: Vec<Value> = serde_json::from_str(&text).ok()?;
-    let first = machines
-        .iter()
-        .find(|machine| machine["Rank"] == 0 || machine["Rank"] == "0")?;
-    Some(file.says(first["IPAddress"].as_str()?.to_string()))
+    machines.allocate(engine, host)
 }
 
 #[derive(Default)]
@@ -158,7 +146,7 @@ struct Machines {
 }
 
 impl Machines {
-    fn allocate(self, engine: &Engine) -> Answer {
+    fn allocate(self, engine: &Engine, host: &Host) -> Answer {
         let listed = self.listed.filter(|listed| !listed.value.is_empty());
         let first = self.first.or_else(|| {
             let listed = listed.as_ref()?;
@@ -174,7 +162,7 @@ impl Machines {
             .map(Place::from)
             .collect();
         if places.is_empty() {
-            places.extend(first.as_ref().map(Place::from));
+            places.extend(engine.shown(host).map(|shown| Place::from(&shown)));
         }
         if let (Some(count), Some(listed)) = (&self.count, &listed) {
             same_count(engine.name, count, listed)?;
@@ -199,48 +187,6 @@ impl Machines {
             ..allocation
         }))
     }
-}
-
-/// SageMaker training jobs: the hosts as a JSON list, whose order may differ between the machines
-/// (github.com/aws/sagemaker-training-toolkit, ENVIRONMENT_VARIABLES.md). A container without that toolkit has them in a file
-/// instead (docs.aws.amazon.com/sagemaker, "How Amazon SageMaker Provides Training Information").
-pub fn detect_sagemaker(engine: &Engine, host: &Host) -> Answer {
-    const FILE: &str = "/opt/ml/input/config/resourceconfig.json";
-    let mut hosts = text(vars::SM_HOSTS, host);
-    let mut here = text(vars::SM_CURRENT_HOST, host);
-    if hosts.is_none()
-        && here.is_none()
-        && is_set("TRAINING_JOB_NAME", host)
-        && let Some(file) = reading::text_if_any(Path::new(FILE))
-    {
-        let config: Value = serde_json::from_str(&file).unwrap_or_default();
-        let in_file = |value: String| Sourced::new(value, Source::Machine(FILE));
-        hosts = Some(in_file(config["hosts"].to_string()));
-        here = config["current_host"]
-            .as_str()
-            .map(|here| in_file(here.to_string()));
-    }
-    let count = text("SM_HOST_COUNT", host).filter(|count| count.value != "1");
-    let set: Vec<_> = hosts.iter().chain(&here).chain(&count).collect();
-    if set.is_empty() {
-        return Ok(None);
-    }
-    let unknown = place_unknown(engine.name, set, "which of its machines this is");
-    let (Some(hosts), Some(here)) = (hosts, here) else {
-        return Err(unknown);
-    };
-    let mut listed: Vec<String> = serde_json::from_str(&hosts.value).unwrap_or_default();
-    listed.sort();
-    let Some((index, _)) = (0..).zip(&listed).find(|(_, name)| **name == here.value) else {
-        return Err(unknown);
-    };
-    let machines = Machines {
-        index: Some(here.says(index)),
-        listed: Some(hosts.says(listed)),
-        gpus: number(vars::SM_NUM_GPUS, 0, host)?,
-        ..Machines::default()
-    };
-    machines.allocate(engine)
 }
 
 /// Vertex AI's CLUSTER_SPEC, and TF_CONFIG of Vertex AI and Kubeflow's TFJob: docs.cloud.google.com/vertex-ai/docs/training,
@@ -277,51 +223,7 @@ pub fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
         port: port.map(|port| spec.says(port)),
         ..Machines::default()
     };
-    machines.allocate(engine)
-}
-
-/// Determined. Every container of a trial runs its entry point. Where they are is in a file
-/// (github.com/determined-ai/determined, harness/determined/_info.py).
-pub fn detect_determined(engine: &Engine, host: &Host) -> Answer {
-    let Some(trial) = text("DET_EXPERIMENT_CONFIG", host) else {
-        return Ok(None);
-    };
-    if let Some(file) = reading::text_if_any(Path::new(RENDEZVOUS)) {
-        return determined_container(engine, &file);
-    }
-    // Without it, the slots of the trial and of this container still show whether there are more.
-    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    let all = json(&trial.value)["resources"]["slots_per_trial"].as_u64();
-    let here = json(host.nonempty_var("DET_SLOT_IDS").unwrap_or_default());
-    let here = here.as_array().map_or(1, Vec::len) as u64;
-    if all.is_some_and(|all| all <= here) {
-        return Ok(None);
-    }
-    Err(place_unknown(
-        engine.name,
-        [&trial.from],
-        "where its containers are",
-    ))
-}
-
-const RENDEZVOUS: &str = "/run/determined/info/rendezvous.json";
-
-fn determined_container(engine: &Engine, file: &str) -> Answer {
-    #[derive(Deserialize)]
-    struct Rendezvous {
-        container_rank: u32,
-        container_addrs: Vec<String>,
-    }
-    let Ok(rendezvous) = serde_json::from_str::<Rendezvous>(file) else {
-        return Err(not_understood(engine.name, RENDEZVOUS));
-    };
-    let source = Source::Machine(RENDEZVOUS);
-    let machines = Machines {
-        index: Some(Sourced::new(rendezvous.container_rank, source.clone())),
-        listed: Some(Sourced::new(rendezvous.container_addrs, source)),
-        ..Machines::default()
-    };
-    machines.allocate(engine)
+    machines.allocate(engine, host)
 }
 
 /// Kubeflow's MPIJob: github.com/kubeflow/mpi-operator, pkg/controller/mpi_job_controller.go. In its pods nothing is a rank

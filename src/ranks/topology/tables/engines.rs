@@ -9,16 +9,14 @@
 use Example::{Both, Each, Lines, Unset};
 use Inside::{AnyOther, Nothing, These};
 use Kind::{
-    Azure, Determined, GridEngine, Lsf, Machines, MpiJob, Pods, Ranks, RanksWithoutPlace,
-    SageMaker, Shell, Slurm, Vertex,
+    Azure, GridEngine, Lsf, Machines, MpiJob, Pods, Ranks, RanksWithoutPlace, Shell, Slurm, Vertex,
 };
 use Outcome::{Machine, Refused, Task};
 use Role::{
-    Count, Domain, File, First, FirstFile, FirstInFile, FirstPrefix, Gpus, Hosts, Index, Instance,
-    Job, List, LocalRank, LocalSize, Main, Mark, Nodes, Other, Others, Pairs, Port, Rank, Size,
-    Worker,
+    Count, File, First, FirstFile, Gpus, Here, Hosts, Index, Instance, Job, List, LocalRank,
+    LocalSize, Main, Mark, Nodes, Other, Others, Pairs, Port, Rank, Size, Worker,
 };
-use Variable::{Beside, Only, Shows};
+use Variable::{Beside, InFile, Only, Shows};
 
 pub struct Engine {
     pub name: &'static str,
@@ -72,8 +70,6 @@ pub enum Kind {
     GridEngine,
     Azure,
     MpiJob,
-    Determined,
-    SageMaker,
     Vertex,
 }
 
@@ -91,6 +87,8 @@ pub enum Variable {
     Beside(Role, &'static str, Example),
     /// The only variable whose name begins and ends like this. Several are refused.
     Only(Role, &'static str, &'static str),
+    /// A key of the JSON file at this path, which counts where no variable above it is set.
+    InFile(Role, &'static str, &'static str),
 }
 
 /// What a variable tells.
@@ -112,15 +110,14 @@ pub enum Role {
     Index,
     /// The number of this machine, which is 0 also if there is only one.
     Instance,
-    /// All machines, with a comma, semicolon, blank or line feed between them, machine 0 first.
+    /// All machines, with a comma, semicolon, blank or line feed between them, or as a JSON list,
+    /// machine 0 first.
     Hosts,
+    /// The name of this machine among them. Machine 0 is then the first by name: two machines may
+    /// list them in different orders.
+    Here,
     /// Machine 0, perhaps with its port.
     First,
-    /// A JSON file in which the entry of rank 0 has its address.
-    FirstInFile,
-    /// Machine 0 is `FirstPrefix-0.Domain`.
-    FirstPrefix,
-    Domain,
     /// The index of the machine that becomes machine 0. That one is not told its own address.
     Main,
     /// One port, or several with a comma between them.
@@ -154,15 +151,7 @@ pub const PLACE_A_TASK: [Role; 5] = [Rank, Size, LocalRank, LocalSize, Nodes];
 
 /// Of one process on each machine: any of these shows that it belongs to a job.
 pub const SHOW_A_JOB: [Role; 9] = [
-    Count,
-    Others,
-    Index,
-    Instance,
-    Main,
-    Hosts,
-    First,
-    FirstInFile,
-    Mark,
+    Count, Others, Index, Instance, Main, Hosts, Here, First, Mark,
 ];
 
 /// The value of a variable in the example.
@@ -186,6 +175,9 @@ pub enum Outcome {
     /// Each process is a rank: the first on machine 0 or 1 is rank 0 or 2 of 4.
     Task(Example, Option<u32>),
 }
+
+const DETERMINED_FILE: &str = "/run/determined/info/rendezvous.json";
+const SAGEMAKER_FILE: &str = "/opt/ml/input/config/resourceconfig.json";
 
 // Names that other rows refer to.
 const ALPS: &str = "ALPS";
@@ -744,39 +736,45 @@ pub const ENGINES: &[Engine] = &[
         ..ENGINE
     },
     Engine {
+        // Every container of a trial runs its entry point. Where they are is in a file
+        // (github.com/determined-ai/determined, harness/determined/_info.py).
         name: "Determined",
         prefixes: &["DET_"],
-        kind: Determined,
+        undocumented: &[
+            InFile(Hosts, DETERMINED_FILE, "container_addrs"),
+            InFile(Index, DETERMINED_FILE, "container_rank"),
+        ],
         documented: &[Documented {
-            about: "a container of Determined: whether its trial has more of them",
-            variables: &[
-                Beside(Other, "DET_SLOT_IDS", Both("[0,1,2]")),
-                Shows(
-                    Other,
-                    "DET_EXPERIMENT_CONFIG",
-                    Both(r#"{"resources": {"slots_per_trial": 6}}"#),
-                ),
-            ],
+            about: "a trial of Determined, whose containers are in /run/determined/info/rendezvous.json",
+            variables: &[Shows(
+                Mark,
+                "DET_EXPERIMENT_CONFIG",
+                Both(r#"{"resources": {"slots_per_trial": 6}}"#),
+            )],
         }],
         ..ENGINE
     },
     Engine {
+        // SageMaker training jobs: github.com/aws/sagemaker-training-toolkit,
+        // ENVIRONMENT_VARIABLES.md. A container without that toolkit has the machines in a file
+        // (docs.aws.amazon.com/sagemaker, "How Amazon SageMaker Provides Training Information").
         name: "SageMaker",
         prefixes: &["SM_", "TRAINING_JOB_NAME"],
-        kind: SageMaker,
         undocumented: &[
-            Shows(Other, "SM_HOSTS", Both(r#"["algo-1", "algo-2"]"#)),
-            Shows(Other, "SM_CURRENT_HOST", Each("algo-1", "algo-2")),
-            Beside(Other, "SM_NUM_GPUS", Both("3")),
+            Shows(Hosts, "SM_HOSTS", Both(r#"["algo-1", "algo-2"]"#)),
+            Shows(Here, "SM_CURRENT_HOST", Each("algo-1", "algo-2")),
+            InFile(Hosts, SAGEMAKER_FILE, "hosts"),
+            InFile(Here, SAGEMAKER_FILE, "current_host"),
+            Beside(Gpus, "SM_NUM_GPUS", Both("3")),
         ],
         documented: &[
             Documented {
                 about: "number of machines of a SageMaker job: refused where nothing names them",
-                variables: &[Shows(Other, "SM_HOST_COUNT", Unset)],
+                variables: &[Shows(Count, "SM_HOST_COUNT", Unset)],
             },
             Documented {
                 about: "a SageMaker container without the toolkit: the machines are in /opt/ml/input/config/resourceconfig.json",
-                variables: &[Shows(Other, "TRAINING_JOB_NAME", Unset)],
+                variables: &[Beside(Other, "TRAINING_JOB_NAME", Unset)],
             },
         ],
         example: Machine(Both("algo-1:23456"), Some(3)),
@@ -904,23 +902,15 @@ pub const ENGINES: &[Engine] = &[
         // The service counts the machines in INITIAL_CLUSTER_SIZE; before that, OCI__WORKER_COUNT
         // was their number without the first.
         name: "OCI Data Science",
-        prefixes: &[
-            "CLUSTER_NODES_METADATA_FILE",
-            "INITIAL_CLUSTER_SIZE",
-            "OCI__WORKER_COUNT",
+        prefixes: &["INITIAL_CLUSTER_SIZE", "OCI__WORKER_COUNT"],
+        undocumented: &[
+            Beside(Index, "NODE_RANK", Each("0", "1")),
+            Beside(Other, "MASTER_ADDR", Both("10.0.0.1")),
         ],
-        undocumented: &[Beside(Index, "NODE_RANK", Each("0", "1"))],
         documented: &[Documented {
             about: "the machines of an OCI Data Science job; NODE_RANK says which this is",
             variables: &[
                 Shows(Count, "INITIAL_CLUSTER_SIZE", Both("2")),
-                Shows(
-                    FirstInFile,
-                    "CLUSTER_NODES_METADATA_FILE",
-                    Lines(&[
-                        r#"[{"Rank":"0","IPAddress":"10.0.0.1"},{"Rank":"1","IPAddress":"10.0.0.2"}]"#,
-                    ]),
-                ),
                 Shows(Others, "OCI__WORKER_COUNT", Unset),
             ],
         }],
@@ -1022,18 +1012,12 @@ pub const ENGINES: &[Engine] = &[
         // docs.nvidia.com/dgx-cloud/lepton, "Distributed training".
         name: "Lepton",
         prefixes: &["LEPTON_JOB_"],
+        undocumented: &[Beside(Other, "MASTER_ADDR", Both("job-0.job-svc"))],
         documented: &[Documented {
             about: "the place of this machine in a Lepton job",
             variables: &[
                 Shows(Count, "LEPTON_JOB_TOTAL_WORKERS", Both("2")),
                 Shows(Index, "LEPTON_JOB_WORKER_INDEX", Each("0", "1")),
-                Beside(
-                    FirstPrefix,
-                    "LEPTON_JOB_WORKER_HOSTNAME_PREFIX",
-                    Both("job"),
-                ),
-                Shows(FirstPrefix, "LEPTON_JOB_SERVICE_PREFIX", Unset),
-                Beside(Domain, "LEPTON_SUBDOMAIN", Both("job-svc")),
             ],
         }],
         example: Machine(Both("job-0.job-svc:23456"), None),
