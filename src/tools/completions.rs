@@ -1,13 +1,10 @@
-//! `zlaunch completions`, which clap writes. What it does not know is added: the keys of `--set`.
+//! `zlaunch completions`, which clap writes. What it does not know is added.
 
 use clap::Command;
 use clap_complete::Shell;
 
-use super::{explain, prelude::*, tables::completions::CHANGES};
-use crate::{
-    cli::command,
-    config::schema::{self, KeySpec, Known, newest},
-};
+use super::{prelude::*, tables::completions::CHANGES};
+use crate::cli::command;
 
 #[derive(Args)]
 pub struct CompletionsArgs {
@@ -38,15 +35,8 @@ fn script(shell: Shell, mut command: Command) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "zlaunch", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
-    let is_set = |key: KeySpec| {
-        key.known() == Known::Yes && !key.is_section() && key.alias_of.or(key.replaced_by).is_none()
-    };
-    let keys = explain::WORDS()
-        .into_iter()
-        .filter(|(word, ())| schema::find(word, newest()).is_some_and(is_set));
-    let keys: String = keys.map(|(key, ())| format!(" {key}=")).collect();
     for change in CHANGES.iter().filter(|change| change.shell == shell) {
-        script = script.replace(change.text, &change.instead.replace("{keys}", &keys));
+        script = script.replace(change.text, change.instead);
     }
     script
 }

@@ -597,9 +597,9 @@ fn completions_know_every_option() {
             .iter()
             .filter(|change| change.shell.to_string() == shell)
         {
-            let is_made = match change.instead.split("{keys}").next() {
-                None | Some("") => !run.stdout.contains(change.text),
-                Some(text) => run.stdout.contains(text),
+            let is_made = match change.instead {
+                "" => !run.stdout.contains(change.text),
+                text => run.stdout.contains(text),
             };
             assert!(is_made, "{shell}: {}", change.text);
         }
@@ -612,11 +612,7 @@ fn completions_know_every_option() {
             Run::of(sandbox.inside(shell).arg("-n").arg(&file)).succeeded();
         }
         if has_shell && shell == "fish" {
-            for (words, expected) in [
-                ("zlaunch --set fp16.enab", "fp16.enabled=\t"),
-                ("zlaunch check --set fp16.enab", "fp16.enabled=\t"),
-                ("zlaunch --allow old-sp", "old-spelling\n"),
-            ] {
+            for (words, expected) in [("zlaunch --allow old-sp", "old-spelling\n")] {
                 let script = format!("source script.fish; complete -C '{words}'");
                 let run = Run::of(sandbox.inside(shell).args(["-c", &script]));
                 assert!(run.stdout.starts_with(expected), "{words}: {run:?}");
@@ -656,11 +652,6 @@ fn completions_know_every_option() {
         ("zlaunch check --format ''", &["text", "json"]),
         ("zlaunch fit --format ''", &["text", "json", "svg"]),
         ("zlaunch che", &["check"]),
-        ("zlaunch --set fp16.enab", &["fp16.enabled="]),
-        (
-            "zlaunch check --set zero_optimization.overlap",
-            &["zero_optimization.overlap_comm="],
-        ),
         ("zlaunch explain two-prec", &["two-precisions"]),
         ("zlaunch explain NCCL_IB_D", &["NCCL_IB_DISABLE"]),
         ("zlaunch explain zero3_n", &["zero3_nvme"]),
