@@ -9,7 +9,7 @@ use super::prelude::*;
 use crate::{
     base::{
         json,
-        layout::{Line, TextTable, columns, escape_controls, plural, wrapped},
+        layout::{Line, TextTable, plural, wrapped},
         recorded::Version,
         source::{Source, Sourced},
     },
@@ -252,7 +252,7 @@ fn cells(difference: &Value) -> [String; 3] {
     [format!("{sign} {key}"), value("a"), value("b")]
 }
 
-/// A line for each key, or for each value where that is too wide.
+/// A line for each key.
 fn text(comparison: &Value, width: usize) -> String {
     let [one, two] = ["a", "b"].map(|side| comparison[side].as_str().unwrap_or_default());
     let equal = comparison["equal"].as_u64().unwrap_or_default();
@@ -268,26 +268,14 @@ fn text(comparison: &Value, width: usize) -> String {
         );
         return wrapped(&text, 0, width);
     }
-    let mut beside = TextTable {
+    let mut table = TextTable {
         widest: usize::MAX,
         ..TextTable::new(0)
     };
-    let mut below = TextTable::new(0).fitted(Some(width));
     let head = ["", one, two].map(str::to_string);
-    beside.lines.push(Line::Row(head.into()));
+    table.lines.push(Line::Row(head.into()));
     for difference in &differences {
-        let cells = cells(difference);
-        beside.lines.push(Line::Row(cells.to_vec()));
-        let [key, a, b] = cells;
-        below.lines.push(Line::Heading(escape_controls(&key)));
-        for (name, value) in [(one, a), (two, b)] {
-            let cells = vec![format!("    {name}"), value];
-            below.lines.push(Line::Row(cells));
-        }
-    }
-    let mut text = beside.to_string();
-    if text.lines().any(|line| columns(line) > width) {
-        text = below.to_string();
+        table.lines.push(Line::Row(cells(difference).into()));
     }
     let all = differences.len() as u64;
     let same = differences.iter().filter(|it| is_default(it)).count() as u64;
@@ -298,5 +286,5 @@ fn text(comparison: &Value, width: usize) -> String {
         let version = comparison["deepspeed"].as_str().unwrap_or_default();
         summary += &format!("; (…): not set, the default of DeepSpeed {version}");
     }
-    text + &wrapped(&summary, 0, width)
+    table.to_string() + &wrapped(&summary, 0, width)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, on_terminal, without_colours};
+use crate::sandbox::Sandbox;
 
 #[test]
 fn a_missing_key_has_the_default_unless_its_section_is_off() {
@@ -79,29 +79,4 @@ fn a_config_in_the_command_line_has_no_name() {
         lines.next().unwrap().split_whitespace().collect::<Vec<_>>(),
         ["~", "gradient_clipping", "1", "\"auto\""]
     );
-}
-
-/// Side by side, or below each other.
-#[test]
-fn a_narrow_terminal_shows_all_of_it() {
-    let sandbox = Sandbox::new();
-    let shown = |columns: u16| {
-        without_colours(&on_terminal(
-            sandbox.command(["diff", "zero2", "zero3"]),
-            columns,
-        ))
-    };
-    for (columns, line) in [
-        (
-            120,
-            "~ zero_optimization.stage                                      2             3\n",
-        ),
-        (
-            40,
-            "~ zero_optimization.stage\n    zero2  2\n    zero3  3\n",
-        ),
-    ] {
-        let text = shown(columns);
-        assert!(text.contains(line), "{columns}: {text}");
-    }
 }
