@@ -6,7 +6,6 @@
 //! here: variables (its `env` reads the process, while the environment is the host's), values (it stops at the first wrong
 //! one, and forgets where it came from), the help (in two languages) and errors (all at once, each with a line to paste).
 
-mod commands;
 pub mod help;
 pub mod launch;
 pub mod mistakes;
@@ -24,11 +23,9 @@ use crate::{
     report::{Problem, REFUSED, fix::run},
 };
 
-use commands::described;
-pub use commands::usage;
-pub use commands::{command, help_of};
+pub use help::{command, help_of, usage};
 #[cfg(feature = "testing")]
-pub use commands::{page_of, shown_options};
+pub use help::{page_of, shown_options};
 use mistakes::{refusal, refused_argument, unknown_option};
 pub use reader::{
     LaunchOptions, Outcome, Reader, Refused, Request, Requested, Subcommand, Tool, Tools,
@@ -117,7 +114,8 @@ fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Request
             arg
         }
     };
-    let command = described(subcommand)
+    let command = subcommand
+        .described()
         .no_binary_name(true)
         .mut_args(keeps_all);
     // It is never dropped: that would cost more than reading a short command line.

@@ -12,8 +12,6 @@ pub mod prefix;
 pub mod python;
 pub mod run_file;
 pub mod script;
-pub mod section_option;
-pub mod shipped;
 pub mod tables;
 pub mod target;
 pub mod trainer;

@@ -3,7 +3,6 @@
 pub mod auto;
 pub mod layers;
 pub mod patch;
-pub mod places;
 pub mod schema;
 pub mod tables;
 pub mod template;

@@ -64,8 +64,9 @@ pub fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> {
         files::write(file, OutputFile::VARIABLES)?;
     }
     let records = writes && plan.topology.is_first();
-    if records && let Some(record) = Record::of(plan, problems, SystemTime::now())? {
-        write_record(&record)?;
+    if records && let Some(asked) = &plan.understood.launch.record {
+        let folder = Record::folder(asked, &plan.understood.host)?;
+        write_record(&Record::of(folder, plan, problems, SystemTime::now()))?;
     }
     match port_problem(plan) {
         Some(problem) => Err(problem),

@@ -77,7 +77,8 @@ fn judge(draft: &Draft) -> (Vec<Problem>, bool) {
     judge.resolved_config();
     judge.written_files();
     judge.this_machine();
-    judge.add(Record::folder(understood).err());
+    let record = understood.launch.record.as_ref();
+    judge.add(record.and_then(|asked| Record::folder(asked, &understood.host).err()));
     judge.join_misplaced();
     judge.sort_findings();
     judge.put_into_run_file();

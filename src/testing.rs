@@ -8,8 +8,8 @@ pub use crate::{
         yaml,
     },
     command::{
-        argv, front_end::Ranks, input_paths, job::Job, model, python, script, section_option,
-        shipped, tables as command_tables, target, trainer,
+        argv, front_end::Ranks, input_paths, job::Job, model, python, script,
+        tables as command_tables, target, trainer,
     },
     config::{auto, layers, patch, schema, tables, template, template::search::BUILT_IN, zero},
     host::{Host, cards, machine},

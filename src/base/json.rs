@@ -4,7 +4,7 @@
 use std::{collections::HashMap, fmt, ops::Range};
 
 use memchr::memchr2;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::tables::json_faults::{FAULTS, HELP, YAML};
 
@@ -92,6 +92,23 @@ pub fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
 pub fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     key.split('.')
         .try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
+}
+
+/// RFC 7386. The other keys keep their order, which the crate's own merge does not promise.
+pub fn merge(config: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *config = patch.clone();
+        return;
+    };
+    if !config.is_object() {
+        *config = Value::Object(Map::new());
+    }
+    if let Some(object) = config.as_object_mut() {
+        object.retain(|key, _| patch.get(key) != Some(&Value::Null));
+    }
+    for (key, value) in patch.iter().filter(|(_, value)| !value.is_null()) {
+        merge(&mut config[key], value);
+    }
 }
 
 /// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.

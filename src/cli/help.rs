@@ -1,25 +1,110 @@
 //! The help: `zlaunch -h` and `zlaunch help` say what zlaunch does on one screen, `--help` and the pages of the
-//! sub-commands everything.
+//! sub-commands everything. The completions, the man page and the tables in the documents are made from the same command line,
+//! the whole of it. `pages.txt` and `options.txt` have the texts.
 
 use std::ffi::OsString;
 
-use clap::{Arg, Command};
+use clap::{Arg, Command, builder::PossibleValuesParser};
 
 use super::{
-    commands::{command, command_of, help_of, page_of, shown_options, usage, value_of},
     reader::Tools,
     tables::overview::{EXAMPLES, MOST_USED},
 };
 use crate::{
     base::{
         layout::{TextTable, wrapped, wrapped_command},
-        options,
+        options::{flag, takes_value},
+        texts::{self, Entry},
     },
     command::{argument_class::recorded_versions, trainer},
     config::schema,
     host::{Host, terminal},
     report::Language,
 };
+
+const PAGES: &str = include_str!("pages.txt");
+const OPTIONS: &str = include_str!("options.txt");
+
+pub fn command(tools: &Tools) -> Command {
+    let names = PossibleValuesParser::new(tools.names());
+    let subcommands = tools.subcommands();
+    let mut zlaunch = explained(tools.launch.described())
+        // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
+        .args_conflicts_with_subcommands(true)
+        .disable_help_subcommand(true)
+        .subcommands(subcommands.map(|subcommand| explained(subcommand.described())))
+        .mut_subcommand("help", |help| {
+            help.mut_arg("command", |arg| arg.value_parser(names))
+        });
+    zlaunch.build();
+    zlaunch
+}
+
+/// The texts of a page: a sub-command's, `zlaunch` for a launch, `overview`, or the title of a section.
+pub fn page_of(name: &str) -> Option<Entry> {
+    texts::find(PAGES, name)
+}
+
+pub fn usage(name: &str) -> &'static str {
+    page_of(name)
+        .and_then(|page| page.field("usage"))
+        .unwrap_or_default()
+}
+
+/// The texts about an option, by its name, or about an operand, by that of its field. A sub-command may have its own.
+pub fn help_of(place: &str, arg: &Arg) -> Option<Entry> {
+    let name = match arg.get_long() {
+        Some(_) => flag(arg),
+        None => arg.get_id().to_string(),
+    };
+    texts::find(OPTIONS, &format!("{place} {name}")).or_else(|| texts::find(OPTIONS, &name))
+}
+
+/// Adds the texts, which a launch does not need.
+fn explained(command: Command) -> Command {
+    let place = command.get_name().to_string();
+    let page = page_of(&place);
+    let about = page.and_then(|page| page.field("en"));
+    command
+        .override_usage(usage(&place))
+        .about(about.unwrap_or_default())
+        .mut_args(|arg| {
+            let Some(help) = help_of(&place, &arg) else {
+                return arg;
+            };
+            let about = help.field("en").unwrap_or_default();
+            match help.field("value") {
+                Some(value) if takes_value(&arg) => arg.value_name(value).help(about),
+                _ => arg.help(about),
+            }
+        })
+}
+
+pub fn command_of(place: &str, tools: &Tools) -> Command {
+    let zlaunch = command(tools);
+    zlaunch.find_subcommand(place).cloned().unwrap_or(zlaunch)
+}
+
+pub fn takes_command(command: &Command) -> bool {
+    command.get_positionals().any(Arg::is_trailing_var_arg_set)
+}
+
+/// The options in the help of a command, but for clap's own --help and --version, which have no heading.
+pub fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| {
+        !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some()
+    })
+}
+
+/// `A B`; empty for a switch.
+pub fn value_of(arg: &Arg) -> String {
+    let names = if takes_value(arg) {
+        arg.get_value_names().unwrap_or_default()
+    } else {
+        &[]
+    };
+    names.join(" ")
+}
 
 /// The page that `-h` or `--help` among the words asks for: `zlaunch check --help`, `zlaunch --help check`.
 pub fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
@@ -173,7 +258,7 @@ fn spelled(arg: &Arg) -> String {
     let short = arg
         .get_short()
         .map_or("    ".to_string(), |short| format!("-{short}, "));
-    format!("{short}{} {}", options::flag(arg), value_of(arg))
+    format!("{short}{} {}", flag(arg), value_of(arg))
         .trim_end()
         .to_string()
 }

@@ -12,7 +12,7 @@ use clap::{
 };
 
 use super::{
-    commands::{command_of, described, takes_command, usage, value_of},
+    help::{command_of, takes_command, usage, value_of},
     reader::{Reader, Subcommand, Tools, describes_launch},
     tables::{
         foreign_options::{FOREIGN_OPTIONS, Instead, Place},
@@ -328,7 +328,7 @@ pub fn options_first(
 ) -> Vec<OsString> {
     let configs = words.iter().take_while(|word| is_config(word)).count();
     let (configs, rest) = words.split_at(configs);
-    let (options, behind) = rest.split_at(count_options(rest, described(check)));
+    let (options, behind) = rest.split_at(count_options(rest, check.described()));
     if behind.iter().all(is_config) {
         [options, configs, behind].concat()
     } else {

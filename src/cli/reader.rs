@@ -3,12 +3,14 @@
 
 use std::{any::Any, ffi::OsString};
 
-use clap::{ArgMatches, Args, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use super::values;
+use super::values::{self, COLORS, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS};
 use crate::{
     base::{
-        options::{Given, launch_options, variable, variable_of},
+        options::{
+            AnyValue, Given, launch_options, new_launch_options, spelled, variable, variable_of,
+        },
         source::{Source, Sourced},
         vars,
     },
@@ -106,6 +108,51 @@ impl Subcommand {
             describe: T::describe,
             in_order: T::in_order,
             read: |mut reader| Ok(T::from_arg_matches_mut(&mut reader.matches)?.read(reader)),
+        }
+    }
+
+    /// The command line as clap parses it, without the texts of its help.
+    pub fn described(&self) -> Command {
+        let name = match self.name {
+            "" => "zlaunch",
+            name => name,
+        };
+        let taken = new_launch_options().filter_map(|arg| {
+            let is_among = |names: &[&str]| names.iter().any(|name| arg.get_id() == name);
+            let is_hidden = match self.launch_options {
+                LaunchOptions::These(names) if !is_among(names) && arg.get_id() != "color" => {
+                    return None;
+                }
+                LaunchOptions::These(names) | LaunchOptions::AllShowing(names) => !is_among(names),
+                LaunchOptions::All => false,
+            };
+            Some(self.with_words(arg).hide(is_hidden))
+        });
+        // It has no heading, so it is in no list of options.
+        let help = Arg::new("help")
+            .short('h')
+            .long("help")
+            .action(ArgAction::Help)
+            .help_heading(None::<&str>);
+        let command = (self.arguments)(Command::new(name)).args(taken);
+        let command = match self.name {
+            "" => command.version(env!("CARGO_PKG_VERSION")),
+            _ => (self.describe)(command),
+        };
+        spelled(command).disable_help_flag(true).arg(help)
+    }
+
+    /// An option of a launch with the words that it takes, for the completions.
+    fn with_words(&self, arg: Arg) -> Arg {
+        match arg.get_id().as_str() {
+            "deepspeed" => arg.value_parser(AnyValue(CONFIGS)),
+            "launcher" => arg.value_parser(AnyValue(LAUNCHERS)),
+            "trainer" => arg.value_parser(AnyValue(TRAINERS)),
+            "format" if self.name.is_empty() => arg.value_parser(AnyValue(FORMATS)),
+            "format" => arg.value_parser(AnyValue(REPORT_FORMATS)),
+            "allow" => arg.value_parser(AnyValue(RULES)),
+            "color" => arg.value_parser(AnyValue(COLORS)),
+            _ => arg,
         }
     }
 }

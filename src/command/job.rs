@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     base::{
-        recorded::{Table, Version},
+        recorded::{Table, Version, at},
         source::{Source, Sourced},
         yaml::Dialect,
     },
@@ -22,7 +22,6 @@ use crate::{
         python::Python,
         run_file::{self, RunFile},
         script::{ScriptSource, flow::ArgumentFlow},
-        section_option, shipped,
         tables::{
             Keys,
             front_end::{
@@ -35,6 +34,9 @@ use crate::{
     host::Host,
     report::{Place, Problem, reading},
 };
+
+/// DeepSpeed configs in a trainer's package that its own argument names by a word (`tools/record shipped`).
+const SHIPPED: Table = Table(include_str!("../recorded/shipped_configs.txt"));
 
 /// A front end: how its command is recognised, and what is special about it. `trainer/tables/front_ends.rs` has them.
 pub struct Trainer {
@@ -91,11 +93,7 @@ impl Trainer {
 
     /// transformers' arguments come from the script's own code or settings, which are not read.
     pub fn args_set_in_script(&self) -> bool {
-        self.is_hf()
-            && matches!(
-                self.config.hand_over,
-                HandOver::Environment { .. } | HandOver::Nested
-            )
+        self.is_hf() && matches!(self.config.hand_over, HandOver::Environment { .. })
     }
 
     pub fn sets_what_is_absent(&self) -> bool {
@@ -327,10 +325,6 @@ impl Job {
                 let from = Source::Variable(config.to_string());
                 (host.nonempty_var(config)?, from)
             }
-            HandOver::Nested => {
-                let own = section_option::find(self.command_line(), name)?;
-                (own.value, Source::Argument(own.spelled.to_string()))
-            }
             _ => return self.args.text(name),
         };
         Some(Sourced::new(value.to_string(), from))
@@ -436,15 +430,22 @@ impl Job {
     /// Some version of the trainer has a config that its own argument names by this word.
     pub fn ships_config(&self, word: &str) -> bool {
         let distribution = self.trainer.distribution.unwrap_or_default();
-        shipped::is_word(distribution, word)
+        SHIPPED.find(&[distribution, word]).is_some()
     }
 
     /// The file that a word in the trainer's own argument means, in the package or in the current folder.
     pub fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
-        let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
         let installed = |file: &str| self.installed_file(file);
-        config().map_or_else(local, installed)
+        self.shipped_config(word).map_or_else(local, installed)
+    }
+
+    /// The file that its version has under this word, relative to the folder of packages.
+    pub fn shipped_config(&self, word: &str) -> Option<&'static str> {
+        let history = SHIPPED.find(&[self.trainer.distribution?, word])?;
+        let newest = Version([u32::MAX; 3]);
+        let found = at(history, self.version().unwrap_or(newest));
+        found.filter(|file| *file != "-")?.split('#').next()
     }
 
     /// A file of an installed package. Other folders are looked through only where the target is not in that package.
@@ -518,7 +519,6 @@ impl Job {
             HandOver::Dotted if run_file::first(words).is_some() => {
                 with_joined(words, "", name, config)
             }
-            HandOver::Nested => section_option::with_value(words, name, config),
             HandOver::Environment { .. } => words.to_vec(),
             HandOver::Argument | HandOver::Dotted => self.given.with(name, config),
         }

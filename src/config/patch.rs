@@ -1,9 +1,9 @@
-//! JSON Patch and JSON Merge Patch, for templates and `--patch`.
+//! JSON Patch, for templates and `--patch`.
 
 use std::slice;
 
 use json_patch::PatchOperation;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     base::json::parse_exactly,
@@ -14,23 +14,6 @@ pub fn not_a_patch(place: Place, why: &str) -> Problem {
     Problem::error(Rule::Patch, format!("not a patch: {why}"))
         .at(place)
         .fix(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
-}
-
-/// RFC 7386. The other keys keep their order, which the crate's own merge does not promise.
-pub fn merge(config: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *config = patch.clone();
-        return;
-    };
-    if !config.is_object() {
-        *config = json!({});
-    }
-    if let Some(object) = config.as_object_mut() {
-        object.retain(|key, _| patch.get(key) != Some(&Value::Null));
-    }
-    for (key, value) in patch.iter().filter(|(_, value)| !value.is_null()) {
-        merge(&mut config[key], value);
-    }
 }
 
 /// A patched config may have this many bytes, because repeated copies can make a small file explode.

@@ -247,7 +247,7 @@ fn merge(chain: Vec<(Link, Document)>) -> Result<Template, Problem> {
         if template.config.is_null() {
             template.config = document.body;
         } else {
-            patch::merge(&mut template.config, &document.body);
+            json::merge(&mut template.config, &document.body);
         }
         if let Some(operations) = document.patch {
             let place = Place::key(&link.origin, "$zlaunch.patch");

@@ -3,7 +3,7 @@
 
 use crate::{
     base::{json, source::Sourced},
-    command::{script::cannot_use_config, shipped},
+    command::script::cannot_use_config,
     config::{
         layers::Layers,
         template::{Origin, Template},
@@ -95,9 +95,8 @@ pub fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) -> Opti
     if !job.ships_config(word) || launch.search.origin(word) != Some(Origin::BuiltIn) {
         return None;
     }
-    let (distribution, version) = (job.trainer.distribution?, job.version()?);
-    let is_known = shipped::by_word(distribution, Some(version), word).is_some();
-    if is_known || job.own_file(word, host).is_some() {
+    job.version()?;
+    if job.shipped_config(word).is_some() || job.own_file(word, host).is_some() {
         return None;
     }
     let trainer = trainer(understood);

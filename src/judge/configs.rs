@@ -7,7 +7,11 @@ use crate::{
     },
     check::{self, Subject},
     command::{python::Python, target::ParsedCommand, trainer},
-    config::{auto, layers, places::Places, template},
+    config::{
+        auto,
+        layers::{self, Places},
+        template,
+    },
     host::Host,
     report::Problem,
     request::{self, Launch},

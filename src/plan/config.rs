@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     base::{bytes::fnv1a, json, shell, source::Sourced},
     command::{front_end::NoConfig, tables::ACCELERATE_OPTIONS, trainer},
-    config::{auto::Resolved, places::Places, template::Template},
+    config::{auto::Resolved, layers::Places, template::Template},
     host::Host,
     report::{
         self, Place, Problem, Rule,

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::{config::files_read, decision::Plan};
 use crate::{
-    base::{bytes::fnv1a, json, shell::quoted, vars},
+    base::{bytes::fnv1a, json, shell::quoted, source::Sourced, vars},
     command::{job::Job, trainer},
+    host::Host,
     report::{
         Place, Problem, Rule,
         fix::{give, run},
@@ -45,11 +46,9 @@ impl Record {
     /// No other `launch.sh` starts like this.
     pub const SCRIPT_START: &'static str =
         "#!/bin/sh\n# A launch that zlaunch recorded: launch.json says more.\n";
-    /// `--record auto` writes to this folder inside the trainer's output folder.
-    pub const AUTO: &'static str = "zlaunch";
 
-    /// `None` if nobody asked for one. `problems`: what the judges say about the plan.
-    pub fn of(plan: &Plan, problems: &[Problem], now: SystemTime) -> Result<Option<Self>, Problem> {
+    /// `problems`: what the judges say about the plan.
+    pub fn of(folder: PathBuf, plan: &Plan, problems: &[Problem], now: SystemTime) -> Self {
         let UnderstoodLaunch {
             launch,
             machine,
@@ -57,9 +56,6 @@ impl Record {
             job,
             ..
         } = &plan.understood;
-        let Some(folder) = Self::folder(&plan.understood)? else {
-            return Ok(None);
-        };
         let words = launch.options.iter().chain(&launch.command);
         let words: Value = words.map(|word| word.to_string_lossy()).collect();
         let variables = machine.env.iter().filter_map(|(name, value)| {
@@ -83,39 +79,23 @@ impl Record {
         let mut script = Self::SCRIPT_START.as_bytes().to_vec();
         script.extend([b"cd ", &quoted(host.cwd.as_os_str())[..], b" || exit\n"].concat());
         script.extend(plan.shell_lines(&secrets));
-        Ok(Some(Record {
+        Record {
             folder,
             text: format!("{content:#}\n"),
             config: config.map(|config| json::write(&secrets.hide(config.value().clone()))),
             script,
-        }))
+        }
     }
 
-    /// The folder that was asked for.
-    pub fn folder(understood: &UnderstoodLaunch) -> Result<Option<PathBuf>, Problem> {
-        let UnderstoodLaunch {
-            launch, host, job, ..
-        } = understood;
-        let Some(asked) = &launch.record else {
-            return Ok(None);
-        };
-        let refused = |what: &str, given: &str| {
-            Problem::error(Rule::Record, what).at(Place::option(asked.from.to_string(), given))
-        };
-        if asked.value.as_os_str().is_empty() {
-            let what = "the name of the folder for the launch record is empty";
-            let fix = give("--record", "DIR").lead("check that the variable that names it is set");
-            return Err(refused(what, "''").fix(fix));
+    /// Refuses a folder without a name.
+    pub fn folder(asked: &Sourced<PathBuf>, host: &Host) -> Result<PathBuf, Problem> {
+        if !asked.value.as_os_str().is_empty() {
+            return Ok(host.absolute(&asked.value));
         }
-        if asked.value.as_os_str() != "auto" {
-            return Ok(Some(host.absolute(&asked.value)));
-        }
-        let Some(output) = job.args.text("output_dir") else {
-            let what = "the command has no `--output_dir` for the record";
-            return Err(refused(what, "auto").fix(give("--record", "DIR")));
-        };
-        let output = host.absolute(&PathBuf::from(output.value));
-        Ok(Some(output.join(Self::AUTO)))
+        let what = "the name of the folder for the launch record is empty";
+        let fix = give("--record", "DIR").lead("check that the variable that names it is set");
+        let place = Place::option(asked.from.to_string(), "''");
+        Err(Problem::error(Rule::Record, what).at(place).fix(fix))
     }
 }
 
@@ -223,15 +203,15 @@ fn date(mut days: u64) -> (u64, u64, u64) {
     }
 }
 
-/// The content of the record in a folder, or in the folder that `--record auto` writes to inside of it.
+/// The content of the record in a folder.
 pub fn read(folder: &Path) -> Result<Value, Problem> {
-    let path =
-        [folder.to_path_buf(), folder.join(Record::AUTO)].map(|folder| folder.join(Record::FILE));
-    let path = path.into_iter().find(|path| path.exists()).ok_or_else(|| {
-        Problem::error(Rule::Record, "there is no launch record in this folder")
-            .at(&*folder)
-            .fix("name the folder that --record wrote to; for --record auto, the trainer's output_dir")
-    })?;
+    let path = folder.join(Record::FILE);
+    if !path.exists() {
+        let what = "there is no launch record in this folder";
+        return Err(Problem::error(Rule::Record, what)
+            .at(folder)
+            .fix("name the folder that --record wrote to"));
+    }
     let content = json::parse_exactly(&reading::read_text(&path)?)
         .ok()
         .filter(is_record)

@@ -435,7 +435,6 @@ fn what_is_written_is_for_its_owner_alone() {
         "--deepspeed zero2 --nproc-per-node 2 -- swift sft",
         "--deepspeed zero2 --nproc-per-node 2 --config-out out.json -- swift sft",
         "--deepspeed zero2 --nproc-per-node 2 --record rec/deep/er -- swift sft",
-        "--deepspeed zero2 --nproc-per-node 2 --record auto -- swift sft --output_dir o",
         "--deepspeed zero2 --nproc-per-node 2 -- python train.py run.yaml",
         "generate -o made/ds.json",
         "generate --tiers -o tiers",

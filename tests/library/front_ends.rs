@@ -80,30 +80,6 @@ fn the_script_is_where_the_version_has_it() {
     }
 }
 
-#[test]
-fn the_config_takes_the_place_of_the_value() {
-    let sandbox = Sandbox::new();
-    for (line, replaced) in [
-        (
-            "python x.py +model=a training.deepspeed=zero3 b=1",
-            "x.py +model=a training.deepspeed=CONFIG b=1",
-        ),
-        (
-            "python -m src.train --training.deepspeed z.json",
-            "-m src.train --training.deepspeed CONFIG",
-        ),
-    ] {
-        assert_eq!(sandbox.rank(line), ("nested", replaced.to_string()));
-    }
-    assert_eq!(
-        sandbox
-            .job("python x.py ++trainer.deepspeed=null")
-            .trainer
-            .name,
-        "hf"
-    );
-}
-
 fn lightning(script: &str, words: &str) -> Job {
     let sandbox = Sandbox::new();
     sandbox.put("cwd/lit.py", script);

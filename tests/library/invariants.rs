@@ -17,7 +17,8 @@ use zlaunch::testing::cli::{self, Asked, TOOLS};
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::yaml::Dialect;
 use zlaunch::testing::{
-    Format, Host, Judged, Launch, explain, fit, layers, patch, secrets::Secrets, template,
+    Format, Host, Judged, Launch, explain, fit, json as our_json, layers, patch, secrets::Secrets,
+    template,
 };
 
 use fake::Sandbox;
@@ -88,7 +89,7 @@ pub fn layers(data: &[u8]) {
     };
     let merged = |config: &Value, change: &Value| {
         let mut config = config.clone();
-        patch::merge(&mut config, change);
+        our_json::merge(&mut config, change);
         config
     };
     if change.is_array() {

@@ -35,7 +35,7 @@ fn merge_patches_are_those_of_the_rfc() {
         ),
     ] {
         let mut config = json::parse(before).unwrap();
-        merge(&mut config, &json::parse(patch).unwrap());
+        json::merge(&mut config, &json::parse(patch).unwrap());
         assert_eq!(config, json::parse(after).unwrap(), "{before} + {patch}");
     }
 }

@@ -14,7 +14,7 @@ use zlaunch::testing::recorded::Table;
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::template::{self, Search};
 use zlaunch::testing::yaml::{self, Dialect};
-use zlaunch::testing::{patch, python_value};
+use zlaunch::testing::{json as our_json, python_value};
 
 use crate::invariants::fake::{Sandbox, Share, side_by_side};
 use crate::invariants::{self, SANDBOX};
@@ -211,7 +211,7 @@ proptest! {
         let mut text = String::new();
         decorated(&value, &mut noise.into_iter(), &mut text);
         // Integral numbers become integers, so the strict text is what is compared.
-        prop_assert_eq!(zlaunch::testing::json::parse(&text), zlaunch::testing::json::parse(&value.to_string()), "{}", text);
+        prop_assert_eq!(our_json::parse(&text), our_json::parse(&value.to_string()), "{}", text);
         invariants::json(text.as_bytes());
     }
 
@@ -226,7 +226,7 @@ proptest! {
     #[test]
     fn merge_patches_keep_the_laws(config in object(leaf()), change in object(leaf())) {
         let mut once = config.clone();
-        patch::merge(&mut once, &change);
+        our_json::merge(&mut once, &change);
         prop_assert_eq!(&once, &merged_by_the_book(&config, &change));
         invariants::layers(format!("{config}\0{change}").as_bytes());
     }

@@ -244,16 +244,6 @@ def lightning_refuses_what_is_taken_out(labs):
     lab.refused('strategy="ddp"', "--deepspeed", "zero2", "--", "python", "ddp.py")
 
 
-@check
-def sections_of_hydra_and_tyro(labs):
-    lab = labs["more"]
-    for words in ("hydra_script.py training.deepspeed=zero3 training.learning_rate=0.5", "tyro_script.py --training.deepspeed zero3 --training.learning-rate 0.5"):
-        result = lab.run([lab.binary, "--nproc-per-node", "2", "--", "python", *words.split()])
-        got = [line.split("GOT ")[1].split() for line in result.stdout.splitlines() if "GOT " in line]
-        assert result.returncode == 0 and len(got) == 2 and all(rate == "0.5" for _, rate in got), result.stdout
-        assert json.loads((lab.root / got[0][0]).read_text())["zero_optimization"]["stage"] == 3, got
-
-
 @check_each({f"trainers_are_seen_behind_their_modules@{which or 'main'}": {"which": which} for which in ("", "older")})
 def behind_modules(labs, which):
     """`trl.cli` was a module up to 0.28, and is a package since."""

@@ -88,8 +88,6 @@ pub enum HandOver {
     Joined,
     /// `name=PATH` behind a run file, else like `Argument` (LLaMA-Factory).
     Dotted,
-    /// In place of the value of `section.name=…` or `--section.name …` (hydra, tyro).
-    Nested,
     /// The variable `config` names it, beside `switch=true` where that turns DeepSpeed on.
     Environment {
         config: &'static str,

@@ -13,7 +13,6 @@ use crate::{
             ScriptKind, ScriptSource, calls, flow::ArgumentFlow, is_text, keyword, made_arguments,
             of_text, script_kind, shown,
         },
-        section_option,
         tables::{
             CONFIG_MAKERS, CONFIG_OPTIONS, COUNTS_OF_RANKS, HF_PACKAGES, LIGHTNING_PACKAGES,
             LIGHTNING_TRAINERS, READ_OPTIONS, recognition::Sign,
@@ -61,20 +60,6 @@ pub fn without_config(
     let why = format!("{subject} {}", refusal.why);
     Some(Job {
         no_config: Some(NoConfig::new(why, refusal.help)),
-        ..Job::of(trainer, command, host)
-    })
-}
-
-/// Scripts whose options have sections. The config replaces a value such as that of `training.deepspeed=zero3`. The other
-/// options are not read: only the script knows what they mean.
-pub fn nested(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let option = section_option::find(&command.args, "deepspeed")?;
-    if ["null", "None", ""].contains(&option.value) || matches!(command.target, Target::Program(_))
-    {
-        return None;
-    }
-    Some(Job {
-        effective_words: Some(Vec::new()),
         ..Job::of(trainer, command, host)
     })
 }

@@ -417,17 +417,6 @@ pub const LIGHTNING: Trainer = Trainer {
     ..HF
 };
 
-/// Scripts whose options have sections: hydra's `training.deepspeed=zero3`, tyro's `--training.deepspeed zero3`.
-pub const NESTED: Trainer = Trainer {
-    name: "nested",
-    recognise: scripts::nested,
-    config: ConfigTraits {
-        hand_over: HandOver::Nested,
-        ..HF.config
-    },
-    ..HF
-};
-
 /// As `accelerate launch --use_deepspeed --deepspeed_config_file` sets them.
 const ACCELERATE_VARIABLES: HandOver = HandOver::Environment {
     config: "ACCELERATE_DEEPSPEED_CONFIG_FILE",

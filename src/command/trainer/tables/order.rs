@@ -2,8 +2,7 @@
 
 use super::{
     front_ends::{
-        ACCELERATE, AXOLOTL, DEEPSPEED, HF, IN_CODE, LIGHTNING, LLAMAFACTORY, NESTED, SWIFT, TRL,
-        XTUNER,
+        ACCELERATE, AXOLOTL, DEEPSPEED, HF, IN_CODE, LIGHTNING, LLAMAFACTORY, SWIFT, TRL, XTUNER,
     },
     without_config::{FABRIC, MEGATRON, OPENRLHF, PASSTHROUGH, RAY, VERL, XTUNER_V1},
 };
@@ -23,7 +22,6 @@ pub const ALL: &[&Trainer] = &[
     &RAY,
     &LIGHTNING,
     &FABRIC,
-    &NESTED,
     &ACCELERATE,
     &IN_CODE,
     &DEEPSPEED,
