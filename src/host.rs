@@ -27,7 +27,7 @@ use crate::base::{source::Sourced, vars};
 use machine::Machine;
 pub use machine::names_in;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Host {
     /// The command line, with the name of the program first.
     pub words: Vec<OsString>,
@@ -292,7 +292,7 @@ pub fn can_be_written(folder: &Path) -> bool {
     })
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Trust {
     /// Only files of this user and of root are trusted.
     OwnerAlone,

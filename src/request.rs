@@ -157,7 +157,7 @@ pub fn read_if_piped(spec: &mut Sourced<String>, host: &Host) -> Result<bool, Pr
     Ok(true)
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub struct Output {
     /// Print the plan in this format and do nothing.
     pub dry_run: Option<Format>,
@@ -177,14 +177,14 @@ impl Output {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Format {
     Text,
     Json,
     Shell,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct MemoryFlags {
     pub gpu: Option<Sourced<u64>>,
     pub host: Option<Sourced<u64>>,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::tables::json_faults::{FAULTS, HELP, YAML};
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct SyntaxError {
     pub line: usize,
     pub column: usize,
@@ -160,7 +160,7 @@ pub fn positions(text: &str) -> Option<Positions> {
 }
 
 /// A change of a config that leaves the rest of its text as it stands: comments, order, spacing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub enum Edit {
     /// The last part of a dotted key gets another name.
     Rename(String, String),

@@ -33,7 +33,7 @@ impl fmt::Display for Version {
 }
 
 /// The recorded version that stands for an installed one. This is the one policy for what was not recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VersionMatch {
     Exact(Version),
     /// The recorded versions before and after it. What both say is certain; where they differ, the older one counts.

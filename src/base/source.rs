@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Source {
     /// An option of zlaunch, without its value: `--nproc-per-node`.
     Flag(String),
@@ -27,14 +27,14 @@ pub enum Source {
     Default,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DoubtfulArgument {
     pub argument: String,
     /// `train.py:57 sets learning_rate`.
     pub why: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TrainerDefault {
     pub argument: &'static str,
     /// `default of transformers 5.19.0`.
@@ -63,7 +63,7 @@ impl fmt::Display for Source {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sourced<T> {
     pub value: T,
     pub from: Source,

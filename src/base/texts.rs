@@ -9,14 +9,14 @@
 //!
 //! `en` and `zh` are the text itself. A field may be repeated. An empty line means nothing.
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Language {
     English,
     Chinese,
 }
 
 /// A few words in both languages.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Phrase {
     pub en: &'static str,
     pub zh: &'static str,

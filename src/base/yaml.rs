@@ -19,7 +19,7 @@ use Event::{
     SequenceStart, StreamEnd, StreamStart,
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Dialect {
     PyYaml,
     OmegaConf,

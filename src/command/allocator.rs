@@ -10,7 +10,7 @@ pub const EXPANDABLE: &str = "expandable_segments:True";
 /// torch 2.0 stops on the option, and 2.1 was the first to have it.
 const SAFE_SINCE: [u32; 3] = [2, 2, 0];
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct Allocator {
     /// It has expandable segments.
     pub expands: bool,

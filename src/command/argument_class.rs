@@ -17,7 +17,7 @@ pub const GONE: &str = "-";
 /// The line that names the classes whose arguments a class has besides its own.
 const PARTS: &str = "^";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct RecordedDefault {
     /// A number, a bool, `none`, or `?` where the trainer computes it.
     pub value: &'static str,

@@ -35,7 +35,7 @@ pub enum ArgumentError {
     Refused(Problem),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct GivenOption {
     /// The name of the option that is meant, with underscores.
     name: String,
@@ -78,7 +78,7 @@ impl GivenOption {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Args {
     words: Vec<OsString>,
     given: Vec<GivenOption>,

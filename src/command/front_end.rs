@@ -2,7 +2,7 @@
 
 use crate::{base::source::Sourced, command::argv::ArgumentError};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ranks {
     Single,
     /// This plan executes a launcher.
@@ -14,7 +14,7 @@ pub enum Ranks {
 /// On or off, and the argument that says so; nothing where the arguments do not tell.
 pub type Precision = Result<Option<Sourced<bool>>, ArgumentError>;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NoConfig {
     pub why: String,
     pub help: String,
@@ -30,7 +30,7 @@ impl NoConfig {
 }
 
 /// A variable that a front end sets, even where the user has set it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct Variable {
     pub name: String,
     pub value: String,

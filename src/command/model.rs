@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The hub whose cache is searched first for a model that is no folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Hub {
     HuggingFace,
     ModelScope,
@@ -36,14 +36,14 @@ impl Hub {
 }
 
 /// The rules by which the hidden size is read from a model's config.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum HiddenSizeLookup {
     Transformers,
     /// ms-swift copies the text model's `hidden_size` to the top of the config first.
     MsSwift,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct HiddenSize {
     pub value: u64,
     pub file: PathBuf,

@@ -14,7 +14,7 @@ use crate::{
     report::Wanted,
 };
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq)]
 pub struct Rejected {
     /// As it is written, without `=value`.
     pub option: String,
@@ -263,7 +263,7 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
     })
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq)]
 pub enum Rejection {
     Unknown,
     /// A word before the first option.
@@ -277,7 +277,7 @@ pub enum Rejection {
 }
 
 /// As the recorder writes it (`tools/record/arguments.py`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum ArgType {
     Gone,
     Text,

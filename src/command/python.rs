@@ -20,7 +20,7 @@ use crate::{
 
 const STANDARD_LIBRARY: &str = include_str!("../recorded/python_stdlib.txt");
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct Python {
     /// Links are not followed: a link in a virtual environment *is* the environment.
     pub program: PathBuf,

@@ -28,7 +28,7 @@ use tokens::{Token, imports, tokens};
 const LARGEST: u64 = 512 << 10;
 pub const MOST_MODULES: usize = 16;
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq)]
 pub struct ScriptSource {
     file: PathBuf,
     /// Python looks here for modules first.
@@ -38,7 +38,7 @@ pub struct ScriptSource {
     modules: OnceCell<Vec<ScriptFile>>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq)]
 pub struct ScriptFile {
     pub name: String,
     pub text: String,

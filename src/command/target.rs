@@ -11,7 +11,7 @@ pub use crate::command::python::is_python;
 pub use crate::command::python::is_script;
 use crate::{command::script::ScriptSource, host::Host};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// `python [options] path`
     Script {
@@ -71,7 +71,7 @@ impl Target {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct ParsedCommand {
     pub target: Target,
     pub args: Vec<OsString>,

@@ -21,20 +21,20 @@ pub use values::FillContext;
 pub use values::FilledValue;
 use values::{Unfilled, defer};
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(PartialEq, Serialize)]
 pub struct Fill {
     pub key: &'static str,
     #[serde(flatten)]
     pub filled: FilledValue,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(PartialEq, Serialize)]
 pub struct LeftAuto {
     pub key: String,
     pub why: String,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Resolved {
     pub config: Value,
     pub fills: Vec<Fill>,

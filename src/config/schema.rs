@@ -44,7 +44,7 @@ pub fn in_environment(python: Option<&Python>) -> VersionMatch {
 }
 
 /// One key as one version of DeepSpeed knows it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct KeySpec {
     pub key: &'static str,
     pub version: Version,
@@ -62,13 +62,13 @@ pub struct KeySpec {
     pub replaced_by: Option<&'static str>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Removed {
     pub version: Version,
     pub refused: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Known {
     Yes,
     /// Read by this version and later ones only.

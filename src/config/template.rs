@@ -34,7 +34,7 @@ pub use search::Origin;
 pub use search::Search;
 use search::{Link, alias, built_in_text, is_name};
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Template {
     pub name: String,
     pub origin: Origin,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{base::json, config::schema};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Device {
     None,

@@ -137,7 +137,7 @@ impl Rank {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Phase {
     Running,
     /// The ranks got a signal that they can handle, and have time until then. `None`: for ever.

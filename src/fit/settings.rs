@@ -127,7 +127,7 @@ pub struct Assumption {
     pub certainty: Certainty,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Certainty {
     /// A default of the front end decides it.
     ByDefault,

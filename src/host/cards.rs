@@ -9,7 +9,7 @@ use crate::base::size::parse_bytes;
 pub use super::tables::cards::{CARDS, Card, WITHOUT_BF16, WITHOUT_FP16};
 
 /// A card as the user names it, and how many of them there are, if that is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cards {
     pub card: &'static Card,
     pub count: Option<u32>,

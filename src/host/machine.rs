@@ -15,7 +15,7 @@ pub struct Machine {
     root: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Memory {
     pub total: Option<u64>,
     pub available: Option<u64>,
@@ -30,14 +30,14 @@ impl Memory {
 }
 
 /// A soft and a hard limit; `None` is unlimited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     pub soft: Option<u64>,
     pub hard: Option<u64>,
 }
 
 /// A lock in a folder of torch extensions, held or left behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct Lock {
     pub path: PathBuf,
     pub age: Duration,

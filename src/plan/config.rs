@@ -168,7 +168,7 @@ pub struct PlannedFile {
     pub text: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum FileKind {
     /// Named after its content, in a folder of ours.
     Ours,

@@ -41,7 +41,7 @@ pub const SHOWN_WHEN_SET: &str = "CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_
     ASCEND_RT_VISIBLE_DEVICES OMP_NUM_THREADS MASTER_ADDR MASTER_PORT PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF \
     CUDA_DEVICE_MAX_CONNECTIONS NCCL_DEBUG DS_ACCELERATOR";
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Environment {
     pub set: Vec<Setting>,
     pub unset: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Environment {
     pub kept: Vec<(String, String)>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq)]
 pub struct Setting {
     pub name: String,
     pub value: OsString,

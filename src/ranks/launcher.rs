@@ -424,7 +424,6 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
 /// The ranks of this machine that zlaunch starts itself, in the environment that torchrun would give them. `exec` starts and
 /// supervises them.
-#[derive(Debug)]
 pub struct LocalRanks {
     pub count: u32,
     /// The time between asking them to stop and killing them.

@@ -18,7 +18,7 @@ use Change::{
 };
 
 /// The program that reads an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Owner {
     Zlaunch,
@@ -38,7 +38,7 @@ impl Owner {
 }
 
 /// One thing to change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// A key of the config, and its value as `--set` takes it.
     Set(String, String),
@@ -73,7 +73,7 @@ pub enum Change {
 }
 
 /// Changes that belong together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fix {
     pub changes: Vec<Change>,
     /// Printed before the changes.
@@ -87,7 +87,7 @@ pub struct Fix {
 }
 
 /// In order of preference.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fixes(pub Vec<Fix>);
 
 /// Functions that make a fix of one change.

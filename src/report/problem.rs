@@ -48,7 +48,7 @@ impl fmt::Display for Severity {
 }
 
 /// When the trainer would come upon a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum When {
     /// DeepSpeed reads the config: `DeepSpeedConfig`, under ZeRO-3 already while the model is loaded.
@@ -61,7 +61,7 @@ pub enum When {
     Silent,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub rule: Rule,
     pub severity: Severity,

@@ -239,7 +239,7 @@ pub fn in_json(
 }
 
 /// What becomes of the corrections of a config.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Correction {
     Written,
     Shown,

@@ -7,6 +7,7 @@ pub struct ForeignOption {
     pub instead: Instead,
 }
 
+#[derive(Debug)]
 pub enum Place {
     /// A launch, and every sub-command about one.
     Launch,

@@ -17,7 +17,7 @@ use crate::command::{
     },
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Reader {
     /// `HfArgumentParser` and those derived from it.
     Hf,

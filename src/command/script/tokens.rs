@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::command::tables::SIGNS;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Token<'a> {
     /// A name, a number, a sign, or a string with its quotes.
     pub text: &'a str,

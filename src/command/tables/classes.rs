@@ -1,6 +1,6 @@
 //! Classes of arguments that zlaunch knows by name.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct ArgumentClass {
     pub distribution: &'static str,
     pub name: &'static str,

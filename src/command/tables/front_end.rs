@@ -66,7 +66,7 @@ pub struct ConfigTraits {
 }
 
 /// The program that replaces an "auto" which is still in the config when the trainer starts.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum AutoFiller {
     /// transformers and accelerate, by the rules of `config::auto`.
     HfTrainer,
@@ -80,7 +80,7 @@ pub enum AutoFiller {
     Nobody,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum HandOver {
     /// `--name PATH`, in place of one that is given.
     Argument,
@@ -115,7 +115,7 @@ pub enum Datasets {
     Files,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum ArgumentParser {
     /// `HfArgumentParser` with the recorded class of the command.
     Recorded,

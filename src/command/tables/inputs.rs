@@ -8,7 +8,7 @@ pub struct Input {
     pub certain: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Reads {
     /// A path as it is written: `~` is a folder of that name.
     Plain,

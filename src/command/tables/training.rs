@@ -31,7 +31,7 @@ pub struct TrainingDefaults {
 }
 
 /// What happens to the vision tower of a model, and to the projector behind it, unless an argument says otherwise.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Towers {
     Trained,
     /// It may still keep activations.

@@ -311,7 +311,7 @@ fn doubtful<T>(given: Sourced<T>, why: String) -> Sourced<T> {
 
 type Answer = Result<FilledValue, Unfilled>;
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(PartialEq, Serialize)]
 pub struct FilledValue {
     pub value: Value,
     pub from: String,
@@ -341,7 +341,7 @@ impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Unfilled {
     /// The trainer fills it, for this reason.
     Deferred(String),

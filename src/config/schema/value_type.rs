@@ -19,7 +19,7 @@ use crate::{
 /// DeepSpeed's models before this version are those of pydantic 1.
 pub const PYDANTIC_2: Version = Version([0, 15, 0]);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueFault {
     Type,
     Value,

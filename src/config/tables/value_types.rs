@@ -7,7 +7,7 @@ use Form::{
 };
 
 /// What a value may be. A type takes one form or several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Form {
     Anything,
     /// Anything, because nothing reads it.
@@ -57,7 +57,7 @@ pub enum Form {
     NotNull,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum UnknownKeys {
     /// They are refused, and an "auto" is dropped.
     Refused,
@@ -67,7 +67,7 @@ pub enum UnknownKeys {
 }
 
 /// The type of a recorded key.
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 pub struct ValueType {
     /// Its name in the recorded file.
     pub written: &'static str,

@@ -26,7 +26,7 @@ pub fn header_schema() -> Value {
 }
 
 /// A key that only the user can fill in.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct RequiredKey {
     pub why: String,
     pub example: String,

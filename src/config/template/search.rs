@@ -30,7 +30,7 @@ embedded! {
     "hf_zero2" "hf_zero3" "zero3_lowmem" "zeropp" "zero3_nvme"
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq)]
 pub enum Origin {
     #[default]
     BuiltIn,
@@ -58,7 +58,7 @@ pub struct Link {
 }
 
 /// The folders in search order; the built-in templates come last.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Search {
     pub folders: Vec<PathBuf>,
 }

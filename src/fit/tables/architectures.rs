@@ -83,7 +83,7 @@ pub enum Presence {
     Unless(&'static str),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Projections {
     /// Query, key, value and output, where several heads may share keys and values.
     Grouped,
@@ -101,7 +101,7 @@ pub enum QkNorm {
     AllHeads,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Recurrence {
     Mamba2,
     GatedDelta,
@@ -137,7 +137,7 @@ const SQUARED: Mlp = Mlp {
     ..PLAIN
 };
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub struct Norm {
     /// Tensors of the size of its input.
     pub tensors: u64,
@@ -189,7 +189,7 @@ pub struct Positions {
 }
 
 /// The cases in which attention stores the score of every pair of tokens, if `sdpa` computes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub enum Scores {
     #[default]
     Never,

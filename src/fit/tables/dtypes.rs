@@ -1,6 +1,6 @@
 //! The types of weights, with the names that arguments and configs have for them.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dtype {
     /// The one that is shown.
     pub name: &'static str,

@@ -1,6 +1,6 @@
 //! The memories that states can be kept in, and that can be short.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct MemoryKind {
     /// In a text for people.
     pub name: &'static str,

@@ -1,7 +1,7 @@
 //! Keys of a config.json with numbers, by the names that families of models have for them.
 
 /// A number of a model's config.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Key {
     /// The first one that the config has counts.
     pub names: &'static [&'static str],

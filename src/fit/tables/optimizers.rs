@@ -20,7 +20,7 @@ pub struct OptimizerExample {
     pub none_in_bf16: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct OptimizerMemory {
     /// On the flat fp32 tensors of ZeRO 1 to 3.
     pub flat: PerParameter,
@@ -38,7 +38,7 @@ pub struct OptimizerMemory {
     pub casts: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct PerParameter {
     /// Kept from step to step.
     pub states: u64,
@@ -63,7 +63,7 @@ const MOST: PerParameter = PerParameter {
     step: 800,
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Optimizer {
     pub name: &'static str,
     pub memory: OptimizerMemory,

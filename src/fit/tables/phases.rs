@@ -1,6 +1,6 @@
 //! The phases of a training in which memory use can peak: those of a step, then those before, between or after them.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Phase {
     pub name: &'static str,
     pub is_between_steps: bool,

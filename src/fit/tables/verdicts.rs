@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Verdict {
     pub word: &'static str,
     pub style: Style,

@@ -1,6 +1,6 @@
 //! What the options of `zlaunch fit` can be, with the words that stand for it.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Tuner {
     Full,
     Lora,
@@ -16,7 +16,7 @@ impl Tuner {
     ];
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Attention {
     /// FlashAttention or SDPA, which never store the matrix of scores.
     Flash,
@@ -32,7 +32,7 @@ impl Attention {
 }
 
 /// What is counted, and the unit in which it is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Accounting {
     pub name: &'static str,
     pub unit: &'static str,
@@ -64,7 +64,7 @@ impl Accounting {
         &[(REAL.name, REAL), (TEXTBOOK.name, TEXTBOOK)];
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum FitFormat {
     Text,
     Json,

@@ -1,7 +1,7 @@
 //! GPUs by their names. Only the memory of the H200 was read on a card here; the others are the sizes these cards are known to
 //! report, not checked.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Card {
     /// The name people give it.
     pub name: &'static str,
@@ -14,7 +14,7 @@ pub struct Card {
     pub example: CardExample,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CardExample {
     /// A value of `--gpu` that means this card.
     pub written: &'static str,

@@ -29,7 +29,7 @@ use crate::{
 pub type Stated<T> = Option<Sourced<T>>;
 
 /// A number of processes as torchrun takes it: `4`, `gpu` (or `auto`), `cpu`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Processes {
     Count(u32),
     Gpus,

@@ -156,7 +156,7 @@ pub enum Rule {
     TextForNumber,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RuleSubject {
     /// The launch cannot go on.
     Refusal,

@@ -209,6 +209,7 @@ fn pieces<'a>(text: &'a str, words: usize, odd: &str) -> Vec<&'a str> {
 }
 
 /// A file by its lines.
+#[derive(Debug)]
 struct Source<'a>(Vec<&'a str>);
 
 impl<'a> Source<'a> {

@@ -2,6 +2,7 @@
 
 use clap_complete::Shell;
 
+#[derive(Debug)]
 pub struct Change {
     pub shell: Shell,
     pub text: &'static str,

@@ -21,7 +21,7 @@ pub enum Reads {
 }
 
 /// What becomes of a flag beside a DeepSpeed config.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum BesideConfig {
     /// It fills an "auto" before transformers compares it.
     FillsAuto,

@@ -1,6 +1,6 @@
 //! The launchers by name, and the command lines of those that a command may start with.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Launcher {
     Torchrun,
     Deepspeed,

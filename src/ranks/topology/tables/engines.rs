@@ -92,7 +92,7 @@ pub enum Variable {
 }
 
 /// What a variable tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
     /// The engine's own code reads it, or nothing does.
     Other,

@@ -33,7 +33,7 @@ pub enum Name {
     Below(&'static str),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Compared {
     /// It must be the same on all machines.
     Same,

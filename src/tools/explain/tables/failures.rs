@@ -44,7 +44,7 @@ pub struct Failure {
 }
 
 /// In the order in which they are told.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Cause,
     /// Any other exception.
@@ -63,6 +63,7 @@ pub struct Advice {
     pub text: &'static str,
 }
 
+#[derive(Debug)]
 pub enum When {
     Given,
     Is(&'static str),

@@ -1,6 +1,6 @@
 //! The numbers of an out-of-memory line, in the two forms in which torch has written it.
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Size {
     Asked,
     Total,

@@ -2,7 +2,7 @@
 
 use crate::base::texts::Phrase;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Topic {
     Term,
     Stage,

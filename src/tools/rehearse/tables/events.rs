@@ -8,7 +8,7 @@ pub struct Ending {
     pub says: Says,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Kind {
     Refused,
     Arrived,
