@@ -55,6 +55,10 @@ pub fn number_meant(text: &str, name: &str) -> Option<u64> {
     if let Some(number) = NUMBER_WORDS.iter().position(|word| *word == text) {
         return u64::try_from(number).ok();
     }
+    // 0 is what fp16's loss scale is called by.
+    if text == "dynamic" && name.ends_with("loss_scale") {
+        return Some(0);
+    }
     // Blocks of a file are powers of two.
     if name.contains("block_size") {
         return parse_bytes(&text);

@@ -10,11 +10,14 @@ use super::{
 use crate::{
     base::{json::get, size::number_meant},
     command::argument_class::TRAINING_ARGUMENTS,
-    config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
+    config::{
+        auto,
+        schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
+    },
     report::{
         Rule,
-        fix::{Fix, Fixes, Owner, give, meant, rename, say, set, set_json, unset},
-        nearest,
+        fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
+        nearest, usual_names,
     },
 };
 
@@ -51,9 +54,11 @@ pub fn unknown_keys(subject: &Subject, found: &mut Findings) {
             None => format!("has no key `{path}`"),
         };
         let what = format!("{} {why}{outcome}", subject.deepspeed());
-        let problem = found.key(&[path], what, advice(key, subject, found.are_many()));
-        // A key that `--set` asks for is not dropped silently.
-        if (subject.place)(path).is_setting() {
+        let fix = advice(key, subject, found.are_many());
+        let is_of_layer = fix.is_for_a_layer();
+        let problem = found.key(&[path], what, fix);
+        // What `--set` or a patch asks for is not dropped silently.
+        if is_of_layer || (subject.place)(path).is_setting() {
             problem.severity = subject.severity_of_keys();
         }
     }
@@ -139,10 +144,11 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             None => remove,
         };
     }
-    if schema::find(path, subject.version()).is_some() {
-        return say(
-            "write a section for each part of the name: only `--set` splits it at the dots",
-        );
+    // `"zero_optimization.stage": 3`: only `--set` splits a name at its dots.
+    let inside = path.trim_start_matches('/').replace('/', ".");
+    if schema::find(&inside, subject.version()).is_some() {
+        let fix = rename(path, &inside, key.value).safe();
+        return unless_there(&inside, subject, path).unwrap_or(fix);
     }
     // `offload_param.cpu: true`
     let device = format!("{section}.device");
@@ -164,7 +170,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     if let Some(parameter) = parameter_meant(section, name, subject) {
         return belongs_in(&parameter, rename(path, &parameter, key.value));
     }
-    match &keys_meant(key, name, subject)[..] {
+    match &keys_meant(key, name, is_argument, subject)[..] {
         [] => {}
         [entry] => {
             return match entry.replaced_by {
@@ -211,7 +217,7 @@ pub fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> 
     if counts.is_setting() || asked.file() == counts.file() && !asked.is_setting() {
         return Some(unset(wrong).remark(format!("`{right}` is set, too, and counts")));
     }
-    (!asked.is_setting()).then(|| meant(right))
+    (!asked.is_setting()).then(|| Fix::in_a_layer(right))
 }
 
 fn has_section_of(entry: &KeySpec, subject: &Subject) -> bool {
@@ -237,19 +243,35 @@ fn parameter_meant(section: &str, name: &str, subject: &Subject) -> Option<Strin
 }
 
 /// The keys of this name that the version reads elsewhere; of several, those in sections that the config has.
-fn keys_meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
+fn keys_meant(key: &Key, name: &str, is_argument: bool, subject: &Subject) -> Vec<KeySpec> {
     let is_there = |entry: &KeySpec| has_section_of(entry, subject);
     let reads = |entry: &KeySpec| {
         // Deeper down, many keys have the same name.
         let is_near = entry.key.split('.').count() < 3
-            || entry.key.split('.').next() == key.path.split('.').next()
+            || entry.key.contains(".offload_")
+                && entry.key.split('.').next() == key.path.split('.').next()
             || is_there(entry);
         let is_read = entry.removed.is_none() && subject.reads(entry.key);
         // Many sections can be enabled.
         entry.key != key.path && is_near && is_read && name != "enabled"
     };
-    let named = schema::named(name, subject.version());
-    let mut named: Vec<KeySpec> = named.filter(reads).collect();
+    let named_so = |name: &str| -> Vec<KeySpec> {
+        schema::named(name, subject.version())
+            .filter(reads)
+            .collect()
+    };
+    let mut named = named_so(name);
+    if named.is_empty() && !is_argument {
+        named = usual_names(name).flat_map(named_so).collect();
+        // In its own section, it is only another spelling.
+        let section = |path: &str| path.rsplit_once('.').unwrap_or_default().0.to_string();
+        if named
+            .iter()
+            .any(|entry| section(entry.key) == section(&key.path))
+        {
+            return Vec::new();
+        }
+    }
     if named.iter().any(is_there) {
         named.retain(is_there);
     }
@@ -302,7 +324,7 @@ pub fn wrong_values(subject: &Subject, found: &mut Findings) {
         let path = &key.path;
         let wanted = entry.wanted();
         let what = format!("`{path}` is {}, but DeepSpeed expects {wanted}", key.value);
-        found.key(&[path], what, value_advice(key, &entry));
+        found.key(&[path], what, value_advice(key, &entry, subject));
     }
 }
 
@@ -336,7 +358,7 @@ pub fn odd_values(subject: &Subject, found: &mut Findings) {
             key.value,
             entry.wanted()
         );
-        found.key(&[path], what, value_advice(key, &entry));
+        found.key(&[path], what, value_advice(key, &entry, subject));
     }
 }
 
@@ -346,13 +368,18 @@ fn moved_inside(key: &Key, section: &KeySpec) -> Option<Fix> {
         return None;
     }
     let truth = truth(key.value);
-    let value = truth.map_or_else(|| key.value.clone(), Value::from);
+    let given = truth.map_or_else(|| key.value.clone(), Value::from);
     let mut names = ["stage", "device", "enabled", "type"].into_iter();
-    let takes = |it: &KeySpec| {
-        truth.is_some() == it.key.ends_with(".enabled") && it.fault(&value).is_none()
-    };
-    let inner = names.find_map(|name| {
-        schema::find(&format!("{}.{name}", section.key), section.version).filter(takes)
+    let (inner, value) = names.find_map(|name| {
+        let inner = schema::find(&format!("{}.{name}", section.key), section.version)?;
+        let value = if truth.is_some() != (name == "enabled") {
+            None
+        } else if inner.fault(&given).is_none() {
+            Some(given.clone())
+        } else {
+            value_meant(&given, &inner)
+        };
+        Some((inner, value?))
     })?;
     let text = value.as_str().map_or(value.to_string(), str::to_string);
     Some(rename(&key.path, inner.key, text))
@@ -395,17 +422,40 @@ pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
     parsed(text).or_else(number).or_else(decimal).or_else(word)
 }
 
-fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
+/// The parameters of an optimizer or a scheduler that the trainer fills from its arguments.
+fn filled_by_trainer(subject: &Subject, section: &str, name: &str) -> impl Iterator<Item = String> {
+    let name = match section {
+        "optimizer" => name.to_ascii_lowercase(),
+        _ => name.to_string(),
+    };
+    let trainer = subject.job.trainer;
+    let all = schema::parameters(section, Some(&name), subject.version());
+    let keys = all.map(move |parameter| format!("{section}.params.{}", parameter.name()));
+    keys.filter(|key| trainer.is_hf() && auto::may_be_filled(key))
+}
+
+fn value_advice(key: &Key, entry: &KeySpec, subject: &Subject) -> Fixes {
     let path = &key.path;
     if let Some(fix) = moved_inside(key, entry) {
-        return fix.safe().into();
+        let name = key
+            .value
+            .as_str()
+            .filter(|_| path == "optimizer" || path == "scheduler");
+        let Some(name) = name else {
+            return fix.safe().into();
+        };
+        // Without parameters it would have DeepSpeed's, not those of the arguments.
+        return filled_by_trainer(subject, path, name)
+            .fold(fix, |fix, parameter| fix.and(set(parameter, "auto")))
+            .into();
     }
     let device = format!("{path}.device");
     if key.value == true && schema::find(&device, entry.version).is_some() {
         return set(path, r#"{"device": "cpu"}"#).or(set(path, r#"{"device": "nvme"}"#));
     }
     if let Some(meant) = value_meant(key.value, entry) {
-        return set_json(path, &meant).safe().into();
+        let wanted = format_args!("write {}", entry.wanted());
+        return set_json(path, &meant).safe().else_say(wanted);
     }
     let choices = entry.choices();
     // The nearest stage, for example.

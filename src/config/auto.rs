@@ -314,7 +314,9 @@ pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
         format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let near = schema::nearest_name(name, schema::names_below(section));
+    let switch = format!("{key}.enabled");
     let fixes = match near.filter(|near| *near != name) {
+        _ if may_be_filled(&switch) => rename(key, switch, "auto").into(),
         Some(near) => {
             let right = format!("{section}.{near}");
             rename(key, right.trim_start_matches('.'), "auto")

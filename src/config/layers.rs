@@ -142,13 +142,16 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
 }
 
 pub fn unset(config: &mut Value, key: &str) -> bool {
-    let (section, name) = match key.rsplit_once('.') {
-        Some((section, name)) => (json::get_mut(config, section), name),
-        None => (Some(config), key),
+    let Some(object) = config.as_object_mut() else {
+        return false;
     };
-    section
-        .and_then(Value::as_object_mut)
-        .is_some_and(|object| object.shift_remove(name).is_some())
+    // DeepSpeed does not split a name that has dots itself.
+    let mut dots = key.match_indices('.');
+    object.shift_remove(key).is_some()
+        || dots.any(|(at, _)| {
+            let section = object.get_mut(&key[..at]);
+            section.is_some_and(|section| unset(section, &key[at + 1..]))
+        })
 }
 
 /// Sets a dotted key and creates the objects on the way. The error is the key whose value is not an object.

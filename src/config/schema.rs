@@ -99,7 +99,7 @@ pub fn parameters(
     section: &str,
     name: Option<&str>,
     version: Version,
-) -> impl Iterator<Item = KeySpec> {
+) -> impl Iterator<Item = KeySpec> + use<> {
     let name = name.map(|name| format!("{name}.")).unwrap_or_default();
     let prefix = format!("{section}.params@{name}");
     let lines = lines_from(&prefix).take_while(move |line| line.starts_with(&prefix));
@@ -322,5 +322,9 @@ pub fn nearest_name<'a>(
     let longer = longer
         .next()
         .filter(|_| part.contains('_') && longer.next().is_none());
-    nearest(name, known).or(longer)
+    let same = longer.filter(|_| part != name).and_then(|longer| {
+        let mut known = known.clone();
+        known.find(|known| known.strip_prefix("stage3_") == Some(longer))
+    });
+    nearest(name, known).or(same).or(longer)
 }

@@ -84,6 +84,8 @@ pub struct Fix {
     remark: String,
     /// `check --fix` makes it without asking: it keeps what was meant, and nothing else can have been meant.
     is_safe: bool,
+    /// Shown only where no other one holds: what there is to decide.
+    is_last: bool,
 }
 
 /// In order of preference.
@@ -175,6 +177,7 @@ impl From<Change> for Fix {
             meant: None,
             remark: String::new(),
             is_safe: false,
+            is_last: false,
         }
     }
 }
@@ -249,6 +252,18 @@ impl Fix {
         changes.all(|change| matches!(change, Set(_, value) if value == "auto"))
     }
 
+    /// The key that was meant in a file that changes another one, where the file is to be corrected.
+    pub fn in_a_layer(key: &str) -> Self {
+        Fix {
+            meant: Some(key.to_string()),
+            ..meant(key)
+        }
+    }
+
+    pub fn is_for_a_layer(&self) -> bool {
+        self.meant.is_some() && matches!(self.changes[..], [Say(_)])
+    }
+
     pub fn drops(&self) -> bool {
         let mut changes = self.changes.iter();
         changes.any(|change| matches!(change, Drop { .. }))
@@ -257,6 +272,14 @@ impl Fix {
     /// Another fix, less preferred.
     pub fn or(self, other: impl Into<Fixes>) -> Fixes {
         Fixes::from(self).or(other)
+    }
+
+    /// What to say where the fix does not hold.
+    pub fn else_say(self, text: impl fmt::Display) -> Fixes {
+        self.or(Fix {
+            is_last: true,
+            ..say(text)
+        })
     }
 
     /// True for a single command line without anything said about it.
@@ -358,11 +381,17 @@ impl Change {
         match self {
             Set(key, value) if in_file => format!("set {key} to {value}"),
             Unset(key) if in_file => format!("remove {key}"),
+            Rename(key, to, _) if in_file && key == to => format!("move {key} into its section"),
             Rename(key, to, _) if in_file => format!("rename {key} to {to}"),
             Set(key, value) => format!("--set {}", assignment(key, value)),
             Unset(key) => format!("--unset {key}"),
             Rename(key, to, value) => {
-                format!("--unset {key} --set {}", assignment(to, value))
+                // What is no other JSON needs no quotes.
+                let value = match read(value) {
+                    Value::String(text) if read(&text) == text => text,
+                    _ => value.clone(),
+                };
+                format!("--unset {key} --set {}", assignment(to, &value))
             }
             Give { option, value, .. } if value.is_empty() => option.clone(),
             Give { option, value, .. } if option.starts_with('-') => {
@@ -425,7 +454,7 @@ impl Change {
         Some(match self {
             Set(key, value) => vec![Edit::Set(key.clone(), json(value))],
             Unset(key) => vec![Edit::Remove(key.clone())],
-            Rename(key, to, _) if section(key) == section(to) => {
+            Rename(key, to, _) if key != to && section(key) == section(to) => {
                 vec![Edit::Rename(
                     key.clone(),
                     to.rsplit('.').next().unwrap_or(to).to_string(),
@@ -505,7 +534,7 @@ impl Fixes {
     /// The text behind `help:`. `in_file`: the config is a file, which is edited instead of adding options.
     pub fn text(&self, in_file: bool, file: Option<&Path>) -> String {
         let mut all = String::new();
-        for fix in &self.0 {
+        for fix in self.shown() {
             if !all.is_empty() {
                 all += ", or ";
             }
@@ -517,7 +546,12 @@ impl Fixes {
     }
 
     pub fn json(&self) -> Value {
-        self.0.iter().map(Fix::json).collect()
+        self.shown().map(Fix::json).collect()
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &Fix> {
+        let all = self.0.iter().enumerate();
+        all.filter_map(|(at, fix)| (at == 0 || !fix.is_last).then_some(fix))
     }
 }
 

@@ -47,7 +47,11 @@ pub fn only_a_space() -> Problem {
 pub fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     let all = one_of(known, if known.len() > 20 { 10 } else { 20 });
     let value = given.value.as_str();
+    // `mismatches` of `default-mismatch`
+    let has_part = |word: &&&str| word.split('-').any(|part| nearest(value, [part]).is_some());
+    let with_part: Vec<&str> = known.iter().filter(has_part).copied().collect();
     let fixes = match nearest(value, known.iter().copied()) {
+        None if !with_part.is_empty() => Fixes::from(one_of(&with_part, 10)),
         Some(word) => give_as(&given.from, word).meaning(word).or(all),
         None => Fixes::from(all),
     };
@@ -185,6 +189,10 @@ impl<'a> Wanted<'a> {
             Bool => nearest(value, ["true", "false"]).map(str::to_string),
             Int => number_meant(value, name).map(|number| number.to_string()),
             Number => {
+                let value = value.trim_matches([',', ';', '=']);
+                if let Some(Ok(percent)) = value.strip_suffix('%').map(str::parse::<f64>) {
+                    return Some((percent / 100.0).to_string());
+                }
                 let with_point = value.replacen(',', ".", 1);
                 if with_point.parse::<f64>().is_ok() {
                     return Some(with_point);
@@ -305,6 +313,12 @@ pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
             _ => "see its output above; --launcher torchrun --launcher-arg=--log-dir=DIR --launcher-arg=--redirects=3 writes each rank's output to its own files",
         })
         .status(u8::try_from(status).unwrap_or(REFUSED))
+}
+
+/// What is usually said for a word of other tools and people.
+pub fn usual_names(word: &str) -> impl Iterator<Item = &str> {
+    let rows = OTHER_NAMES.iter().filter(move |row| row.contains(&word));
+    rows.map(|row| row[0])
 }
 
 /// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the

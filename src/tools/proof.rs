@@ -211,7 +211,7 @@ impl<T: Trial> Proof<'_, T> {
             let is_known = self.before.iter().any(|known| {
                 is_same(known, found)
                     || known.rule == found.rule
-                        && known.places == found.places
+                        && known.places.first() == found.places.first()
                         && !is_same(known, problem)
             });
             let counts = !changed.is_partly_judged() || is_near(found);

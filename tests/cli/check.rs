@@ -599,6 +599,97 @@ fn a_diagnostic_points_to_where_the_key_was_written() {
     );
 }
 
+/// What was written stays, or is told, where a key was written in another way.
+#[test]
+fn a_fix_keeps_what_the_config_says() {
+    let sandbox = Sandbox::new();
+    let zero3 = |inside: &str| format!(r#"{{"zero_optimization": {{"stage": 3, {inside}}}}}"#);
+    for (config, help) in [
+        (
+            r#"{"optimizer": "AdamW", "zero_optimization": {"stage": 2}}"#.to_string(),
+            "--unset optimizer --set optimizer.type=AdamW --set optimizer.params.betas=auto \
+             --set optimizer.params.eps=auto --set optimizer.params.lr=auto --set optimizer.params.weight_decay=auto",
+        ),
+        (
+            r#"{"bf16": "auto", "zero_optimization": {"stage": 2}}"#.to_string(),
+            "--unset bf16 --set bf16.enabled=auto",
+        ),
+        (
+            r#"{"zero_optimization.stage": 3}"#.to_string(),
+            "--unset zero_optimization.stage --set zero_optimization.stage=3",
+        ),
+        (
+            r#"{"zero_optimization/stage": 3}"#.to_string(),
+            "--unset zero_optimization/stage --set zero_optimization.stage=3",
+        ),
+        (
+            r#"{"zero_optimization": "stage3"}"#.to_string(),
+            "--unset zero_optimization --set zero_optimization.stage=3",
+        ),
+        (
+            zero3(r#""stage3_prefetch_bucket": "auto""#),
+            "did you mean `stage3_prefetch_bucket_size`? --unset zero_optimization.stage3_prefetch_bucket \
+             --set zero_optimization.stage3_prefetch_bucket_size=auto",
+        ),
+        (
+            zero3(r#""load_universal_checkpoint": true"#),
+            "it belongs in `checkpoint.load_universal`: --unset zero_optimization.load_universal_checkpoint \
+             --set checkpoint.load_universal=true",
+        ),
+        (
+            zero3(r#""offload": "cpu""#),
+            "did you mean `offload_optimizer`? --unset zero_optimization.offload \
+             --set zero_optimization.offload_optimizer.device=cpu",
+        ),
+        (
+            zero3(r#""offload_optimizer": {"device": "disk"}"#),
+            "write one of none, cpu, nvme\n",
+        ),
+        (
+            r#"{"fp16": {"enabled": true, "loss_scale": "dynamic"}, "zero_optimization": {"stage": 2}}"#.to_string(),
+            "--set fp16.loss_scale=0\n",
+        ),
+    ] {
+        sandbox.file("ds.json", &config);
+        let line = "check --nproc-per-node 2 --deepspeed ds.json -- python hf.py --output_dir out --fp16 false";
+        sandbox.file("hf.py", "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+            args, = HfArgumentParser((TrainingArguments,)).parse_args_into_dataclasses()\nTrainer(None, args).train()\n");
+        let run = sandbox.run(line.split(' '));
+        assert!(run.stdout.contains(&format!("  help: {help}")), "{config}: {}", run.stdout);
+        assert!(!run.stdout.contains("zero_optimization.stage=0"), "{config}: {}", run.stdout);
+    }
+}
+
+/// A key that a patch or a template adds is asked for, as with `--set`.
+#[test]
+fn a_misspelt_key_of_a_patch_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.file("patch.json", r#"{"zero_optimisation": {"stage": 3}}"#);
+    sandbox.file(
+        "comment.json",
+        r#"{"_comment": "ours", "zero_optimization": {"stage": 3}}"#,
+    );
+    sandbox.file(
+        "ours.json",
+        r#"{"$zlaunch": {"extends": "zero2"}, "gradient_cliping": 1.0}"#,
+    );
+    for (options, refused) in [
+        ("--deepspeed zero2 --patch patch.json", true),
+        ("--deepspeed ours.json", true),
+        ("--deepspeed zero2 --patch comment.json", false),
+    ] {
+        let line =
+            format!("check --nproc-per-node 2 {options} -- swift sft --model a/b --dataset c/d");
+        let run = sandbox.run(line.split(' '));
+        assert_eq!(
+            run.stdout.contains("error[ignored-key]"),
+            refused,
+            "{options}: {}",
+            run.stdout
+        );
+    }
+}
+
 #[test]
 fn a_refused_plan_is_printed_as_json_too() {
     let sandbox = sandbox(&json!({}));

@@ -113,14 +113,32 @@ fn every_safe_fix_is_made() {
             "{\n  \"overlap_comm\": true,\n  \"zero_optimization\": {\n    \"stage\": 2\n  }\n}\n",
             "{\n  \"zero_optimization\": {\n    \"overlap_comm\": true,\n    \"stage\": 2\n  }\n}\n",
         ),
-        // With the comments inside. Those around stay.
+        // With the comments inside. Those around stay where a key goes elsewhere.
         (
             "{\n  // where\n  \"offload_param\": {\n    // here\n    \"device\": \"cpu\"\n  },\n  \"zero_optimization\": {\"stage\": 3}\n}\n",
             "{\n  // where\n  \"zero_optimization\": {\"offload_param\": {\n    // here\n    \"device\": \"cpu\"\n  }, \"stage\": 3}\n}\n",
         ),
         (
             "{\n  \"train_batch_size\": 8, // ours\n  \"amp\": {\"enabled\": false} // theirs\n}\n",
-            "{\n  \"train_batch_size\": 8 // ours\n   // theirs\n}\n",
+            "{\n  \"train_batch_size\": 8 // ours\n}\n",
+        ),
+        // The comments about a key that is removed go with it.
+        (
+            "{\n  // for eight GPUs\n  \"amp\": {\"enabled\": false}, // apex\n  \"train_batch_size\": 8\n}\n",
+            "{\n  // for eight GPUs\n  \"train_batch_size\": 8\n}\n",
+        ),
+        (
+            "{\n  \"train_batch_size\": 8,\n  // to the CPU\n  // as it was\n  \"zero_optimization\": {\n    \"stage\": 2,\n    // old\n    \"cpu_offload\": true // here\n  }\n}\n",
+            "{\n  \"train_batch_size\": 8,\n  // to the CPU\n  // as it was\n  \"zero_optimization\": {\n    \"offload_optimizer\": {\"device\": \"cpu\"},\n    \"stage\": 2\n  }\n}\n",
+        ),
+        // A name with dots, or slashes, is a key in a section.
+        (
+            r#"{"zero_optimization.stage": 3, "train_batch_size": 8}"#,
+            r#"{"zero_optimization": {"stage": 3}, "train_batch_size": 8}"#,
+        ),
+        (
+            r#"{"zero_optimization/stage": 3, "train_batch_size": 8}"#,
+            r#"{"zero_optimization": {"stage": 3}, "train_batch_size": 8}"#,
         ),
         // A comma is a point where it does not stand before three digits.
         (
@@ -139,7 +157,7 @@ fn every_safe_fix_is_made() {
         // Words that are left out.
         (
             r#"{"zero_optimization": {"stage": 3, "stage3_max_live_params": 5, "reduce_bucket": 6}}"#,
-            r#"{"zero_optimization": {"stage": 3, "max_live_parameters": 5, "reduce_bucket_size": 6}}"#,
+            r#"{"zero_optimization": {"stage": 3, "stage3_max_live_parameters": 5, "reduce_bucket_size": 6}}"#,
         ),
         (
             r#"{"scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 0.1, "max_lr": 0.2}}}"#,
@@ -646,7 +664,7 @@ fn what_was_written_is_kept() {
         (
             zero3(r#""offload_param.device": "cpu""#),
             "",
-            "write a section for each part of the name",
+            "--unset zero_optimization.offload_param.device --set zero_optimization.offload_param.device=cpu\n",
         ),
         (
             zero3(r#""reduce_bucket_size": "large""#),

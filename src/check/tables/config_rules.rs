@@ -1300,7 +1300,7 @@ const OPTIMIZER: &[Check] = &[
                     Not(&Any(SAME_SCHEDULER)),
                 ],
                 says: "the config has a `scheduler` section: {key} has no effect",
-                fixes: &[Say("drop the option, or --unset scheduler")],
+                fixes: &[DropArgument("lr_scheduler_type"), Unset("scheduler")],
             },
             // accelerate's CPU Adam is an AdamW; Adagrad and 32-bit Lion have CPU versions.
             Row {

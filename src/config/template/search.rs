@@ -208,8 +208,10 @@ impl Search {
             );
             give("--deepspeed", "zero3").or(lists)
         } else {
-            // `zero4`: ZeRO has the stages 0 to 3.
+            // `zero4`: ZeRO has the stages 0 to 3. `zero3_cpu` is `zero3_offload`.
             let known_stage = name.replace(|c| ('4'..='9').contains(&c), "3");
+            let known_stage = known_stage.replace('-', "_").replace("cpu", "offload");
+            let known_stage = known_stage.replace("offload_offload", "offload");
             let names = self.names();
             let known = names.iter().map(String::as_str);
             nearest(&known_stage, known).map_or_else(|| lists.into(), meaning)

@@ -103,6 +103,11 @@ pub const OTHER_NAMES: &[&[&str]] = &[
         "gradient_clipping_norm",
     ],
     &["min_loss_scale", "min_scale"],
+    &[
+        "load_universal",
+        "load_universal_checkpoint",
+        "universal_checkpoint",
+    ],
     &["weight_decay", "wd"],
     &[
         "max_grad_norm",
@@ -243,6 +248,7 @@ pub const OTHER_NAMES: &[&[&str]] = &[
     &["team", "entity"],
     &["output_path", "log_dir", "logging_dir", "path"],
     &["zero_optimization", "zero"],
+    &["offload_optimizer", "offload"],
     &[
         "nproc_per_node",
         "num_gpus",
