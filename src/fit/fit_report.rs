@@ -298,17 +298,22 @@ impl FitReport<'_> {
     fn conclusion(&self, width: usize) -> String {
         let estimate = "this is an estimate; `fits` leaves room for gaps between allocations";
         let mut text = wrapped(estimate, 0, width);
-        if let Some(row) = self.judged_row().filter(|row| row.verdict == NOT) {
+        let with = |remedy: &Remedy| wrapped(&format!("with {}", remedy.sentence()), 2, width);
+        let remedies: String = self.remedies.iter().map(with).collect();
+        let end = wrapped(&self.recommendation(), 0, width);
+        let Some(row) = self.judged_row() else {
+            return text + &end + &remedies;
+        };
+        let line = if row.verdict == NOT {
             let short = row.short.iter();
             let short = short.map(|it| format!("{} short ({})", Size(it.bytes), it.kind.name));
             let short: Vec<String> = short.collect();
-            let line = format!("{} does not fit: {}", row.title(), short.join(", "));
-            text += &wrapped(&line, 0, width);
-        }
-        let end = wrapped(&self.recommendation(), 0, width);
-        let with = |remedy: &Remedy| wrapped(&format!("with {}", remedy.sentence()), 2, width);
-        let remedies: String = self.remedies.iter().map(with).collect();
-        text + &end + &remedies
+            format!("{} does not fit: {}", row.title(), short.join(", "))
+        } else {
+            format!("{}: {}", row.needs(), row.words())
+        };
+        text += &wrapped(&line, 0, width);
+        text + &remedies + &end
     }
 
     pub fn remedy_sentences(&self) -> String {

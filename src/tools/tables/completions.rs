@@ -10,6 +10,12 @@ pub struct Change {
 }
 
 pub const CHANGES: &[Change] = &[
+    // Names of files may have spaces.
+    Change {
+        shell: Shell::Bash,
+        text: "COMPREPLY=($(compgen -f \"${cur}\"))\n",
+        instead: "local IFS=$'\\n'\n                    compopt -o filenames 2>/dev/null\n                    COMPREPLY=($(compgen -f \"${cur}\"))\n",
+    },
     // The first word is a sub-command or the command that is launched, and not both of them.
     Change {
         shell: Shell::Zsh,
