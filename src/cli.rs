@@ -149,10 +149,10 @@ fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
     exact.or_else(|| words.iter().position(has_one_dash))
 }
 
-/// `-hostfile`, which clap takes for `-h` and more letters.
+/// `-hostfile`, which clap takes for `-h` and more letters, and mpirun's `-np`.
 fn has_one_dash(word: &OsString) -> bool {
     let name = word.to_str().and_then(|word| word.strip_prefix('-'));
-    name.is_some_and(|name| name.len() > 1 && launch_option(name).is_some())
+    name.is_some_and(|name| name == "np" || name.len() > 1 && launch_option(name).is_some())
 }
 
 /// The value of an option among words that may be wrong.

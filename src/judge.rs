@@ -270,9 +270,14 @@ impl Judge<'_> {
     /// Runs the rules about the config and the environment. `place` tells where a key was written.
     fn check(&mut self, config: &Value, place: &dyn Fn(&str) -> Place) {
         let Draft {
-            understood: UnderstoodLaunch {
-                launch, job, host, ..
-            },
+            understood:
+                UnderstoodLaunch {
+                    launch,
+                    job,
+                    host,
+                    existing_launcher,
+                    ..
+                },
             topology,
             launcher,
             ..
@@ -280,6 +285,7 @@ impl Judge<'_> {
         let subject = Subject {
             topology: topology.as_ref(),
             launcher: *launcher,
+            existing_launcher: existing_launcher.as_ref(),
             ..Subject::new(config, job, host, place)
         };
         let found = check::diagnose(&subject, &launch.allow, launch.output.wants_notes());

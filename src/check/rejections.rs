@@ -15,15 +15,17 @@ use super::{
     },
 };
 use crate::{
-    base::options::{flag, launch_option},
+    base::{
+        options::{flag, launch_option},
+        shell,
+    },
     command::{
         argument_class::{TRAINING_ARGUMENTS, Versions},
         parser::{ArgType, Parser, Rejected, Rejection},
         run_file,
-        tables::front_end::ArgumentParser,
+        tables::front_end::{ArgumentParser, RunFilePlace},
         target::base_name,
     },
-    ranks::launcher::{Launcher, accelerate},
     report::{
         self, Place, Problem, Rule, Severity, Wanted,
         fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
@@ -268,9 +270,11 @@ impl<'a> Reading<'a> {
             }
             Rejection::Ambiguous(names) => {
                 is_certain = self.parser.closed;
-                let fix = match (launch_option(&name), self.suggestion(&name)) {
-                    (Some(ours), _) => move_to_front(flag(ours)),
-                    (_, Some(meant)) => rename_option(option, self.option(meant)),
+                let launchers = self.before_script(option, &name);
+                let fix = match (launchers, launch_option(&name), self.suggestion(&name)) {
+                    (Some(fix), ..) => fix,
+                    (_, Some(ours), _) => move_to_front(flag(ours)),
+                    (.., Some(meant)) => rename_option(option, self.option(meant)),
                     _ => say("write the whole name"),
                 };
                 let why = format!("it could mean --{}", names.join(" or --"));
@@ -280,14 +284,27 @@ impl<'a> Reading<'a> {
                 let choices = kind.choices(&self.versions);
                 report::argument_without_value(option, kind.wanted(&choices))
             }
+            Rejection::Leftover(words) if words[0] == "=" => {
+                is_certain = is_recorded(self.subject);
+                let place = Place::option(option, words.join(" "));
+                let right = shell::text(&[option.into(), words[1].clone().into()]);
+                refused(
+                    "the `=` is taken for its value",
+                    rename_option(&place, right),
+                )
+                .at(place)
+            }
             Rejection::Leftover(_) | Rejection::NoOption if !self.closed => return,
             Rejection::NoOption => {
                 // A script may take operands. A run file that is missing is reported as one.
-                if !is_recorded(self.subject) || run_file::is_one(Path::new(option)) {
+                let file = self.run_file(option, None);
+                if !is_recorded(self.subject)
+                    || run_file::is_one(Path::new(option)) && file.is_none()
+                {
                     return;
                 }
-                let fix = say("write it as the value of an option, or leave it out");
-                refused("it takes nothing but options", fix).at(option)
+                let otherwise = say("write it as the value of an option, or leave it out");
+                refused("it takes nothing but options", file.unwrap_or(otherwise)).at(option)
             }
             Rejection::Leftover(words) => {
                 let word = &words[1];
@@ -327,19 +344,52 @@ impl<'a> Reading<'a> {
         found.problem(severity, problem);
     }
 
-    fn by_accelerate(&self, name: &str) -> bool {
-        self.subject.launcher == Some(Launcher::Accelerate) && accelerate::has_option(name)
+    /// For an option of the launcher in the command.
+    fn before_script(&self, shown: &str, name: &str) -> Option<Fix> {
+        let existing = self.subject.existing_launcher;
+        let launcher = existing.filter(|existing| existing.has_option(name))?;
+        let value = self.subject.given(name).and_then(|given| given.value);
+        let given = Place::option(shown, value.unwrap_or_default());
+        let help = format!("it is an option of `{}`", launcher.name);
+        Some(say(format_args!("put {given} before the script: {help}")))
+    }
+
+    /// A run file where the trainer does not take one: `swift sft --config run.yaml`, `trl sft run.yaml`.
+    fn run_file(&self, file: &str, option: Option<&str>) -> Option<Fix> {
+        let job = self.subject.job;
+        if !run_file::is_one(Path::new(file)) {
+            return None;
+        }
+        match job.trainer.arguments.run_file {
+            RunFilePlace::First { since }
+                if option == Some("--config") && !job.is_before(since) =>
+            {
+                let console = job.trainer.launch.consoles.first()?;
+                let command = format!("{console} {}", job.sub_command()?.name);
+                let right = format!("{command} {file}");
+                let mut words = job.command_line().iter();
+                Some(if words.next().is_some_and(|word| word == "--config") {
+                    rename_option(format!("{command} --config {file}"), right)
+                } else {
+                    say(format!("a run file comes first: `{right} …`"))
+                })
+            }
+            RunFilePlace::Option(name) if option.is_none() => {
+                Some(rename_option(file, format!("{name} {file}")))
+            }
+            _ => None,
+        }
     }
 
     /// What people mean by an option of this name that no trainer has.
     fn meant_by(&self, shown: &str, name: &str) -> Option<Fix> {
         let subject = self.subject;
-        if self.by_accelerate(name) {
-            let help = "it is an option of `accelerate launch`";
-            return Some(say(format_args!("put {shown} before the script: {help}")));
+        let given = subject.given(name)?.value.unwrap_or_default();
+        let placed = self.before_script(shown, name);
+        if let Some(fix) = placed.or_else(|| self.run_file(given, Some(shown))) {
+            return Some(fix);
         }
         let row = MEANT_OPTIONS.iter().find(|row| row.names.contains(&name))?;
-        let given = subject.given(name)?.value.unwrap_or_default();
         let (to, value) = match row.meant {
             Meant::Says(text) => return Some(say(text)),
             Meant::Option(to, value) => (to, value.to_string()),
@@ -376,7 +426,8 @@ impl<'a> Reading<'a> {
             format!("neither {script} nor {version} has an option `{shown}`")
         };
         let ours = launch_option(shown.trim_start_matches('-'));
-        let ours = ours.filter(|_| !parser.mapping && !once && !self.by_accelerate(name));
+        let ours =
+            ours.filter(|_| !parser.mapping && !once && self.before_script(shown, name).is_none());
         let fix = match (ours, meant) {
             (Some(ours), _) => move_to_front(flag(ours)),
             (None, Some(meant)) => meant.of(Owner::Trainer),

@@ -16,7 +16,7 @@ use crate::{
     },
     host::Host,
     ranks::{
-        launcher::Launcher,
+        launcher::{ExistingLauncher, Launcher},
         topology::{Role, Topology},
     },
     report::{Place, Severity},
@@ -28,6 +28,8 @@ pub struct Subject<'a> {
     pub job: &'a Job,
     pub topology: Option<&'a Topology>,
     pub launcher: Option<Launcher>,
+    /// The command starts with it.
+    pub existing_launcher: Option<&'a ExistingLauncher>,
     /// The variables as the user left them.
     pub host: &'a Host,
     /// The place where a key of the config was written.
@@ -83,6 +85,7 @@ impl<'a> Subject<'a> {
             job,
             topology: None,
             launcher: None,
+            existing_launcher: None,
             host,
             place,
             keys: Vec::new(),

@@ -199,7 +199,12 @@ fn meant_option(given: &str, place: &str, command: &Command) -> Option<MeantOpti
     }
     let mut spellings: Vec<&str> = options().filter_map(Arg::get_long).collect();
     spellings.extend(options().filter_map(Arg::get_all_aliases).flatten());
-    let near = report::nearest(name, spellings)?;
+    // `--gpu-mem`
+    let mut longer = spellings
+        .iter()
+        .filter(|long| bare.len() > 3 && long.starts_with(bare));
+    let only = longer.next().filter(|_| longer.next().is_none()).copied();
+    let near = report::nearest(name, spellings).or(only)?;
     option_named(options(), near).map(MeantOption::known)
 }
 
@@ -289,6 +294,9 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
     }
     if let Some(row) = OTHER_COMMANDS.iter().find(|row| row.name == word) {
         return Some(is("not a sub-command", row.subcommand, &[row.option]));
+    }
+    if word == "zlaunch" && !rest.is_empty() {
+        return Some(is("in the command again: once is enough", place, &[]));
     }
     if NEEDLESS.contains(&word) && !rest.is_empty() && !is_program {
         let what = "not a sub-command: without one, zlaunch launches";

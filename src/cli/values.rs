@@ -5,12 +5,23 @@ use std::{ffi::OsString, path::PathBuf};
 use serde_json::Value as Json;
 
 use crate::{
-    base::{json, options::Given, recorded::Version, size::parse_count, source::Sourced, vars},
+    base::{
+        json,
+        options::Given,
+        recorded::Version,
+        size::{number_meant, parse_count},
+        source::Sourced,
+        vars,
+    },
     command::{job::Trainer, trainer},
     config::{layers::Assignment, template::search::BUILT_IN},
     host::cards::{self, CARDS, Cards},
     ranks::{launcher::Launcher, topology::Processes},
-    report::{self, Place, Problem, Rule, fix::give_as, nearest},
+    report::{
+        self, Place, Problem, Rule,
+        fix::{give_as, rename_option},
+        nearest,
+    },
     request::Format,
 };
 
@@ -142,7 +153,25 @@ pub fn processes(given: &Given) -> Result<Processes, Problem> {
     let text = sourced(given)?;
     let wanted = "a number of ranks: a whole number of at least 1, `gpu` or `cpu`";
     let processes = text.value.parse();
-    processes.map_err(|()| report::is_not(wanted, &text, "N"))
+    processes.map_err(|()| {
+        let value = text.value.trim();
+        let digits = value.split(|c: char| !c.is_ascii_digit()).next();
+        let first = digits.and_then(|digits| digits.parse().ok());
+        let count = number_meant(value, "").or(first).filter(|count| *count > 0);
+        let meant = match count {
+            Some(count) => count.to_string(),
+            None if value == "all" => "gpu".to_string(),
+            None => "N".to_string(),
+        };
+        let problem = report::is_not(wanted, &text, &meant);
+        let gpus = Place::from(&text).to_string();
+        match cards::parse(value) {
+            Some(_) if gpus.starts_with("--gpus ") => {
+                problem.fix(rename_option(&gpus, format!("--gpu {value}")))
+            }
+            _ => problem,
+        }
+    })
 }
 
 pub fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
@@ -217,7 +246,14 @@ fn assignment(given: &Given, form: &str, is_key: fn(&str) -> bool) -> Result<[St
     if let Some((key, value)) = text.value.split_once('=').filter(|(key, _)| is_key(key)) {
         return Ok([key, value].map(str::to_string));
     }
-    let example = if is_key(&text.value) && !text.value.contains(['=', '{']) {
+    // `fp16.enabled:true`, `fp16.enabled = true`
+    let pair = text.value.split_once(['=', ':']);
+    let pair = pair.map(|(key, value)| (key.trim(), value.trim()));
+    let example = if let Some((key, value)) =
+        pair.filter(|(key, value)| is_key(key) && !value.is_empty() && !key.contains('{'))
+    {
+        format!("{key}={value}")
+    } else if is_key(&text.value) && !text.value.contains(['=', '{']) {
         format!("{}=VALUE", text.value)
     } else {
         form.to_string()

@@ -356,6 +356,11 @@ impl ArgType {
             let alone = matches!(self, ArgType::Bool { alone: true, .. } | ArgType::Anything);
             return (!alone).then_some(Rejection::NoValue(self));
         }
+        if values[0] == "=" && values.len() > 1 {
+            return Some(Rejection::Leftover(
+                values.iter().map(ToString::to_string).collect(),
+            ));
+        }
         let own = if matches!(self, ArgType::Several(_)) {
             values
         } else {

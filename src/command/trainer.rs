@@ -11,7 +11,8 @@ use crate::{
         argv::Args,
         job::{Job, Trainer},
         python::Python,
-        tables::front_end::TrainingCommand,
+        run_file,
+        tables::front_end::{RunFilePlace, TrainingCommand},
         target::{ParsedCommand, Target, base_name, is_script},
     },
     host::{Host, is_shim},
@@ -105,6 +106,35 @@ pub fn meant_command(console: &str, word: &str) -> Option<String> {
     let is_slip = !kinds.any(|kind| kind.values.contains(&word));
     let near = nearest(word, launch.commands.iter().map(|it| it.name))?;
     is_slip.then(|| format!("{console} {near}"))
+}
+
+/// The command with its run file where the trainer takes one: `axolotl train ax.yaml` for `axolotl ax.yaml`.
+pub fn with_run_file(console: &str, command: &[OsString]) -> Option<String> {
+    let trainer = of_console(console)?;
+    let at = command
+        .iter()
+        .position(|word| run_file::is_one(Path::new(word)))?;
+    let before: Vec<_> = command[..at]
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
+    let usual = trainer.launch.commands.first()?.name;
+    let is_trained = |name: &str| trainer.launch.commands.iter().any(|it| it.name == name);
+    let words = match (trainer.arguments.run_file, &before[..]) {
+        (RunFilePlace::First { .. }, [_]) => vec![usual],
+        (RunFilePlace::Option(option), [_]) => vec![usual, option],
+        (RunFilePlace::First { .. }, [_, name, option])
+            if is_trained(name) && option == "--config" =>
+        {
+            vec![&**name]
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "{console} {} {}",
+        words.join(" "),
+        command[at].display()
+    ))
 }
 
 /// The packages whose parsers were recorded.

@@ -27,7 +27,9 @@ impl UnderstoodLaunch<'_> {
             || self.existing_launcher.is_some();
         // That the program is missing, or takes no config, is the more useful message.
         let is_refused = job.blocker.is_some() || self.launch.deepspeed.is_some();
-        if !job.trainer.is_passthrough() || has_launcher || is_refused {
+        // Where a training is inside, another warning has the line.
+        let is_inside = self.training_inside().is_some();
+        if !job.trainer.is_passthrough() || has_launcher || is_refused || is_inside {
             return None;
         }
         let asked = self.launch.topology.nproc_per_node.as_ref()?;

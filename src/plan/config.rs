@@ -8,8 +8,14 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    base::{bytes::fnv1a, json, shell, source::Sourced},
-    command::{front_end::NoConfig, tables::ACCELERATE_OPTIONS, trainer},
+    base::{bytes::fnv1a, json, shell, source::Sourced, yaml::Dialect},
+    command::{
+        argv::has_option,
+        front_end::NoConfig,
+        run_file::{self, RunFile},
+        tables::{ACCELERATE_OPTIONS, front_end::TrainingCommand},
+        trainer,
+    },
     config::{auto::Resolved, layers::Places, template::Template},
     host::Host,
     report::{
@@ -54,32 +60,71 @@ pub fn can_be_handed_over(
 fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) -> Problem {
     let command = understood.what_runs();
     let (program, word) = command.split_once(' ').unwrap_or((&command, ""));
-    let known = trainer::commands_of(program);
-    let is_known = known.iter().any(|it| it.name == word);
-    if !is_known && let Some(line) = trainer::meant_command(program, word) {
-        let what = format!("`{program}` has no sub-command `{word}`");
+    let commands = trainer::commands_of(program);
+    let is_known = commands.iter().any(|it| it.name == word);
+    let takes_one =
+        |it: &&TrainingCommand| it.options.is_empty() || has_option(it.options, "deepspeed");
+    let known: Vec<&str> = commands
+        .iter()
+        .filter(takes_one)
+        .map(|it| it.name)
+        .collect();
+    let file = trainer::with_run_file(program, understood.command());
+    if let Some(line) = file.or_else(|| trainer::meant_command(program, word).filter(|_| !is_known))
+    {
+        let what = if is_known {
+            format!("`{command}` has no option `--config`")
+        } else {
+            format!("`{program}` has no sub-command `{word}`")
+        };
         let problem = Problem::error(Rule::HandOver, what).at(&command);
         return problem.fix(meant(line));
     }
-    let help = if is_known {
-        for_accelerate(understood).unwrap_or_else(|| drop_given(spec))
+    let help = if !understood.job.trainer.is_passthrough() {
+        drop_given(spec).into()
+    } else if is_known {
+        let itself = "name a config file in the command itself, or in its run file";
+        for_accelerate(understood)
+            .unwrap_or_else(|| say(itself))
+            .into()
+    } else if known.is_empty() {
+        understood.right_order().into()
     } else {
-        understood.right_order()
+        let known = known.join(", ");
+        say(format_args!("`{program}` takes one for {known}")).or(drop_given(spec))
     };
     let what = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
-    Problem::error(Rule::HandOver, what).at(spec).fix(help)
+    let problem = Problem::error(Rule::HandOver, what).at(spec);
+    Problem {
+        fixes: help,
+        ..problem
+    }
 }
 
-/// TRL passes accelerate's options on to it. zlaunch starts the ranks itself, so they are for zlaunch.
+/// TRL passes accelerate's options on to it, also those in its run file. zlaunch starts the ranks itself, so they are for
+/// zlaunch.
 fn for_accelerate(understood: &UnderstoodLaunch) -> Option<Fix> {
-    let words = understood.launch.command.iter();
-    let theirs: Vec<&str> = words
-        .filter_map(|word| word.to_str()?.split('=').next())
-        .filter(|option| {
-            let name = option.strip_prefix("--").unwrap_or_default();
-            ACCELERATE_OPTIONS.contains(&&*name.replace('-', "_"))
-        })
+    let is_theirs = |option: &&str| {
+        let name = option.trim_start_matches("--").replace('-', "_");
+        ACCELERATE_OPTIONS.contains(&&*name)
+    };
+    let words = &understood.launch.command;
+    let given = words
+        .iter()
+        .filter_map(|word| word.to_str()?.split('=').next());
+    let mut theirs: Vec<String> = given
+        .filter(|it| it.starts_with("--") && is_theirs(it))
+        .map(String::from)
         .collect();
+    let files = words
+        .iter()
+        .filter(|word| run_file::is_one(Path::new(word)));
+    for file in files {
+        let read = RunFile::read(file, Dialect::PyYaml, &understood.host).ok();
+        let entries = read.flatten().unwrap_or_default().entries;
+        let keys = entries.keys().map(String::as_str).filter(is_theirs);
+        theirs.extend(keys.map(|key| format!("`{key}` in {}", file.display())));
+    }
     (!theirs.is_empty()).then(|| {
         say(format_args!(
             "leave {} to zlaunch, which starts the ranks itself (--nproc-per-node, --nnodes)",

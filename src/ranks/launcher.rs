@@ -61,6 +61,10 @@ pub struct ExistingLauncher {
 }
 
 impl ExistingLauncher {
+    pub fn has_option(&self, name: &str) -> bool {
+        self.spec.line(name).is_some()
+    }
+
     /// A launcher without a script (`torchrun --help`) launches nothing.
     pub fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
         let (spec, start) = LauncherSpec::of(command)?;

@@ -392,22 +392,48 @@ impl<'a> UnderstoodLaunch<'a> {
 
     /// Advice instead of running a command that is not understood.
     pub fn right_order(&self) -> Fix {
+        let otherwise = "put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \
+             use --trainer hf or deepspeed if it is a training command itself";
+        self.training_inside().unwrap_or_else(|| say(otherwise))
+    }
+
+    /// The line with zlaunch before the training command that is among the words.
+    pub fn training_inside(&self) -> Option<Fix> {
         let command = &self.launch.command;
         let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
         // The words that Python runs are one program.
         let of_python = of_python(&command[1..]).filter(|_| is_python(&command[0]));
         let program = of_python.map_or(0, |(_, used)| used);
         // A word behind an option may be its value.
-        let mut behind = program + 1..command.len();
-        if let Some(at) = behind.find(|at| trains(&command[*at]) && !is_option(&command[*at - 1])) {
-            let right = self.launch.words_with(&[], &command[at..]);
-            let words = [&command[..at], &right].concat();
-            return run(shell::text(&words)).lead("if it starts a training run, write:");
+        if base_name(command.first()?) == "zlaunch" {
+            let words = self.launch.words_with(&[], &command[1..]);
+            return Some(run(shell::text(&words)).lead("zlaunch once is enough:"));
         }
-        say(
-            "put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \
-             use --trainer hf or deepspeed if it is a training command itself",
-        )
+        for at in program + 1..command.len() {
+            // `bash -c 'swift sft …'`
+            let inside = command[at].to_str().and_then(shell::plain_words);
+            let inside: Vec<OsString> = inside.into_iter().flatten().map(OsString::from).collect();
+            let is_line = inside.len() > 1;
+            if !inside.first().is_some_and(|first| trains(first))
+                || !is_line && is_option(&command[at - 1])
+            {
+                continue;
+            }
+            let words = if is_line {
+                let right = self.launch.words_with(&[], &inside);
+                [
+                    &command[..at],
+                    &[shell::text(&right).into()],
+                    &command[at + 1..],
+                ]
+                .concat()
+            } else {
+                let right = self.launch.words_with(&[], &command[at..]);
+                [&command[..at], &right].concat()
+            };
+            return Some(run(shell::text(&words)).lead("if it starts a training run, write:"));
+        }
+        None
     }
 }
 

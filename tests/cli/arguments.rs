@@ -465,7 +465,35 @@ fn what_was_meant_by_an_option_is_kept() {
         (format!("{swift} —-bf16 true"), "did you mean `--bf16`?"),
         (
             format!("accelerate launch {}", &script[7..]) + " --mixed_precision bf16",
-            "put --mixed_precision before the script",
+            "put --mixed_precision bf16 before the script: it is an option of `accelerate launch`",
+        ),
+        (
+            format!("deepspeed {}", &script[7..]) + " --include localhost:0,1",
+            "put --include localhost:0,1 before the script: it is an option of `deepspeed`",
+        ),
+        (
+            format!("torchrun {}", &script[7..]) + " --nnodes 1",
+            "put --nnodes 1 before the script: it is an option of `torchrun`",
+        ),
+        (
+            format!("{swift} --learning_rate = 1e-5"),
+            "did you mean `--learning_rate 1e-5`?",
+        ),
+        (
+            format!("{swift} --learning_rate 1e-5,"),
+            "--learning_rate 1e-5\n",
+        ),
+        (
+            format!("{swift} --warmup_ratio 5%"),
+            "--warmup_ratio 0.05\n",
+        ),
+        (
+            "swift sft --config sw.yaml".to_string(),
+            "did you mean `swift sft sw.yaml`?",
+        ),
+        (
+            "swift sft --seed 1 --config sw.yaml".to_string(),
+            "a run file comes first: `swift sft sw.yaml …`",
         ),
         (
             "swift rlhf --rlhf_type dpo --model a/b --dataset c/d --dpo_beta 0.1".to_string(),

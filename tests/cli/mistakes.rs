@@ -54,7 +54,24 @@ const MISTAKES: &[(&str, &str)] = &[
         "--offload_optimizer_device cpu -- swift sft",
         "did you mean `--set zero_optimization.offload_optimizer.device=cpu`?",
     ),
+    (
+        "-np 8 --deepspeed zero2 -- swift sft",
+        "did you mean `--nproc-per-node 8`?",
+    ),
+    ("-N 2 -- swift sft", "did you mean `--nnodes 2`?"),
+    (
+        "--ds zero2 -- swift sft",
+        "did you mean `--deepspeed zero2`?",
+    ),
     // Stages and templates.
+    (
+        "--deepspeed zero3_cpu -- swift sft",
+        "did you mean `zero3_offload`?",
+    ),
+    (
+        "--deepspeed zero2-cpu-offload -- swift sft",
+        "did you mean `zero2_offload`?",
+    ),
     ("--zero2 -- swift sft", "did you mean `--deepspeed zero2`?"),
     (
         "--stage 3 -- swift sft",
@@ -103,6 +120,46 @@ const MISTAKES: &[(&str, &str)] = &[
         "give it alone, or leave it out",
     ),
     ("--nproc-per-node -1 -- swift sft", "--nproc-per-node N"),
+    (
+        "--nproc-per-node all -- swift sft",
+        "--nproc-per-node gpu\n",
+    ),
+    ("--nproc-per-node 8.0 -- swift sft", "--nproc-per-node 8\n"),
+    ("--nproc-per-node two -- swift sft", "--nproc-per-node 2\n"),
+    (
+        "--deepspeed zero2 --set fp16.enabled:true -- swift sft",
+        "--set fp16.enabled=true\n",
+    ),
+    (
+        "--env NCCL_DEBUG:INFO -- swift sft",
+        "--env NCCL_DEBUG=INFO\n",
+    ),
+    (
+        "--allow mismatches -- swift sft",
+        "one of default-mismatch, doubtful-mismatch\n",
+    ),
+    ("-- zlaunch swift sft", "zlaunch swift sft\n"),
+    (
+        "--deepspeed zero2 -- zlaunch --nproc-per-node 2 -- swift sft",
+        "zlaunch --deepspeed zero2 --nproc-per-node 2 -- swift sft\n",
+    ),
+    // Run files.
+    (
+        "--deepspeed zero2 -- axolotl ax.yaml",
+        "did you mean `axolotl train ax.yaml`?",
+    ),
+    (
+        "--deepspeed zero2 -- axolotl train --config ax.yaml",
+        "did you mean `axolotl train ax.yaml`?",
+    ),
+    (
+        "--deepspeed zero2 -- trl run.yaml",
+        "did you mean `trl sft --config run.yaml`?",
+    ),
+    (
+        "--deepspeed zero2 -- swift export --model a/b",
+        "`swift` takes one for sft, pt, rlhf, or drop --deepspeed zero2\n",
+    ),
     (
         "--deepspeed zero2 --set zero_optimization.stage 3 -- swift sft",
         "--set zero_optimization.stage=VALUE",
@@ -191,7 +248,20 @@ const MISTAKES: &[(&str, &str)] = &[
         "fit zero3 --params 8B --gpu H100x8",
         "zlaunch fit --deepspeed zero3 --params 8B --gpu H100x8",
     ),
-    ("fit --params 8B --gpus 8x", "--gpus N"),
+    ("fit --params 8B --gpus 8x", "--gpus 8"),
+    ("fit --params 8B --gpus none", "--gpus N"),
+    (
+        "fit --params 8B --gpus 8xH100",
+        "did you mean `--gpu 8xH100`?",
+    ),
+    (
+        "fit --params 8B --gpus 8 --gpu-mem 80GB",
+        "did you mean `--gpu-memory 80GB`?",
+    ),
+    (
+        "fit --params 8B --gpus 8 --zero 3",
+        "did you mean `--deepspeed zero3`?",
+    ),
     ("fit --params 8B --gpu H100 --seq-len 4k", "--seq-len 4096"),
     (
         "diff zero2 zero3.json",

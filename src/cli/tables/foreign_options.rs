@@ -36,7 +36,7 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     },
     ForeignOption {
         place: Launch,
-        names: &["num_machines", "nodes", "node"],
+        names: &["num_machines", "nodes", "node", "N"],
         instead: Option("--nnodes", ""),
     },
     ForeignOption {
@@ -56,12 +56,17 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     },
     ForeignOption {
         place: Launch,
-        names: &["deepspeed_config", "deepspeed_config_file", "ds_config"],
+        names: &[
+            "deepspeed_config",
+            "deepspeed_config_file",
+            "ds_config",
+            "ds",
+        ],
         instead: Option("--deepspeed", ""),
     },
     ForeignOption {
         place: Launch,
-        names: &["zero_stage", "stage"],
+        names: &["zero_stage", "stage", "zero"],
         instead: Option("--deepspeed", "zero"),
     },
     ForeignOption {

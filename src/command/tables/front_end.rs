@@ -99,9 +99,22 @@ pub struct ArgumentTraits {
     /// Those that name a model, a dataset or a checkpoint.
     pub inputs: &'static [Input],
     pub datasets: Datasets,
+    pub run_file: RunFilePlace,
     pub parser: ArgumentParser,
     /// With one of these variables, another parser reads the command.
     pub other_parsers: &'static [&'static str],
+}
+
+/// Where a file with the arguments stands in the command.
+#[derive(Clone, Copy)]
+pub enum RunFilePlace {
+    Nowhere,
+    /// Right behind the sub-command.
+    First {
+        since: [u32; 3],
+    },
+    /// Behind this option.
+    Option(&'static str),
 }
 
 #[derive(Clone, Copy)]

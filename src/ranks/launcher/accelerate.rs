@@ -45,10 +45,6 @@ pub fn setting_of(key: &str) -> Option<&'static str> {
     setting.map(|setting| setting.name)
 }
 
-pub fn has_option(name: &str) -> bool {
-    ACCELERATE.line(name).is_some()
-}
-
 /// What is special about `accelerate launch`. For another launcher each of these has no answer.
 impl ExistingLauncher {
     /// True if the launcher takes the config, not the script.

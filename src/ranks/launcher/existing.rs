@@ -18,7 +18,7 @@ use super::{
 use crate::{
     base::{
         python_value::int,
-        shell,
+        shell, size,
         source::{Given, Source},
         vars,
     },
@@ -344,7 +344,14 @@ impl ExistingLauncher {
             let count = value.split(',').count();
             let fix = match self.spec.launcher {
                 Launcher::Torchrun if value == "all" => give(&option, "gpu"),
-                _ if !is_list => give(&option, 1),
+                // Without it, there is one for each GPU.
+                _ if value == "all" => drop_word(&place),
+                _ if !is_list => give(
+                    &option,
+                    size::number_meant(value, &option)
+                        .filter(|it| *it > 0)
+                        .unwrap_or(1),
+                ),
                 Launcher::Torchrun => give(&option, count),
                 Launcher::Deepspeed => {
                     rename_option(&place, format_args!("--include localhost:{value}"))

@@ -269,7 +269,7 @@ fn numbers(list: &str) -> Option<String> {
     let mut numbers = Vec::new();
     let list = list.replace("cuda:", "").replace("..", "-");
     for entry in list
-        .split([',', ';', ' ', '[', ']'])
+        .split([',', ';', ' ', '[', ']', '"', '\''])
         .filter(|it| !it.is_empty())
     {
         let (first, last) = entry.split_once('-').unwrap_or((entry, entry));

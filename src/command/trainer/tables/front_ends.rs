@@ -12,7 +12,8 @@ use crate::{
             TRL_INPUTS, auto_sources,
             front_end::{
                 ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, HandOver,
-                LaunchTraits, ModelTraits, OtherHub, StarterOption, TrainingCommand, TrainingKind,
+                LaunchTraits, ModelTraits, OtherHub, RunFilePlace, StarterOption, TrainingCommand,
+                TrainingKind,
             },
             training,
         },
@@ -47,6 +48,7 @@ pub const HF: Trainer = Trainer {
     arguments: ArgumentTraits {
         inputs: HF_INPUTS,
         datasets: Datasets::Unknown,
+        run_file: RunFilePlace::Nowhere,
         parser: ArgumentParser::Script,
         other_parsers: &[],
     },
@@ -165,6 +167,7 @@ pub const SWIFT: Trainer = Trainer {
     arguments: ArgumentTraits {
         inputs: SWIFT_INPUTS,
         datasets: Datasets::Files,
+        run_file: RunFilePlace::First { since: [4, 1, 0] },
         parser: ArgumentParser::Recorded,
         ..HF.arguments
     },
@@ -214,6 +217,7 @@ pub const LLAMAFACTORY: Trainer = Trainer {
     arguments: ArgumentTraits {
         inputs: LLAMAFACTORY_INPUTS,
         datasets: Datasets::Listed,
+        run_file: RunFilePlace::First { since: [0; 3] },
         parser: ArgumentParser::Recorded,
         // Megatron has arguments of its own, and so has the next generation.
         other_parsers: &[vars::USE_MCA, vars::USE_V1],
@@ -253,6 +257,7 @@ pub const AXOLOTL: Trainer = Trainer {
     },
     arguments: ArgumentTraits {
         inputs: AXOLOTL_INPUTS,
+        run_file: RunFilePlace::First { since: [0; 3] },
         parser: ArgumentParser::Unrecorded,
         ..HF.arguments
     },
@@ -362,6 +367,7 @@ pub const TRL: Trainer = Trainer {
     arguments: ArgumentTraits {
         inputs: TRL_INPUTS,
         datasets: Datasets::Folders,
+        run_file: RunFilePlace::Option("--config"),
         parser: ArgumentParser::Recorded,
         ..HF.arguments
     },
