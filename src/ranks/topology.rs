@@ -17,7 +17,7 @@ use crate::{
     host::Host,
     report::{
         Place, Problem, Rule,
-        fix::{Fix, Fixes, give, run},
+        fix::{Fix, Fixes, Owner, give, run},
     },
 };
 
@@ -388,7 +388,7 @@ fn not_understood(engine: &str, variable: &str) -> Problem {
 }
 
 /// `kind`: `rank` or `machine`.
-fn too_large<T: Display>(kind: &str, number: &Sourced<T>, count: &Sourced<T>) -> Problem {
+pub fn too_large<T: Display>(kind: &str, number: &Sourced<T>, count: &Sourced<T>) -> Problem {
     let what = format!("{kind} {number} of {count} does not exist: counting starts at 0");
     let below = format!("{} below {count}", number.from);
     refused(what).at(number).at(count).fix(below)
@@ -417,23 +417,35 @@ fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Proble
     )
 }
 
+/// Refuses an address with a port or a protocol. `options`: those of the owner for the address and for the port.
+pub fn not_an_address(
+    address: &Sourced<String>,
+    owner: Owner,
+    options: [&str; 2],
+) -> Option<Problem> {
+    if !address.value.contains('/') && address.value.matches(':').count() != 1 {
+        return None;
+    }
+    let host = address.value.trim_end_matches('/');
+    let (_, host) = host.rsplit_once('/').unwrap_or(("", host));
+    let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
+    let [for_address, for_port] = options.map(|option| format!("--{option}"));
+    let problem = refused(format!("`{address}` is not a machine's name or address"));
+    let fix = give(for_address, host).and(give(for_port, port));
+    Some(problem.at(address).fix(fix.of(owner)))
+}
+
 /// The reason that several machines cannot meet there.
 fn rendezvous_problem(
     address: Option<&Sourced<String>>,
     has_port: bool,
     nnodes: &Sourced<u32>,
 ) -> Option<Problem> {
+    let options = ["master-addr", "master-port"];
+    if let Some(problem) = address.and_then(|it| not_an_address(it, Owner::Zlaunch, options)) {
+        return Some(problem);
+    }
     match address {
-        Some(address) if address.value.contains('/') || address.value.matches(':').count() == 1 => {
-            let host = address.value.trim_end_matches('/');
-            let (_, host) = host.rsplit_once('/').unwrap_or(("", host));
-            let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
-            Some(
-                refused(format!("`{address}` is not a machine's name or address"))
-                    .at(address)
-                    .fix(give("--master-addr", host).and(give("--master-port", port))),
-            )
-        }
         Some(address) if has_port => {
             is_loopback(&address.value).then(|| meets_on_loopback(address, nnodes))
         }

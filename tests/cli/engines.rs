@@ -712,6 +712,32 @@ fn a_task_with_one_gpu_has_local_rank_0() {
         [&set["RANK"], &set["LOCAL_RANK"], &set["LOCAL_WORLD_SIZE"]],
         ["7", "0", "1"]
     );
+    // Without a list of the devices, the engine's count is all there is.
+    let counted = step(&[
+        ("SLURM_STEP_TASKS_PER_NODE", "1(x2)"),
+        ("SLURM_GPUS_ON_NODE", "4"),
+        ("SLURM_NODEID", "0"),
+        ("SLURM_PROCID", "0"),
+    ]);
+    for (asked, is_told) in [("8", true), ("4", false)] {
+        let asked = [
+            ZERO3,
+            &[
+                "-n",
+                "--unset-env",
+                "CUDA_VISIBLE_DEVICES",
+                "--nproc-per-node",
+                asked,
+            ],
+        ]
+        .concat();
+        let told = counted.launch(&asked, SWIFT).stderr;
+        assert_eq!(
+            told.contains("8 ranks would share 4 GPUs"),
+            is_told,
+            "{told}"
+        );
+    }
     let few = step(&[("SLURM_STEP_TASKS_PER_NODE", "8(x2)")]);
     few.launch(ZERO3, SWIFT)
         .refused(&["8 tasks would share 4 GPUs", "--ntasks-per-node=4"]);

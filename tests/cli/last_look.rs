@@ -136,6 +136,14 @@ fn the_plan_says_what_the_launcher_in_the_command_starts() {
             "torchrun --nproc_per_node four t.py",
             "cannot start four ranks",
         ),
+        (
+            "accelerate launch --num_processes 2 --main_process_port 295001 t.py",
+            "295001 is no port",
+        ),
+        (
+            "deepspeed --hostfile one --num_nodes 2 t.py",
+            "the hostfile has 1, not 2 machines",
+        ),
     ] {
         let run = sandbox.run(["-n", "--"].into_iter().chain(command.split(' ')));
         run.refused(&[says]);
@@ -347,4 +355,98 @@ fn several_machines_do_not_meet_on_themselves() {
     sandbox.run(typed.split(' ')).succeeded();
     let both = typed.replace("torchrun", "torchrun --standalone");
     sandbox.run(both.split(' ')).refused(&[says]);
+}
+
+/// Seen with two real torchruns (torch 2.15): a number that is too high and an address with a port end in an error after
+/// minutes, and without an address each machine waits for the others on itself.
+#[test]
+fn a_launcher_in_the_command_is_told_where_its_machines_do_not_meet() {
+    let sandbox = with_variables(&[]);
+    let torchrun = "torchrun --nproc_per_node 2 --nnodes";
+    let accelerate = "accelerate launch --num_processes 4 --num_machines 2 --use_deepspeed \
+                      --deepspeed_multinode_launcher standard --main_process_port 29501";
+    let no_machine = "error[ranks]: machine 2 of 2 does not exist";
+    let no_address = "error[ranks]: `h0:29501` is not a machine's name or address";
+    let alone = "machines cannot meet";
+    for (command, says) in [
+        (
+            format!("{torchrun} 2 --node_rank 2 --master_addr h0"),
+            no_machine,
+        ),
+        (
+            format!("{torchrun} 2 --node_rank 1 --master_addr h0:29501"),
+            no_address,
+        ),
+        (
+            format!("{accelerate} --machine_rank 2 --main_process_ip h0"),
+            no_machine,
+        ),
+        (
+            format!("{accelerate} --machine_rank 1 --main_process_ip h0:29501"),
+            no_address,
+        ),
+        (format!("{torchrun} 2 --rdzv_backend c10d"), alone),
+        (format!("{torchrun} 2:4 --rdzv_backend c10d"), alone),
+        (format!("{torchrun} 2 --node_rank 1"), alone),
+        (
+            format!("{torchrun} 2 --node_rank 1 --master_addr 127.0.0.1"),
+            alone,
+        ),
+        (format!("{torchrun} 2 --node_rank 1 --master_addr h0"), ""),
+        // The others may be told where this one is.
+        (format!("{torchrun} 2 --node_rank 0"), ""),
+        (
+            format!("{torchrun} 2 --node_rank 5 --rdzv_backend c10d --rdzv_endpoint h0"),
+            "",
+        ),
+        (format!("{torchrun} 1:4 --rdzv_backend c10d"), ""),
+        (format!("{torchrun} 1 --node_rank 1"), ""),
+        (
+            format!("{accelerate} --machine_rank 1 --main_process_ip h0"),
+            "",
+        ),
+    ] {
+        let words = ["check", "--"]
+            .into_iter()
+            .chain(command.split_whitespace());
+        let told = sandbox.run(words.chain(["t.py"])).stdout;
+        assert_eq!(
+            told.contains("error[") || told.contains(alone),
+            !says.is_empty(),
+            "{command}: {told}"
+        );
+        assert!(told.contains(says), "{command}: {told}");
+    }
+}
+
+#[test]
+fn a_word_for_no_launcher_of_deepspeed_is_told() {
+    let sandbox = with_variables(&[]);
+    sandbox.file("one", "localhost slots=2\n");
+    sandbox.file("two", "localhost slots=2\n127.0.0.1 slots=2\n");
+    let site = "env/lib/python3.11/site-packages/deepspeed/launcher/constants.py";
+    sandbox.put(site, "PDSH_LAUNCHER = 'pdsh'\nSLURM_LAUNCHER = 'slurm'\n");
+    for (options, says) in [
+        (
+            "--hostfile two --launcher slurmm",
+            "has no launcher `slurmm`",
+        ),
+        ("--hostfile two --launcher SLURM", ""),
+        ("--hostfile two", ""),
+        // It reaches no other machine.
+        ("--hostfile one --launcher slurmm", ""),
+        (
+            "--hostfile two --no_ssh --node_rank 0 --launcher slurmm",
+            "",
+        ),
+    ] {
+        let line = format!("check -- deepspeed {options} t.py");
+        let told = sandbox.run(line.split(' ')).stdout;
+        assert_eq!(
+            told.contains("has no launcher"),
+            !says.is_empty(),
+            "{options}: {told}"
+        );
+        assert!(told.contains(says), "{options}: {told}");
+    }
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     LaunchContext, count, option_words, refused,
-    tables::launchers::{DEEPSPEED, DEFAULT_HOSTFILE, LAUNCH_MODULE, Launcher},
+    tables::launchers::{BACKENDS, DEEPSPEED, DEFAULT_HOSTFILE, LAUNCH_MODULE, Launcher},
     value_word,
 };
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
         source::{Given, Sourced, default},
         vars,
     },
-    command::argv::Args,
+    command::{argv::Args, job::Job},
     host::Host,
     ranks::topology::{
         HostFlags, PoolMachine, Processes, RankFlags, Stated, Topology, devices::parse_hostfile,
@@ -37,7 +37,7 @@ use crate::{
     report::{
         Place, Problem, Rule,
         fix::{Owner, drop_word, give, run},
-        reading,
+        nearest, reading,
     },
 };
 
@@ -90,8 +90,25 @@ pub fn uses_pdsh(context: &LaunchContext) -> bool {
     let Some(pool) = &context.topology.pool else {
         return false;
     };
-    let options = DEEPSPEED.parse(context.extra);
-    (pool.len() > 1 || options.is_given("force_multi")) && !options.is_given("no_ssh")
+    reaches_others(pool.len(), &DEEPSPEED.parse(context.extra))
+}
+
+fn reaches_others(machines: usize, options: &Args) -> bool {
+    (machines > 1 || options.is_given("force_multi")) && !options.is_given("no_ssh")
+}
+
+/// Refuses a word for none of the runner's ways to other machines, of which another release may have more.
+fn unknown_launcher(args: &Args, job: &Job) -> Option<Problem> {
+    let given = args.text("launcher")?;
+    let file = job.installed_file("deepspeed/launcher/constants.py")?;
+    let names = format!("'{}'", given.value.to_lowercase());
+    if reading::text_if_any(&file)?.contains(&names) {
+        return None;
+    }
+    let near = nearest(&given.value, BACKENDS.iter().copied()).unwrap_or(BACKENDS[0]);
+    let fix = give(&given.from, near).of(Owner::Launcher);
+    let problem = refused(format!("DeepSpeed has no launcher `{given}`"));
+    Some(problem.at(&given).fix(fix))
 }
 
 fn runner_words(context: &LaunchContext) -> Vec<OsString> {
@@ -206,6 +223,15 @@ impl Resources {
         };
         let mut machines = filters.filtered(machines)?;
         if let Some(nodes) = nodes.filter(|nodes| nodes.value > 0) {
+            let listed = machines.len();
+            if let Some(file) = file.as_ref().filter(|_| nodes.value > listed) {
+                let what = format!(
+                    "the hostfile has {listed}, not {nodes} machines: `deepspeed` would start those"
+                );
+                let fix = give(&nodes.from, listed).of(Owner::Launcher);
+                let problem = refused(what).at(&nodes).at(file);
+                return Err(problem.fix(fix.or("add the others to the hostfile")).into());
+            }
             machines.truncate(nodes.value);
         }
         if let Some(gpus) = &gpus {
@@ -266,9 +292,14 @@ pub fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
 }
 
 /// What the runner refuses. Without a hostfile, it starts the ranks of this machine alone, however many machines it is told.
-pub fn refusals(args: &Args, host: &Host) -> Vec<Problem> {
+pub fn refusals(args: &Args, job: &Job, host: &Host) -> Vec<Problem> {
     if hostfile(args, host).is_some() {
-        return Resources::read(args, host).err().unwrap_or_default();
+        return match Resources::read(args, host) {
+            Ok(Some(Resources { machines, .. })) if reaches_others(machines.len(), args) => {
+                unknown_launcher(args, job).into_iter().collect()
+            }
+            read => read.err().unwrap_or_default(),
+        };
     }
     let nodes = count::<u32>(args, "num_nodes").filter(|nodes| nodes.value > 1);
     let file = args.text("hostfile").filter(|file| !file.value.is_empty());

@@ -199,6 +199,20 @@ impl ExistingLauncher {
             };
             return Err(topology::refused(what).at(nnodes).fix(fixes));
         }
+        if nnodes.value > 1 && !self.numbers_machines(host) {
+            let number = stated.node_rank.as_ref();
+            let number = number.filter(|number| number.value >= nnodes.value);
+            if let Some(number) = number {
+                return Err(topology::too_large("machine", number, nnodes));
+            }
+            let names = [options.master_addr, options.master_port];
+            let address = stated.master_addr.as_ref();
+            let fault = address
+                .and_then(|address| topology::not_an_address(address, Owner::Launcher, names));
+            if let Some(problem) = fault {
+                return Err(problem);
+            }
+        }
         Topology::weigh(&stated, is_typed, host).map(Some)
     }
 
@@ -254,7 +268,7 @@ impl ExistingLauncher {
     pub fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
         let mut problems = Vec::new();
         match self.spec.launcher {
-            Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, host)),
+            Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, job, host)),
             Launcher::Torchrun => {
                 problems.extend(torchrun::meets_alone(&self.args, host));
                 problems.extend(torchrun::wrong_machines(&self.args));
@@ -359,6 +373,12 @@ impl ExistingLauncher {
                 _ => rename_option(&place, format_args!("--gpu_ids {value} {option} {count}")),
             };
             return Some(problem.at(place).fix(fix.of(Owner::Launcher)));
+        }
+        let is_port = option_name(line) == self.spec.rank_options.master_port;
+        if is_port && int(value).is_some_and(|port| !(0..=65535).contains(&port)) {
+            let problem = refused(format!("{value} is no port: the last one is 65535"));
+            let fix = give(&option, 29500).of(Owner::Launcher);
+            return Some(problem.at(Place::option(&option, value)).fix(fix));
         }
         let versions = Versions::default();
         // Another release may have more choices, which are words.

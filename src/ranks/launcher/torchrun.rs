@@ -7,7 +7,7 @@ use super::{LaunchContext, option_words, refused, tables::launchers::TORCHRUN, v
 use crate::{
     base::{
         python_value::int,
-        source::{Sourced, default},
+        source::{Given, default},
     },
     command::argv::Args,
     host::Host,
@@ -67,7 +67,8 @@ pub fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
         // The machines of a range that begins with 1 are this one, if they are to meet here.
         Some(text)
             if text.value.trim().starts_with("1:")
-                && (is_standalone || is_dynamic(args, host) && meets_here(args, host)) =>
+                && (is_standalone
+                    || is_dynamic(args, host) && is_here(stated("rdzv_endpoint", args, host))) =>
         {
             Some(text.says(1))
         }
@@ -96,17 +97,31 @@ fn standalone(args: &Args, host: &Host) -> Option<Place> {
         .map(|text| Place::from(&text))
 }
 
-/// Refuses several machines that would each wait for the others on themselves.
+/// Refuses several machines that would each wait for the others on themselves. Where nothing but a missing address says so,
+/// they may all be tried on this machine.
 pub fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
-    let nnodes: Sourced<u32> = parsed(args.text("nnodes")).filter(|it| it.value > 1)?;
-    let standalone = standalone(args, host)?;
-    let what = format!("{nnodes} machines cannot meet: each would wait for the others on itself");
-    Some(
-        refused(what)
-            .at(standalone)
-            .at(&nnodes)
-            .fix("drop the standalone mode, or start one machine"),
-    )
+    let nnodes = args.text("nnodes")?;
+    let (least, _) = nnodes.value.split_once(':').unwrap_or((&nnodes.value, ""));
+    if least.trim().parse::<u32>().ok()? < 2 {
+        return None;
+    }
+    let standalone = standalone(args, host);
+    let waits = format!("{nnodes} machines cannot meet: each would wait for the others on itself");
+    if let Some(place) = standalone {
+        let problem = refused(waits).at(place).at(&nnodes);
+        return Some(problem.fix("drop the standalone mode, or start one machine"));
+    }
+    let endpoint = stated("rdzv_endpoint", args, host);
+    let number: Stated<u32> = parsed(stated("node_rank", args, host));
+    let (is_alone, option, value) = if is_dynamic(args, host) {
+        (endpoint.is_none(), "--rdzv_endpoint", "HOST:29400")
+    } else {
+        let first = endpoint.or_else(|| stated("master_addr", args, host));
+        let is_another = number.value().is_some_and(|number| number > 0);
+        (is_another && is_here(first), "--master_addr", "HOST")
+    };
+    let fix = give(option, value).of(Owner::Launcher);
+    is_alone.then(|| refused(waits).at(&nnodes).fix(fix).into_warning())
 }
 
 /// Refuses a number of machines on which torchrun raises, although its parser takes it as a text.
@@ -124,8 +139,8 @@ pub fn wrong_machines(args: &Args) -> Option<Problem> {
     Some(refused(what).at(&given).fix(fix))
 }
 
-fn meets_here(args: &Args, host: &Host) -> bool {
-    let endpoint = stated("rdzv_endpoint", args, host);
+/// Without an address, it is this machine.
+fn is_here(endpoint: Stated<String>) -> bool {
     endpoint.is_none_or(|endpoint| {
         let meeting = endpoint.value.rsplit_once(':');
         let meeting = meeting.map_or(&*endpoint.value, |(host, _)| host);

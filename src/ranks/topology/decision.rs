@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     base::{
+        layout::plural,
         source::{Given, Source, Sourced, default},
         vars,
     },
@@ -196,8 +197,20 @@ impl Topology {
         )
     }
 
-    /// Gives up the world size if the machines may differ in GPUs: it is not this machine's count times their number then.
-    fn note_unequal_machines(&mut self, allocation: &Allocation) {
+    /// Warns of more ranks on a machine than GPUs that the engine counts, where nothing else does. Gives up the world size if
+    /// the machines may differ in GPUs: it is not this machine's count times their number then.
+    fn compare_gpus(&mut self, allocation: &Allocation) {
+        let is_uncounted = self.devices.names.is_none() || matches!(self.role, Role::Shell { .. });
+        if let (Some(gpus), Some(nproc)) = (&allocation.gpus, &self.nproc_per_node)
+            && is_uncounted
+            && (1..nproc.value).contains(&gpus.value)
+        {
+            let counted = plural(gpus.value.into(), "GPU", "s");
+            let what = format!("{nproc} ranks would share {counted}, which NCCL refuses");
+            let problem = Problem::warning(Rule::RanksShareGpus, what);
+            let fix = give("--nproc-per-node", gpus);
+            self.notes.push(problem.at(nproc).at(gpus).fix(fix));
+        }
         let by_engine = allocation.gpus.as_ref().map(|gpus| &gpus.from);
         if allocation.peers_differ
             && self.has_several_nodes()
@@ -333,7 +346,7 @@ impl Inputs<'_> {
             ..Topology::new(Some(nnodes), nproc, devices)
         };
         topology.notes = unused_variables(&topology, allocation, host);
-        topology.note_unequal_machines(allocation);
+        topology.compare_gpus(allocation);
         Ok(topology)
     }
 
@@ -415,7 +428,7 @@ impl Inputs<'_> {
             role: Role::Shell { groups },
             ..Topology::new(Some(nnodes), nproc, self.devices)
         };
-        topology.note_unequal_machines(allocation);
+        topology.compare_gpus(allocation);
         Ok(topology)
     }
 

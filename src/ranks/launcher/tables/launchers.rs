@@ -178,6 +178,9 @@ pub const DEVICE_WORDS: &[&str] = &[
     "gpu", "cpu", "auto", "xpu", "npu", "musa", "mlu", "hpu", "gcu", "sdaa",
 ];
 
+/// How DeepSpeed's runner reaches other machines, in `--launcher`.
+pub const BACKENDS: &[&str] = &["pdsh", "openmpi", "mpich", "impi", "slurm", "mvapich"];
+
 /// DeepSpeed's runner starts this module on each machine.
 pub const LAUNCH_MODULE: &str = "deepspeed.launcher.launch";
 
