@@ -163,9 +163,9 @@ impl<'a> Reading<'a> {
         }
         parser.mapping = mapping;
         let in_run_file = mapping || words != job.command_line();
-        if mapping {
-            words.extend(job.unread.iter().map(|name| format!("--{name}").into()));
-        }
+        let unread = job.unread.iter();
+        let unread = unread.filter(|name| mapping || !parser.names().any(|known| known == *name));
+        words.extend(unread.map(|name| OsString::from(format!("--{name}"))));
         Some(Reading {
             subject,
             versions: parser.versions(job.python.as_ref()),
