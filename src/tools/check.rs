@@ -209,6 +209,10 @@ impl Coverage {
         if job.source.is_some() {
             unchecked.push("the script's own code");
         }
+        let number = launch.topology.node_rank.as_ref();
+        if number.is_some_and(|number| matches!(number.from, Source::Machine(_))) {
+            unchecked.push("which machine this is and where they meet (a launch must say it)");
+        }
         let mut rehearsal = launch.words_with(&[], &launch.command);
         rehearsal[1] = "rehearse".into();
         let rehearsal =

@@ -1195,5 +1195,9 @@ fn a_check_of_several_machines_takes_the_address_that_is_set() {
         sandbox.var(name, value);
         let run = sandbox.run(words.clone());
         assert!(!run.stdout.contains("stray-variable"), "{run:?}");
+        assert!(run.stdout.contains("which machine this is"), "{run:?}");
     }
+    let first = ["check", "--nnodes", "2", "--node-rank", "0"];
+    let run = sandbox.run(first.into_iter().chain(words.skip(3)));
+    assert!(!run.stdout.contains("which machine this is"), "{run:?}");
 }
