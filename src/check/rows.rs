@@ -285,6 +285,14 @@ impl WithDefault {
     fn value<'a>(&self, subject: &Subject<'a>) -> &'a str {
         subject.argument(self.argument).unwrap_or(self.default)
     }
+
+    /// `None` also if it may be another than the default.
+    fn number(&self, subject: &Subject, parser: Option<&Parser>) -> Option<u64> {
+        let is_left_out = || Condition::LeftOut(self.argument).holds(subject, parser);
+        let default = || Some(self.default).filter(|_| is_left_out());
+        let value = subject.argument(self.argument).or_else(default);
+        value?.parse().ok()
+    }
 }
 
 /// Without a parser, no argument is known to be left out.
@@ -323,6 +331,15 @@ impl Condition {
                 let sizes = text(name).parse::<u64>().ok().zip(subject.world());
                 sizes.is_some_and(|(size, world)| size > world)
             }
+            AtLeast(name, least) => text(name).parse::<f64>().is_ok_and(|it| it >= least),
+            NoMultiple { factors, ranks, of } => {
+                let factors = factors.iter().map(|factor| factor.number(subject, parser));
+                let ranks = ranks.then(|| subject.world());
+                let product: Option<u64> = factors.chain(ranks).product();
+                let divisor = text(of).parse::<u64>().ok().filter(|it| *it > 0);
+                let sizes = product.zip(divisor);
+                sizes.is_some_and(|(product, divisor)| product % divisor > 0)
+            }
 
             NotInstalled(modules) => subject.job.python.as_ref().is_some_and(|python| {
                 let mut modules = modules.iter();
@@ -332,11 +349,10 @@ impl Condition {
                 installed_of(subject, files).any(|source| source.contains(text))
             }
             NotNamedIn { argument, files } => {
-                let mut sources = installed_of(subject, files).peekable();
-                sources.peek().is_some()
-                    && subject.argument(argument).is_some_and(|value| {
-                        sources.all(|source| quoted(&source).all(|name| name != value))
-                    })
+                is_unnamed(subject.argument(argument), files, subject)
+            }
+            VariableNotNamedIn { variable, files } => {
+                is_unnamed(host.nonempty_var(variable), files, subject)
             }
             ScriptSays(text) => subject.script_says(&[text]) == Some(true),
             Before("deepspeed", version) => subject.is_before(version),
@@ -441,6 +457,12 @@ fn installed_of<'s>(
         .iter()
         .filter_map(|file| subject.job.installed_file(file));
     paths.filter_map(|path| reading::text_if_any(&path))
+}
+
+fn is_unnamed(value: Option<&str>, files: &'static [&'static str], subject: &Subject) -> bool {
+    let Some(value) = value else { return false };
+    let mut sources = installed_of(subject, files).peekable();
+    sources.peek().is_some() && sources.all(|source| quoted(&source).all(|name| name != value))
 }
 
 /// The names in quotes: parts between two quotes, without a space.

@@ -4,13 +4,16 @@
 use super::{
     rows::Findings,
     subject::Subject,
-    tables::names::{NEW_ALLOCATOR_CONF, TYPED_VARIABLES, VariableFamily},
+    tables::names::{
+        ALLOCATOR_NUMBERS, ALLOCATOR_SWITCHES, NEW_ALLOCATOR_CONF, TYPED_VARIABLES, VariableFamily,
+    },
 };
 use crate::{
     base::{
         layout::plural,
         vars::{PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF},
     },
+    command::allocator::EXPANDABLE,
     host::Host,
     ranks::{
         launcher::Launcher,
@@ -36,9 +39,14 @@ pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
         _ => PYTORCH_CUDA_ALLOC_CONF,
     };
     let value = host.var(name).unwrap_or_default();
-    if let Some(item) = wrong_item(value) {
-        let what = format!("`{item}` in {name} is not name:value, and torch fails on it");
-        let fixes = set_variable(name, "expandable_segments:True").or(unset_variable(name));
+    if subject.trains_on_cpu() {
+        return;
+    }
+    let mut items = value.split(',');
+    if let Some((item, why, meant)) = items.find_map(wrong_item) {
+        let what = format!("`{item}` in {name} {why}, and torch fails on it");
+        let meant = meant.map_or_else(|| EXPANDABLE.to_string(), |it| value.replace(item, &it));
+        let fixes = set_variable(name, meant).or(unset_variable(name));
         found.at([Place::variable(name, value)], what, fixes);
     }
 }
@@ -67,12 +75,25 @@ pub fn misspelt(host: &Host) -> Vec<Problem> {
     problems
 }
 
-/// The first item that is not `name:value`.
-fn wrong_item(text: &str) -> Option<&str> {
-    text.split(',').find(|item| match item.split_once(':') {
-        Some((name, value)) => name.trim().is_empty() || value.trim().is_empty(),
-        None => !item.trim().is_empty(),
-    })
+/// What torch does not read of an item, why, and what may be meant. A release may have more names than are known here.
+fn wrong_item(item: &str) -> Option<(&str, &'static str, Option<String>)> {
+    let item = item.trim();
+    let (name, value) = item.split_once(':').unwrap_or((item, ""));
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() || value.is_empty() {
+        return (!item.is_empty()).then_some((item, "is not name:value", None));
+    }
+    if ALLOCATOR_SWITCHES.contains(&name) && !["True", "False"].contains(&value) {
+        let is_off = ["false", "0", "no", "off"].contains(&&*value.to_lowercase());
+        let meant = format!("{name}:{}", if is_off { "False" } else { "True" });
+        return Some((item, "is neither True nor False", Some(meant)));
+    }
+    let mut known = ALLOCATOR_SWITCHES.iter().chain(ALLOCATOR_NUMBERS);
+    let near = known
+        .clone()
+        .find(|known| strsim::osa_distance(name, known) < 3);
+    let known = near.filter(|_| !known.any(|known| *known == name))?;
+    Some((item, "is misspelt", Some(format!("{known}:{value}"))))
 }
 
 /// A list of devices that names another GPU than there is, or none.

@@ -13,6 +13,7 @@ use crate::{
     report::{Rule, Severity, When, fix::Owner::Zlaunch},
 };
 
+const ACCELERATOR: &str = "DS_ACCELERATOR";
 const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
 /// An MPI tells its ranks where the others are.
 const STARTED_BY_MPI: Condition = Any(&[
@@ -79,11 +80,36 @@ pub const VARIABLES: &[Check] = &[
     },
     Check {
         rule: Rule::AllocatorConf,
-        about: "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is not a list of name:value: torch stops on it",
+        about: "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is not a list of name:value, misspells a name, or has neither True nor False where torch wants one of them: torch stops on it",
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[],
         code: Some(variables::allocator_conf),
+    },
+    Check {
+        rule: Rule::UnknownAccelerator,
+        about: "DS_ACCELERATOR names no accelerator of the installed DeepSpeed, which stops on it",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[Row {
+            at: &[At::Variable(ACCELERATOR)],
+            when: &[
+                Any(&[DeepSpeed, PlainDeepSpeed]),
+                VariableNotNamedIn {
+                    variable: ACCELERATOR,
+                    files: &["deepspeed/accelerator/real_accelerator.py"],
+                },
+            ],
+            says: "DeepSpeed knows no accelerator of this name",
+            fixes: &[
+                With {
+                    remark: "DeepSpeed finds it itself",
+                    remedy: &UnsetVariable(ACCELERATOR),
+                },
+                SetVariable(ACCELERATOR, "cuda"),
+            ],
+        }],
+        code: None,
     },
     Check {
         rule: Rule::TwoAllocatorConfs,

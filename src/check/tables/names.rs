@@ -344,6 +344,36 @@ pub const DTYPES: &[&str] = &[
 pub const WARMUP_STEPS: &str = "scheduler.params.warmup_num_steps";
 pub const OPTIMIZER_CLIPPING: &str = "optimizer.params.max_grad_norm";
 
+/// Settings of torch's allocator that are `True` or `False`, as the sources of torch 2.1 to 2.15 have them.
+pub const ALLOCATOR_SWITCHES: &[&str] = &[
+    "expandable_segments",
+    "graph_capture_record_stream_reuse",
+    "pinned_free_catch_all",
+    "pinned_use_background_threads",
+    "pinned_use_cuda_host_register",
+    "pinned_use_hip_host_register",
+    "release_lock_on_cudamalloc",
+    "release_lock_on_hipmalloc",
+    "throw_on_cudamalloc_oom",
+];
+
+/// Those with another value.
+pub const ALLOCATOR_NUMBERS: &[&str] = &[
+    "backend",
+    "expandable_segments_reserve",
+    "expandable_segments_reserve_by_class",
+    "garbage_collection_threshold",
+    "max_non_split_rounding_mb",
+    "max_split_size_mb",
+    "per_process_memory_fraction",
+    "pinned_max_cached_size_mb",
+    "pinned_max_round_threshold_mb",
+    "pinned_num_register_threads",
+    "pinned_reserve_segment_size_mb",
+    "roundup_bypass_threshold_mb",
+    "roundup_power2_divisions",
+];
+
 /// Since then torch reads PYTORCH_ALLOC_CONF, if PYTORCH_CUDA_ALLOC_CONF is not set.
 pub const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
 

@@ -2,12 +2,12 @@
 //! Read in the sources of LLaMA-Factory 0.9.1 to 0.9.5, ms-swift 3.2 to 4.6, TRL 0.13 to 1.16 and transformers 4.40 to 5.22.
 
 use super::types::{
-    Condition::*,
+    Condition::{self, *},
     Example::*,
     ExampleLaunch,
     KeyState::{Missing, On},
     Refusal,
-    Remedy::*,
+    Remedy::{self, *},
     WithDefault,
 };
 use crate::{
@@ -48,6 +48,8 @@ const SWIFT_TUNERS: &[&str] = &[
     "swift/llm/argument/base_args/base_args.py",
     "swift/plugin/tuner.py",
 ];
+const SWIFT_TRAINING: &[&str] = &["swift/trainers/arguments.py"];
+const SWIFT_SFT_ARGUMENTS: &[&str] = &["swift/arguments/sft_args.py"];
 const LLAMAFACTORY_STAGES: &[&str] = &["llamafactory/hparams/finetuning_args.py"];
 const LLAMAFACTORY_TEMPLATES: &[&str] = &["llamafactory/data/template.py"];
 
@@ -60,6 +62,51 @@ const SAVING: WithDefault = WithDefault {
 const EVALUATION: WithDefault = WithDefault {
     argument: "eval_strategy",
     default: "no",
+};
+
+const SAVE_STEPS: WithDefault = WithDefault {
+    argument: "save_steps",
+    default: "500",
+};
+const EVAL_STEPS: WithDefault = WithDefault {
+    argument: "eval_steps",
+    default: "",
+};
+const MICRO_BATCH: WithDefault = WithDefault {
+    argument: "per_device_train_batch_size",
+    default: "8",
+};
+const ACCUMULATION: WithDefault = WithDefault {
+    argument: "gradient_accumulation_steps",
+    default: "1",
+};
+
+/// Packed, and without one of the kinds of attention that ms-swift wants for it.
+const PACKED: [&[Condition]; 2] = [
+    &[
+        True("packing"),
+        FLASH_IS_WANTED,
+        Any(&[LeftOut("attn_impl"), IS_NO_FLASH]),
+    ],
+    &[
+        True("padding_free"),
+        FLASH_IS_WANTED,
+        Any(&[LeftOut("attn_impl"), IS_NO_FLASH]),
+    ],
+];
+const FLASH_IS_WANTED: Condition = FileSays {
+    files: SWIFT_SFT_ARGUMENTS,
+    text: "supported_impls = ['flash_attn',",
+};
+const IS_NO_FLASH: Condition = NotNamedIn {
+    argument: "attn_impl",
+    files: SWIFT_SFT_ARGUMENTS,
+};
+const WITHOUT_FLASH: &str = "it needs flash attention";
+const WITH_FLASH: Remedy = Give {
+    owner: Trainer,
+    option: "--attn_impl",
+    value: "flash_attn",
 };
 
 // The launches of the examples.
@@ -122,6 +169,10 @@ const SWIFT_SFT_ZERO3: ExampleLaunch = ExampleLaunch {
 const TRL_GRPO: ExampleLaunch = ExampleLaunch {
     command: "trl grpo --model_name_or_path a/b --dataset_name c/d",
     ..TRL_SFT
+};
+const SWIFT_GRPO: ExampleLaunch = ExampleLaunch {
+    command: "swift rlhf --rlhf_type grpo --model a/b --dataset c/d --torch_dtype bfloat16 --gradient_accumulation_steps 1 --per_device_train_batch_size 4",
+    ..SWIFT_SFT
 };
 const TRL_SFT_WITHOUT_CONFIG: ExampleLaunch = ExampleLaunch {
     config: None,
@@ -1663,6 +1714,273 @@ pub const REFUSALS: &[Refusal] = &[
                 help: "flash_attn: fa2",
             },
             Accepted(LLAMAFACTORY_TRAIN, "flash_attn: fa2"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        argument: "load_best_model_at_end",
+        when: &[
+            True("load_best_model_at_end"),
+            Is("eval_strategy", "steps"),
+            Not(&Differ(SAVING, EVALUATION)),
+            NoMultiple {
+                factors: &[SAVE_STEPS],
+                ranks: false,
+                of: "eval_steps",
+            },
+        ],
+        why: "it saves every --save_steps, which is no multiple of --eval_steps",
+        fixes: &[
+            GiveSame {
+                option: "--save_steps",
+                other: EVAL_STEPS,
+            },
+            DropArgument("load_best_model_at_end"),
+        ],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--load_best_model_at_end --eval_strategy steps --eval_steps 200",
+                argument: "--load_best_model_at_end",
+                help: "--save_steps 200, or drop --load_best_model_at_end",
+            },
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--load_best_model_at_end true --eval_strategy steps --eval_steps 30 --save_steps 50",
+                argument: "--load_best_model_at_end true",
+                help: "--save_steps 30, or drop --load_best_model_at_end",
+            },
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --eval_strategy steps --eval_steps 250",
+            ),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --eval_strategy steps --eval_steps 0.1",
+            ),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --eval_strategy steps --eval_steps 200 --save_steps $SAVE",
+            ),
+            Accepted(
+                TRL_SFT,
+                "--load_best_model_at_end --eval_strategy epoch --save_strategy epoch --eval_steps 200",
+            ),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        argument: "num_generations",
+        when: &[
+            Given("num_generations"),
+            FileSays {
+                files: &["trl/trainer/grpo_config.py"],
+                text: "must be divisible by num_generations",
+            },
+            Not(&Given("generation_batch_size")),
+            Not(&Given("steps_per_generation")),
+            NoMultiple {
+                factors: &[MICRO_BATCH, ACCUMULATION],
+                ranks: true,
+                of: "num_generations",
+            },
+        ],
+        why: "it does not divide --per_device_train_batch_size × --gradient_accumulation_steps × ranks",
+        fixes: &[Say(
+            "give a micro batch or accumulation steps that it divides",
+        )],
+        examples: &[
+            Refused {
+                launch: TRL_GRPO,
+                with: "--num_generations 7",
+                argument: "--num_generations 7",
+                help: "give a micro batch or accumulation steps that it divides",
+            },
+            Refused {
+                launch: TRL_GRPO,
+                with: "--num_generations 8 --per_device_train_batch_size 2",
+                argument: "--num_generations 8",
+                help: "give a micro batch or accumulation steps that it divides",
+            },
+            Accepted(TRL_GRPO, "--num_generations 16"),
+            Accepted(
+                TRL_GRPO,
+                "--num_generations 8 --per_device_train_batch_size 2 --gradient_accumulation_steps 2",
+            ),
+            Accepted(TRL_GRPO, "--num_generations 7 --steps_per_generation 7"),
+            Accepted(TRL_GRPO, "--num_generations 7 --generation_batch_size 112"),
+            Accepted(
+                TRL_GRPO,
+                "--num_generations 7 --gradient_accumulation_steps $STEPS",
+            ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "num_generations",
+        when: &[
+            Given("num_generations"),
+            Is("rlhf_type", "grpo"),
+            FileSays {
+                files: &["swift/rlhf_trainers/args_mixin.py"],
+                text: "must be evenly divisible by",
+            },
+            Not(&Given("generation_batch_size")),
+            Not(&Given("steps_per_generation")),
+            // Left out, they follow from the ranks.
+            Given(ACCUMULATION.argument),
+            Given(MICRO_BATCH.argument),
+            NoMultiple {
+                factors: &[MICRO_BATCH, ACCUMULATION],
+                ranks: true,
+                of: "num_generations",
+            },
+        ],
+        why: "it does not divide --per_device_train_batch_size × --gradient_accumulation_steps × ranks",
+        fixes: &[Say(
+            "give a micro batch or accumulation steps that it divides",
+        )],
+        examples: &[
+            Refused {
+                launch: SWIFT_GRPO,
+                with: "--num_generations 7",
+                argument: "--num_generations 7",
+                help: "give a micro batch or accumulation steps that it divides",
+            },
+            Accepted(SWIFT_GRPO, "--num_generations 8"),
+            Accepted(SWIFT_GRPO, "--num_generations 1"),
+            Accepted(SWIFT_GRPO, "--num_generations 7 --steps_per_generation 7"),
+            Accepted(SWIFT_GRPO, "--num_generations 7 --generation_batch_size 56"),
+            Accepted(
+                SWIFT_GRPO,
+                "--num_generations 7 --gradient_accumulation_steps $STEPS",
+            ),
+            Accepted(
+                SWIFT_GRPO,
+                "--num_generations 7 --per_device_train_batch_size $BATCH",
+            ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "warmup_ratio",
+        when: &[
+            AtLeast("warmup_ratio", 1.0),
+            FileSays {
+                files: SWIFT_TRAINING,
+                text: "must be less than 1.",
+            },
+        ],
+        why: "it is a part of all steps, below 1",
+        fixes: &[Both(
+            &GiveSame {
+                option: "--warmup_steps",
+                other: WithDefault {
+                    argument: "warmup_ratio",
+                    default: "",
+                },
+            },
+            &DropArgument("warmup_ratio"),
+        )],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--warmup_ratio 5",
+                argument: "--warmup_ratio 5",
+                help: "zlaunch check --format json --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --torch_dtype bfloat16 --warmup_steps 5",
+            },
+            Accepted(SWIFT_SFT, "--warmup_ratio 0.05"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "warmup_ratio",
+        when: &[
+            AtLeast("warmup_ratio", f64::MIN_POSITIVE),
+            AtLeast("warmup_steps", f64::MIN_POSITIVE),
+            FileSays {
+                files: SWIFT_TRAINING,
+                text: "`warmup_ratio` and `warmup_steps` cannot be set at the same time",
+            },
+        ],
+        why: "it cannot stand beside --warmup_steps",
+        fixes: &[DropArgument("warmup_ratio"), DropArgument("warmup_steps")],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--warmup_ratio 0.05 --warmup_steps 10",
+                argument: "--warmup_ratio 0.05",
+                help: "drop --warmup_ratio, or drop --warmup_steps",
+            },
+            Accepted(SWIFT_SFT, "--warmup_ratio 0 --warmup_steps 10"),
+            Accepted(SWIFT_SFT, "--warmup_ratio 0.05 --warmup_steps 0"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "packing",
+        when: PACKED[0],
+        why: WITHOUT_FLASH,
+        fixes: &[WITH_FLASH, DropArgument("packing")],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--packing true",
+                argument: "--packing true",
+                help: "--attn_impl flash_attn, or drop --packing",
+            },
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--packing true --attn_impl sdpa",
+                argument: "--packing true",
+                help: "--attn_impl flash_attn, or drop --packing",
+            },
+            Accepted(SWIFT_SFT, "--packing true --attn_impl $ATTN"),
+            Accepted(SWIFT_SFT, "--packing false"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "padding_free",
+        when: PACKED[1],
+        why: WITHOUT_FLASH,
+        fixes: &[WITH_FLASH, DropArgument("padding_free")],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--padding_free true --attn_impl eager",
+                argument: "--padding_free true",
+                help: "--attn_impl flash_attn, or drop --padding_free",
+            },
+            Accepted(SWIFT_SFT, "--padding_free true --attn_impl $ATTN"),
+            Accepted(SWIFT_SFT, "--padding_free false"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "optimizer",
+        when: &[
+            Given("optimizer"),
+            NotNamedIn {
+                argument: "optimizer",
+                files: &["swift/optimizers/mapping.py"],
+            },
+            LeftOut("external_plugins"),
+        ],
+        why: "it is none of ms-swift's own; those of transformers and torch are for --optim",
+        fixes: &[GiveNearest {
+            argument: "optimizer",
+            files: &["swift/optimizers/mapping.py"],
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--optimizer knwon",
+                argument: "--optimizer knwon",
+                help: "--optimizer known",
+            },
+            Accepted(SWIFT_SFT, "--optimizer known"),
+            Accepted(SWIFT_SFT, "--optimizer mine --external_plugins plugin.py"),
         ],
     },
 ];

@@ -98,6 +98,14 @@ pub enum Condition {
     NoJson(&'static str),
     /// There are fewer ranks than it says.
     MoreThanRanks(&'static str),
+    /// It is a number from this one on.
+    AtLeast(&'static str, f64),
+    /// The product of these, of which none is unknown, and of the ranks if they count, is no multiple of an argument.
+    NoMultiple {
+        factors: &'static [WithDefault],
+        ranks: bool,
+        of: &'static str,
+    },
 
     // What is installed.
     /// None of these modules is, and it is known where they would be.
@@ -110,6 +118,11 @@ pub enum Condition {
     /// The value of the argument stands in quotes in none of these files, of which at least one is there.
     NotNamedIn {
         argument: &'static str,
+        files: &'static [&'static str],
+    },
+    /// The same of a variable.
+    VariableNotNamedIn {
+        variable: &'static str,
         files: &'static [&'static str],
     },
     /// The script of the command has the text.

@@ -135,6 +135,7 @@ pub enum Rule {
     // Variables.
     DeadVariable,
     AllocatorConf,
+    UnknownAccelerator,
     TwoAllocatorConfs,
     MaxConnections,
     NcclContradiction,
@@ -994,6 +995,12 @@ pub const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::AllocatorConf,
         name: "allocator-conf",
+        subject: RuleSubject::Check,
+        about: None,
+    },
+    NamedRule {
+        rule: Rule::UnknownAccelerator,
+        name: "unknown-accelerator",
         subject: RuleSubject::Check,
         about: None,
     },
