@@ -33,7 +33,7 @@ class Lab:
         (self.root / "out").chmod(0o777)
         (self.root / "bin/python3").write_text(STUB)
         (self.root / "bin/python3").chmod(0o755)
-        (self.root / "cwd/train.py").write_text("")
+        (self.root / "cwd/train.py").write_text("from transformers import Trainer, TrainingArguments\n")
 
     def run(self, *before, options=(), **variables):
         env = {"PATH": f"{self.root}/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": f"{self.root}/home", "TMPDIR": f"{self.root}/tmp", "OUT": f"{self.root}/out"}
@@ -169,14 +169,11 @@ def generate_needs_no_second_names(lab):
     out = lab.root / "cwd/generated.json"
     generate = [lab.bin, "generate", "-o", out]
     injected = [f"-einject={call}:error={reason}" for call, reason in (("link,linkat", "EPERM"), ("renameat2", "EINVAL"))]
-    for faults, status in ((injected[:1], 0), (injected[1:], 0), (injected, 125)):
-        ran = subprocess.run(["strace", "-qq", "-o", "/dev/null", *faults, *generate], capture_output=True, text=True)
-        assert ran.returncode == status, ran
-        assert out.exists() == (status == 0) and not list(out.parent.glob(".generated*")), ran
-        assert status == 0 or "the generated config cannot be written" in ran.stderr and "-o FILE" in ran.stderr, ran
-        again = subprocess.run(["strace", "-qq", "-o", "/dev/null", *faults, *generate], capture_output=True, text=True)
-        assert again.returncode == 125 and ("already exists" in again.stderr) == (status == 0), again
-        out.unlink(missing_ok=True)
+    for faults in (injected[:1], injected[1:], injected):
+        ran, again = (subprocess.run(["strace", "-qq", "-o", "/dev/null", *faults, *generate], capture_output=True, text=True) for _ in range(2))
+        assert ran.returncode == 0 and out.exists() and not list(out.parent.glob(".generated*")), ran
+        assert again.returncode == 125 and "already exists" in again.stderr, again
+        out.unlink()
 
 
 @check
@@ -209,7 +206,7 @@ def without_proc_it_launches_or_says_what_is_missing(lab):
     needs("unshare")
     hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
     lab.launched(lab.run(*hidden, HOME=lab.fresh_home()))
-    lab.refused(lab.run(*hidden, options=["--launcher", "local"], HOME=lab.fresh_home()), "--launcher torchrun")
+    lab.refused(lab.run(*hidden, options=["--launcher", "local"], HOME=lab.fresh_home()), "rank 0 of 2 cannot be started")
     assert lab.run(*hidden, options=["-n", "--format", "json"]).returncode == 0
 
 
@@ -245,7 +242,7 @@ def nobody_else_writes_what_is_read(lab):
         (shared / "zlaunch/configs").mkdir()
         os.chown(shared / "zlaunch/configs", user, user)
         ran = lab.run(*as_user(user), XDG_CACHE_HOME=shared)
-        assert lab.launched(ran).parent == lab.root / f"tmp/zlaunch-{user}" and "others can change" in ran.stderr, (name, ran)
+        assert lab.launched(ran).parent == lab.root / f"tmp/zlaunch-{user}", (name, ran)
         assert not list((shared / "zlaunch/configs").iterdir())
     templates = lab.root / "tmp/parent/templates"
     templates.mkdir(parents=True)
