@@ -199,7 +199,8 @@ impl Judge<'_> {
         let Some(layered) = layered else {
             let is_checked = self.accelerate_settings(None);
             if !self.problems.iter().any(is_error) && !understood.runs_elsewhere() {
-                self.add(asked_config::without_config(understood.launch));
+                let missing = asked_config::without_config(understood.launch);
+                self.add(missing.or_else(|| asked_config::trains_without(understood)));
             }
             if !is_checked && !understood.job.trainer.is_passthrough() {
                 self.check(&Value::Null, &|key| Place::from(key));

@@ -8,6 +8,7 @@ use crate::{
         layers::Layers,
         template::{Origin, Template},
     },
+    ranks::{launcher::Launcher, topology::is_set},
     report::{
         Problem, Rule,
         fix::{drop_given, give},
@@ -58,6 +59,29 @@ pub fn without_config(launch: &Launch) -> Option<Problem> {
     flags.peek()?;
     let problem = Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change");
     Some(flags.fold(problem.fix(give("--deepspeed", "zero2")), Problem::at))
+}
+
+/// Warns if DeepSpeed's launcher starts a script whose arguments are those of transformers, and none of them is a config.
+pub fn trains_without(understood: &UnderstoodLaunch) -> Option<Problem> {
+    let UnderstoodLaunch { job, host, .. } = understood;
+    let launcher = understood.existing_launcher.as_ref()?;
+    let by_deepspeed = launcher.spec.launcher == Launcher::Deepspeed;
+    let is_read = job.run_file.is_none() && job.flow()?.parser().is_some();
+    let is_used =
+        job.source.as_ref()?.mentions("deepspeed") || is_set("ACCELERATE_USE_DEEPSPEED", host);
+    if !by_deepspeed || !is_read || is_used {
+        return None;
+    }
+    let name = &launcher.name;
+    let what =
+        format!("`{name}` starts the ranks, but they train without DeepSpeed: there is no config");
+    let fix = give("--deepspeed", "zero2");
+    let fixes = fix.or("start it with torchrun if that is meant");
+    Some(
+        Problem::warning(Rule::NoConfig, what)
+            .at(job.target.name())
+            .fix(fixes),
+    )
 }
 
 /// Warns if `--deepspeed` names a template of ours, and the trainer ships a different config of that name.

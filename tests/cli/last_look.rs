@@ -450,3 +450,38 @@ fn a_word_for_no_launcher_of_deepspeed_is_told() {
         assert!(told.contains(says), "{options}: {told}");
     }
 }
+
+#[test]
+fn ranks_of_deepspeeds_launcher_that_train_without_it_are_told() {
+    let sandbox = with_variables(&[("CUDA_VISIBLE_DEVICES", "0,1")]);
+    sandbox.installed("transformers", "5.19.0");
+    let parser = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+        (args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\n\
+        Trainer(args=args)\n";
+    sandbox.file("without.py", parser);
+    sandbox.file("perhaps.py", format!("{parser}import deepspeed\n"));
+    let own = parser.replace("parse_args_into_dataclasses()", "parse_dict(settings)");
+    sandbox.file("own.py", own);
+    for (command, is_told) in [
+        ("deepspeed without.py --output_dir out", true),
+        (
+            "deepspeed without.py --output_dir out --deepspeed ds.json",
+            false,
+        ),
+        (
+            "torchrun --nproc_per_node 2 without.py --output_dir out",
+            false,
+        ),
+        ("deepspeed perhaps.py --output_dir out", false),
+        ("deepspeed own.py --output_dir out", false),
+        ("deepspeed t.py", false),
+    ] {
+        let words = ["check", "--"].into_iter().chain(command.split(' '));
+        let told = sandbox.run(words).stdout;
+        assert_eq!(
+            told.contains("train without DeepSpeed"),
+            is_told,
+            "{command}: {told}"
+        );
+    }
+}
