@@ -8,6 +8,8 @@ mod together;
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::{check, prelude::*};
 use crate::{base::vars, host::machine::Machine};
 
@@ -49,7 +51,7 @@ fn doctor(launch: &Launch, timeout: Duration, answers_srun: bool, host: &Host) -
         env.insert(vars::SLURM_STEP_ID.into(), next.into());
     }
     let seen = Examination::new(launch, &changed, &machine);
-    let report = DoctorReport::new(host, &seen);
+    let mut report = DoctorReport::new(host, &seen);
     let meeting = Meeting {
         seen: &seen,
         report: &report,
@@ -58,6 +60,10 @@ fn doctor(launch: &Launch, timeout: Duration, answers_srun: bool, host: &Host) -
     };
     if let Some(status) = meeting.ask_all()? {
         return Ok(status);
+    }
+    if seen.ranks().is_some() {
+        let own = json!({ "name": host.hostname, "facts": facts::alone(&seen) });
+        report.further = facts::compare(&[report.clean_json(own)]).problems;
     }
     let secrets = Secrets::of(host);
     let problems = report.problems();

@@ -438,3 +438,42 @@ fn the_machines_of_a_hostfile_are_tried() {
         }
     }
 }
+
+/// As on several machines, where they are compared; the ranks run here.
+#[test]
+fn what_one_machine_lacks_is_told_without_others() {
+    for (name, value, output, says) in [
+        (
+            "NCCL_SOCKET_IFNAME",
+            "eth99",
+            "out",
+            "no interface for NCCL_SOCKET_IFNAME=eth99",
+        ),
+        (
+            "NCCL_IB_HCA",
+            "mlx5_99",
+            "out",
+            "no InfiniBand adapter for NCCL_IB_HCA=mlx5_99",
+        ),
+        ("A", "b", "file/out", "file/out cannot be written"),
+        ("NCCL_SOCKET_IFNAME", "=lo", "out", ""),
+        ("NCCL_SOCKET_IFNAME", "^docker", "out", ""),
+    ] {
+        let mut sandbox = Sandbox::new();
+        sandbox.file("file", "");
+        sandbox.var(name, value);
+        let launch = ["doctor", "--nproc-per-node", "2", "--format", "json", "--"];
+        let output = ["--output_dir", output];
+        let words = launch.iter().chain(SWIFT).chain(&output);
+        let report = answer(&sandbox.run(words));
+        assert_eq!(
+            rules(&report).contains(&"unlike-others"),
+            !says.is_empty(),
+            "{report}"
+        );
+        assert!(report.to_string().contains(says), "{value}: {report}");
+        // Where no ranks start, nothing is known of what they need.
+        let report = answer(&sandbox.run(["doctor", "--format", "json"]));
+        assert!(!rules(&report).contains(&"unlike-others"), "{report}");
+    }
+}

@@ -26,13 +26,19 @@ use crate::{
 
 /// `report`: the machine's own.
 pub fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Value> {
-    let mut facts = Facts::default();
+    let mut facts = Facts(alone(seen));
     facts.add_report(report);
     facts.add_python(seen);
+    facts.add_files(seen);
+    facts.0
+}
+
+/// Those of which the report says nothing, and that need no other machine.
+pub fn alone(seen: &Examination<'_>) -> Map<String, Value> {
+    let mut facts = Facts::default();
     facts.add_launch(seen);
     facts.add_interfaces(seen.host);
     facts.add_space(seen);
-    facts.add_files(seen);
     facts.add_gpus(seen.host);
     facts.0
 }

@@ -426,6 +426,8 @@ pub struct DoctorReport<'h> {
     home: Option<String>,
     secrets: Secrets<'h>,
     sections: Vec<Section>,
+    /// Problems of which no row tells.
+    pub further: Vec<Problem>,
 }
 
 impl<'h> DoctorReport<'h> {
@@ -436,6 +438,7 @@ impl<'h> DoctorReport<'h> {
             home: home.filter(|home| home != "/"),
             secrets: Secrets::of(host),
             sections: seen.sections(),
+            further: Vec::new(),
         }
     }
 
@@ -447,7 +450,8 @@ impl<'h> DoctorReport<'h> {
 
     pub fn problems(&self) -> Vec<Problem> {
         let rows = self.rows();
-        rows.flat_map(|(_, row)| row.problems.clone()).collect()
+        let of_rows = rows.flat_map(|(_, row)| &row.problems);
+        of_rows.chain(&self.further).cloned().collect()
     }
 
     pub fn clean(&self, text: &str) -> String {
