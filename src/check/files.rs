@@ -84,16 +84,37 @@ pub fn missing_weights(subject: &Subject, found: &mut Findings) {
     // A folder with config.json alone may be made for planning.
     let has_tokenizer = has("tokenizer.json") || has("tokenizer_config.json");
     let loads_it = job.trainer.model.needs_weights && job.args.list("train_from_scratch").is_none();
-    if loads_it
-        && has_tokenizer
-        && has("config.json")
-        && !has(ADAPTER_CONFIG)
-        && !names_in(&folder).any(|name| is_called(Path::new(&name), WEIGHTS))
-    {
-        let what = format!("`{}` has a tokenizer but no weights", folder.display());
+    if !loads_it || !has("config.json") || has(ADAPTER_CONFIG) {
+        return;
+    }
+    let shown = folder.display();
+    let what = if !names_in(&folder).any(|name| is_called(Path::new(&name), WEIGHTS)) {
+        has_tokenizer.then(|| format!("`{shown}` has a tokenizer but no weights"))
+    } else if has("model.safetensors.index.json") && !has("model.safetensors") {
+        let mut parts: Vec<usize> = names_in(&folder)
+            .filter_map(|name| parts_of(&name))
+            .collect();
+        let there = parts.len();
+        parts.dedup();
+        match parts[..] {
+            [all] if there < all => {
+                Some(format!("`{shown}` has {there} of {all} files of weights"))
+            }
+            _ => None,
+        }
+    } else {
+        None
+    };
+    if let Some(what) = what {
         let help = "download the model again, including its *.safetensors";
         found.at([Place::from(&folder)], what, help);
     }
+}
+
+/// 4 of `model-00001-of-00004.safetensors`.
+fn parts_of(name: &str) -> Option<usize> {
+    let part = name.strip_prefix("model-")?.strip_suffix(".safetensors")?;
+    part.split_once("-of-")?.1.parse().ok()
 }
 
 pub fn unreadable_datasets(subject: &Subject, found: &mut Findings) {

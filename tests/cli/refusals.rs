@@ -212,6 +212,16 @@ fn models_that_cannot_be_loaded() {
         )
     };
     one(&trl("weightless"), "error[weights-missing]", "no weights");
+    sandbox.file("parts/config.json", r#"{"model_type": "qwen2"}"#);
+    sandbox.file("parts/model-00001-of-00002.safetensors", "");
+    assert_eq!(trl("parts"), Vec::<String>::new());
+    sandbox.file("parts/model.safetensors.index.json", "{}");
+    one(&trl("parts"), "error[weights-missing]", "1 of 2 files");
+    sandbox.file("parts/model-00002-of-00002.safetensors", "");
+    assert_eq!(trl("parts"), Vec::<String>::new());
+    // Of two sets nobody knows which one is meant.
+    sandbox.file("parts/model-00001-of-00004.safetensors", "");
+    assert_eq!(trl("parts"), Vec::<String>::new());
     one(&trl("file.jsonl"), "error[model-unreadable]", "is a file");
     one(
         &trl("no/such/model"),

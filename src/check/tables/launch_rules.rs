@@ -347,7 +347,7 @@ pub const HERE: &[Check] = &[
     },
     Check {
         rule: Rule::WeightsMissing,
-        about: "the model's folder has a tokenizer but no weights (LLaMA-Factory, ms-swift and TRL)",
+        about: "the model's folder has a tokenizer but no weights, or not all files of them (LLaMA-Factory, ms-swift and TRL)",
         severity: Severity::Error,
         noticed: When::Start,
         rows: &[],
