@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::sources::Said;
+use super::{
+    sources::Said,
+    tables::conditions::{COMMON, Common},
+};
 use crate::{
     base::{json, recorded::Version},
     config::schema,
@@ -47,6 +50,14 @@ pub fn read(
             facts.extend(subject.fact(plan, host));
             own.extend(subject.change(&asked, condition.holds));
         }
+        if own.is_empty() {
+            let mut common = COMMON.iter().filter(|it| it.holds == condition.holds);
+            let is_it = |it: &&Common| {
+                condition.text.starts_with(it.begins) && condition.text.contains(it.has)
+            };
+            let change = common.find(is_it).map(|it| it.change.to_string());
+            own.extend(change.or_else(|| multiple(&condition.text)));
+        }
         // `a or b` is false if both are, so all must be known.
         let [ors, ands] = [" or ", " and "].map(|it| condition.text.matches(it).count());
         let (all, any) = if condition.holds {
@@ -63,6 +74,14 @@ pub fn read(
     changes.dedup();
     changes.truncate(MOST);
     (facts, changes)
+}
+
+/// Of `a % b`: what must divide what.
+fn multiple(condition: &str) -> Option<String> {
+    let (number, divisor) = condition.split_once(" % ")?;
+    let number = number.rsplit([' ', '(']).next()?;
+    let divisor = divisor.split([' ', ')']).next()?;
+    Some(format!("`{number}` as a multiple of `{divisor}`"))
 }
 
 fn subjects<'a>(text: &'a str, said: &Said, version: Version) -> Vec<(Subject<'a>, Asked<'a>)> {

@@ -1,5 +1,6 @@
 //! What `explain` knows besides its texts.
 
+pub mod conditions;
 pub mod failures;
 pub mod numbers;
 pub mod packages;
