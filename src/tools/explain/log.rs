@@ -93,10 +93,11 @@ impl Failure {
         self.role == Role::Unknown
     }
 
+    /// `lines` begin with the error itself, which may be indented.
     fn has_traceback<'a>(&self, lines: impl Iterator<Item = &'a [u8]>) -> bool {
         let mut is_alone = self.alone;
-        for line in lines {
-            if !is_source(line) && contains_any(line, self.traceback) {
+        for (above, line) in lines.enumerate() {
+            if (above == 0 || !is_source(line)) && contains_any(line, self.traceback) {
                 return true;
             }
             is_alone &= !contains_any(line, &[PLACE]);
@@ -175,9 +176,9 @@ impl Log {
             let above = || lines(before).rev().skip(1).filter(of_rank);
             let below = lines(&text[end..]).skip(1).filter(of_rank);
             let traceback = || {
-                above()
-                    .take_while(|line| !contains_any(line, &[TRACEBACK]))
-                    .chain([line])
+                [line]
+                    .into_iter()
+                    .chain(above().take_while(|line| !contains_any(line, &[TRACEBACK])))
             };
             let found = possible.iter().find(|(failure, pieces)| {
                 contains_in_order(line, pieces)
@@ -299,17 +300,14 @@ fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
 fn is_source(line: &[u8]) -> bool {
     // Behind the label of a rank or of a machine.
     let label = memmem::find(line, b": ").filter(|at| !line[..*at].contains(&b' '));
-    line[label.map_or(0, |at| at + 2)..].starts_with(b"    ")
+    line[label.map_or(0, |at| at + 2)..].starts_with(b"    ") && !contains_any(line, &[PLACE])
 }
 
-/// From the lines of a traceback, the last one first.
+/// From the lines of a traceback, the last one first, which is the exception itself.
 fn frames<'a>(traceback: impl Iterator<Item = &'a [u8]>) -> Vec<Frame> {
-    let mut lines: Vec<String> = traceback.map(said).collect();
-    // The exception itself.
-    lines.pop();
     let mut below = String::new();
     let mut frames = Vec::new();
-    for line in lines {
+    for line in traceback.map(said).skip(1) {
         // Behind the name of a machine, too.
         let place = line
             .split_once(PLACE)
@@ -370,10 +368,18 @@ fn rank(line: &[u8]) -> Option<u32> {
 fn said(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
     let text = anstream::adapter::strip_str(&text).to_string();
-    let said = text
-        .split_once("]: ")
-        .filter(|(label, _)| label.starts_with("[rank"))
-        .map_or(&*text, |(_, said)| said);
+    // `[rank3]: `, `(Worker pid=7, ip=10.0.0.1) `.
+    let mut labels = [("[rank", "]: "), (" pid=", ") ")].iter();
+    let labelled = labels.find_map(|(label, end)| {
+        let (before, said) = text.split_once(end)?;
+        before.contains(label).then_some(said)
+    });
+    let said = labelled.unwrap_or(&text);
+    // vLLM: `ERROR 09-09 02:24:28 [core.py:522] `.
+    let logged = said
+        .split_once("] ")
+        .filter(|it| it.0.starts_with("ERROR "));
+    let said = logged.map_or(said, |it| it.1);
     // Quoted in a mail or a report.
     let said = said.trim_matches(|c: char| c.is_whitespace() || "`>".contains(c));
     said.to_string() + if line.len() > SHOWN { "…" } else { "" }

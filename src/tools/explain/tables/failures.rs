@@ -335,7 +335,11 @@ pub const FAILURES: &[Failure] = &[
         names: &["no host memory for a tensor"],
         about: "Host memory, or the limit of `ulimit -v`, is used up. Each rank on a machine loads its own copy of the model unless ZeRO-3 splits it while loading.",
         advice: "fewer ranks on the machine, more memory for the job, or --deepspeed zero3, which loads the weights in pieces",
-        lines: &[&["DefaultCPUAllocator: can't allocate memory"]],
+        lines: &[
+            &["[Errno 12] Cannot allocate memory"],
+            &["std::bad_alloc"],
+            &["DefaultCPUAllocator: can't allocate memory"],
+        ],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
             when: Is("cpu"),
@@ -545,6 +549,7 @@ pub const FAILURES: &[Failure] = &[
         about: "A kernel of the GPU found a value that it does not allow, mostly an index: a token ID outside of the embedding (tokens were added to the tokenizer but not to the model, or the tokenizer belongs to another model), a label outside of the classes, a position beyond the context; or probabilities that are NaN, in generate().",
         advice: "resize the embedding (LLaMA-Factory: resize_vocab: true), or use the model's own tokenizer; the first line with `Assertion` says what was wrong, CUDA_LAUNCH_BLOCKING=1 names the operation",
         lines: &[
+            &[".cu:", "Assertion `"],
             &["`srcIndex < srcSelectDimSize` failed"],
             &["CUDA error: device-side assert triggered"],
         ],
@@ -556,7 +561,12 @@ pub const FAILURES: &[Failure] = &[
         names: &["an illegal memory access on the GPU"],
         about: "A kernel read or wrote outside its memory. The error is reported by a later operation than the one that caused it.",
         advice: "run once with CUDA_LAUNCH_BLOCKING=1, which names the operation; update torch, DeepSpeed and flash-attn, or do without the kernel that is named",
-        lines: &[&["an illegal memory access was encountered"]],
+        lines: &[
+            &["CUDA error: unspecified launch failure"],
+            &["CUDA error: misaligned address"],
+            &["CUDA error: an illegal instruction was encountered"],
+            &["an illegal memory access was encountered"],
+        ],
         example: "what():  CUDA error: an illegal memory access was encountered",
         seen_in: "deepspeedai/DeepSpeedExamples#592",
         ..FAILURE
@@ -612,6 +622,8 @@ pub const FAILURES: &[Failure] = &[
         about: "Rank 0 waited for ranks that never started, or that cannot reach it.",
         advice: "start it on every machine with the same --nnodes, --master-addr and --master-port; `zlaunch doctor` inside the job compares the machines",
         lines: &[
+            &["RendezvousTimeoutError"],
+            &["RendezvousClosedError"],
             &["waiting for clients.", "clients joined"],
             &["DistStoreError: Socket Timeout"],
         ],
@@ -881,8 +893,12 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["DeepSpeed on Windows"],
         about: "The log is of Windows. DeepSpeed's compiled operators are made for Linux: async_io (aio.lib) and GPUDirect Storage (cufile.lib) do not exist there, others need Visual Studio's compiler, and there is no NCCL. Where aio.lib or cufile.lib is only missed while DeepSpeed is imported, nothing failed yet.",
-        advice: "Linux, or WSL2 with its own Python. On Windows itself: nothing, if the program goes on; for a build, DS_BUILD_AIO=0 and DS_BUILD_GDS=0; no offload to NVMe, and gloo instead of nccl",
+        advice: "Linux, or WSL2 with its own Python. On Windows itself: nothing, if the program goes on; a wheel instead of a build (pip install deepspeed, newer than 0.15, has some), else DS_BUILD_AIO=0 and DS_BUILD_GDS=0, in the prompt of Visual Studio with CUDA_HOME set; no offload to NVMe, and gloo instead of nccl",
         lines: &[
+            &["[WinError 2] The system cannot find the file specified"],
+            &["bin\\\\deepspeed.bat"],
+            &["CUDA_HOME does not exist"],
+            &["could not create 'build'"],
             &["LINK : fatal error LNK1181"],
             &["Unable to pre-compile async_io"],
             &["use_libuv was requested but PyTorch was built without libuv support"],
@@ -909,7 +925,8 @@ pub const FAILURES: &[Failure] = &[
             "LINK : fatal error LNK1181",
             "Unable to pre-compile async_io",
             "use_libuv was requested",
-            "Distributed package doesn't have NCCL built in",
+            "WinError",
+            "deepspeed.bat",
         ],
         role: Consequence,
         example: "LINK : fatal error LNK1181: cannot open input file 'aio.lib'",
@@ -1236,8 +1253,11 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["a model or tokenizer that is not here, offline"],
         about: "The name is not a folder here, so the trainer looks in the cache and then on the hub, which this machine cannot reach.",
-        advice: "hf download MODEL on a machine with network and the same HF_HOME, then HF_HUB_OFFLINE=1 here; or the path of a folder as --model",
+        advice: "hf download MODEL on a machine with network and the same HF_HOME, then HF_HUB_OFFLINE=1 here; or the path of a folder as --model; a proxy (HTTPS_PROXY) or mirror (HF_ENDPOINT), if there is one",
         lines: &[
+            &["HTTPSConnectionPool(host='huggingface.co'"],
+            &["HTTPSConnectionPool(host='hf-mirror.com'"],
+            &["HTTPSConnectionPool(host='cdn-lfs"],
             &["We couldn't connect to 'https://huggingface.co' to load"],
             &[
                 "Cannot find the requested files in the disk cache and outgoing traffic has been disabled",
@@ -1292,6 +1312,7 @@ pub const FAILURES: &[Failure] = &[
         about: "torch.load found the beginning of a file but not its end, or nothing: saving, copying or downloading it was interrupted, the disk was full, or it is a pointer of git-lfs.",
         advice: "`ls -l` on the file that the traceback names, beside those of the other ranks; resume from an earlier checkpoint, or copy or download it again",
         lines: &[
+            &["Unable to load weights from pytorch checkpoint file"],
             &["PytorchStreamReader failed reading zip archive"],
             &["PytorchStreamReader failed locating file"],
             &["EOFError: Ran out of input"],
@@ -1315,6 +1336,7 @@ pub const FAILURES: &[Failure] = &[
         about: "The repository was cloned without git-lfs, which leaves a file of three lines for each file of weights.",
         advice: "git lfs install && git lfs pull, in the folder of the model; or hf download MODEL --local-dir FOLDER",
         lines: &[
+            &["UnpicklingError: invalid load key, 'v'"],
             &["is a pointer of git-lfs"],
             &["You seem to have cloned a repository without having git-lfs installed"],
         ],
@@ -1535,8 +1557,16 @@ pub const FAILURES: &[Failure] = &[
         names: &["a gradient that something else has taken"],
         about: "DeepSpeed's hook is called for a parameter's gradient, and there is none: something moved or cleared it during the backward pass, such as Unsloth, which offloads gradients.",
         advice: "with Unsloth, no offloading of gradients together with DeepSpeed (use_gradient_checkpointing=True instead of \"unsloth\"); in a script, nothing that sets gradients to None (zero_grad()) before engine.step()",
-        lines: &[&["'NoneType' object has no attribute 'view'"]],
+        lines: &[
+            &["'NoneType' object has no attribute 'numel'"],
+            &["'NoneType' object has no attribute 'data'"],
+            &["'NoneType' object has no attribute 'dtype'"],
+            &["'NoneType' object has no attribute 'view'"],
+        ],
         traceback: &[
+            "in reduce_ipg_grads",
+            "grads_in_ipg_bucket",
+            "in reduce_gradients",
             "reduce_independent_p_g_buckets_and_remove_grads",
             "grad_reduc.view(-1)",
         ],
@@ -1739,14 +1769,22 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        names: &["a config that is not valid JSON"],
-        about: "The file or text given as DeepSpeed's config cannot be read: a comma or quote too many or missing, or the path of a file that is not there, which is then read as text.",
-        advice: "zlaunch check FILE shows the place; the path is relative to the folder of the launch",
-        lines: &[&["JSONDecodeError: "], &["HjsonDecodeError: "]],
+        names: &["a config that is not there, or not valid JSON"],
+        about: "What was given as DeepSpeed's config is no file in the folder of the launch, and so was read as text, which it is not; or the file has a comma or quote too many or missing, or is empty.",
+        advice: "`ls` it: the path is relative to the folder in which the launch was started, on every machine, so an absolute one is safe; `zlaunch check FILE` shows the place of a mistake in it; --deepspeed zero2 or zero3 needs no file",
+        lines: &[
+            &["Expected a string path to an existing deepspeed config"],
+            &["UnicodeDecodeError: "],
+            &["binascii.Error: "],
+            &["JSONDecodeError: "],
+            &["HjsonDecodeError: "],
+        ],
         traceback: &[
             "deepspeed/runtime/config",
             "integrations/deepspeed.py",
             "utils/deepspeed.py",
+            "base64.urlsafe_b64decode",
+            "Expected a string path to an existing deepspeed config",
         ],
         example: "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
         seen_in: "LlamaChinese/Llama-Chinese#361",
@@ -1926,6 +1964,7 @@ pub const FAILURES: &[Failure] = &[
         about: "Every rank must run the same modules in the same order (under ZeRO-3 to gather weights, else to reduce gradients), and here they differ: experts that not every rank uses, or pictures or videos in some batches only.",
         advice: "every kind of data in every batch, or the tower of pictures frozen; under ZeRO-3, --deepspeed zero2; or the block of experts as a leaf module, which is gathered as a whole: --set 'zero_optimization.leaf_module.classes=[\"CLASS\"]' (DeepSpeed 0.18), deepspeed.utils.set_z3_leaf_modules() before",
         lines: &[
+            &["disagreement between rank0 and rank"],
             &["Detected a disagreement on list length between rank0"],
             &["Detected a disagreement on list items between rank0"],
             &["disagreement error detected"],
@@ -2304,6 +2343,7 @@ pub const FAILURES: &[Failure] = &[
         about: "The word is the model_type of a config.json, and transformers does not have it: it is older than the model, or the launcher belongs to another environment than the trainer.",
         advice: "pip install -U transformers, in the environment of the torchrun that ran",
         lines: &[
+            &["but Transformers does not recognize this architecture"],
             &["KeyError: 'qwen2'"],
             &["KeyError: 'qwen2_moe'"],
             &["KeyError: 'qwen2_vl'"],
@@ -2396,6 +2436,8 @@ pub const FAILURES: &[Failure] = &[
         about: "GPUs before Ampere do not support bf16. Where torch sees no GPU, it says the same.",
         advice: "--fp16 true --bf16 false",
         lines: &[
+            &["Type bf16 is not supported on your device"],
+            &["bf16 mixed precision requires PyTorch >= 1.10 and a supported device"],
             &["Your setup doesn't support bf16/gpu"],
             &["CUBLAS_STATUS_NOT_SUPPORTED", "CUDA_R_16BF"],
         ],
@@ -2591,9 +2633,11 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["NCCL failed in a system call"],
-        about: "NCCL could not use a socket, shared memory or a network card. NCCL_DEBUG=WARN makes NCCL say which.",
-        advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
+        about: "NCCL could not use a socket, shared memory or a network card, or a rank on the other side ended. In a container it is nearly always /dev/shm, which has 64 MB there; with several machines, the network interface.",
+        advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN; docker run --shm-size=64g (or --ipc=host); between machines, --env NCCL_SOCKET_IFNAME=eth0 (the interface that `ip addr` shows with the address of --master-addr), and NCCL_IB_DISABLE=1 to try it without InfiniBand",
         lines: &[
+            &["NCCL error in", "internal error"],
+            &["ncclInternalError: Internal check failed"],
             &["NCCL", "unhandled system error"],
             &["ncclSystemError: System call"],
         ],
@@ -2772,6 +2816,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         rule: Some(Rule::Port),
         lines: &[
+            &["Tried to launch distributed communication on port"],
             &["The server socket has failed to listen on any local network address"],
             &["Address already in use"],
         ],
@@ -2936,6 +2981,667 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a GPU that torch cannot start"],
+        about: "torch sees no GPU. One of these: CUDA_VISIBLE_DEVICES is empty or names one that is not there; the job or container was given none; the driver is missing, or was updated without a restart; this torch is the one for the CPU.",
+        advice: "`nvidia-smi`, and python -c \"import torch; print(torch.version.cuda, torch.cuda.device_count())\": None is a torch for the CPU, so install one for CUDA; 0 is no GPU for this process (docker run --gpus all, #SBATCH --gres=gpu:N, another CUDA_VISIBLE_DEVICES). `zlaunch doctor` says what is seen",
+        lines: &[
+            &["No CUDA GPUs are available"],
+            &["CUDA driver initialization failed"],
+            &["Torch not compiled with CUDA enabled"],
+            &["torch.cuda.is_available() is False"],
+            &["0 active drivers (["],
+            &["CUDA unknown error - this may be due to an incorrectly set up environment"],
+        ],
+        example: "RuntimeError: No CUDA GPUs are available",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["cuBLAS or cuDNN that failed"],
+        about: "A library of CUDA failed in a multiplication or a convolution. One of these: an earlier kernel had failed and is reported here (a wrong index, mostly), the GPU is full, or another libcublas or libcudnn than torch's own is loaded, by LD_LIBRARY_PATH or from a package of another CUDA.",
+        advice: "CUDA_LAUNCH_BLOCKING=1 once, which names the operation; --unset-env LD_LIBRARY_PATH, and pip install --force-reinstall torch with the nvidia-* packages of its CUDA; a smaller micro batch if nvidia-smi shows a full GPU",
+        lines: &[
+            &["CUBLAS_STATUS_EXECUTION_FAILED"],
+            &["CUBLAS_STATUS_INTERNAL_ERROR"],
+            &["CUBLAS_STATUS_INVALID_VALUE"],
+            &["CUDNN_STATUS_"],
+            &["Unable to find a valid cuDNN algorithm"],
+            &["No execution plans support the graph"],
+        ],
+        example: "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an attention that this GPU does not have"],
+        about: "The kernel is made for other GPUs: flash-attn 2 needs Ampere (A100, A10, RTX 30) or newer, and some sizes of heads need an A100 or H100 in the backward pass.",
+        advice: "--attn_implementation sdpa, or eager (ms-swift: --attn_impl sdpa; LLaMA-Factory: flash_attn: disabled)",
+        lines: &[
+            &["cutlassF: no kernel found to launch"],
+            &["FlashAttention only supports Ampere GPUs or newer"],
+            &["Expected is_sm8", "to be true, but got false"],
+            &["FlashAttention backward for head dim", "requires A100"],
+        ],
+        example: "RuntimeError: cutlassF: no kernel found to launch!",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["flash attention with 32 bits"],
+        about: "flash-attn computes in 16 bits only, and a part of the model, or all of it, is in 32.",
+        advice: "--bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16), so that the model is loaded in 16 bits, adapters and heads too; or --attn_implementation sdpa",
+        lines: &[
+            &["only supports torch.float16 and torch.bfloat16"],
+            &["qkv.dtype in [torch.float16, torch.bfloat16]"],
+            &["FlashAttention only support fp16 and bf16"],
+            &["FlashAttention only supports", "fp16 and bf16"],
+        ],
+        example: "ValueError: Flash Attention 2 only supports torch.float16 and torch.bfloat16 dtypes",
+        seen_in: "OpenGVLab/InternVL-MMDetSeg#6",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no chat template"],
+        about: "The data are conversations, and this tokenizer has no template to write them as text: that of a base model, or of a folder without chat_template.jinja.",
+        advice: "the tokenizer of the Instruct or Chat model; TRL: --chat_template_path; LLaMA-Factory: template:; ms-swift: --template; or data that are text already",
+        lines: &[&["tokenizer.chat_template is not set"]],
+        example: "ValueError: Cannot use chat template functions because tokenizer.chat_template is not set and no template argument was passed!",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a class that is not for this model"],
+        about: "The script loads the model with a class for another kind: a model with pictures as a text model, a reward model as a language model; or transformers is older than the model.",
+        advice: "the class that `architectures` in its config.json names, or AutoModelForImageTextToText for pictures; with a trainer, the command or --model_type for that kind; pip install --upgrade transformers",
+        lines: &[
+            &["Unrecognized configuration class", "for this kind of"],
+            &["Unrecognized model in", "Should have a `model_type` key"],
+        ],
+        example: "ValueError: Unrecognized configuration class <class 'X'> for this kind of AutoModel: AutoModelForCausalLM.",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a model that is not where it is looked for"],
+        about: "The name of the model or tokenizer is no folder here, so it is taken for a repository of the hub, and there is none of that name, or not for this user. Or the folder has no config.json or tokenizer, as one of a checkpoint's parts.",
+        advice: "`ls FOLDER/config.json` in the folder of the launch, on every machine (an absolute path is safe); for a repository, its exact OWNER/NAME, and hf auth login for a private one",
+        lines: &[
+            &["Repo id must be in the form"],
+            &["Repo id must use alphanumeric chars"],
+            &["is not a local folder and is not a valid model identifier"],
+            &["Incorrect path_or_model_id"],
+            &["does not appear to have a file named"],
+            &["Can't load tokenizer for '"],
+            &["RepositoryNotFoundError"],
+            &["no file named", "found in directory"],
+        ],
+        example: "huggingface_hub.errors.HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/data/models/qwen'.",
+        seen_in: "huggingface-hub 1.33.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a torch older than 2.6 for torch.load"],
+        about: "transformers reads files of pickle (pytorch_model.bin, optimizer.pt, rng_state_N.pth) only with torch 2.6 or newer, because older ones can be made to run what is in the file.",
+        advice: "pip install 'torch>=2.6'; or weights in safetensors; for a resumed run an older transformers, with files of your own",
+        lines: &[&["serious vulnerability issue in `torch.load`"]],
+        fixed: Some(("torch", "2.6.0")),
+        example: "ValueError: Due to a serious vulnerability issue in `torch.load`, even with `weights_only=True`, we now require users to upgrade torch to at least v2.6",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no samples left"],
+        about: "The dataset is empty, or became so: all rows were too long or too short, the split is another one, or Trainer dropped all columns that the model's forward() does not take.",
+        advice: "look at what preprocessing left (maximum length, template, split, filter) and remove its cache; --remove_unused_columns false if the collator makes the model's inputs",
+        lines: &[
+            &["num_samples should be a positive integer value"],
+            &["No columns in the dataset match the model's forward method"],
+            &["The batch received was empty"],
+            &["training requires a train_dataset"],
+        ],
+        example: "ValueError: num_samples should be a positive integer value, but got num_samples=0",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["samples of different lengths in one batch"],
+        about: "The samples of a batch were to become one tensor and are not of the same length: the collator does not pad them, or not that column (labels, or a text that was left in).",
+        advice: "a collator that pads the labels too (DataCollatorForSeq2Seq, pad_token set), no columns besides the model's inputs; --per_device_train_batch_size 1 shows whether it is that",
+        lines: &[
+            &["stack expects each tensor to be equal size"],
+            &["Unable to create tensor, you should probably activate"],
+            &["Unable to create tensor", "padding"],
+            &["expected sequence of length", "at dim"],
+        ],
+        example: "RuntimeError: stack expects each tensor to be equal size, but got [512] at entry 0 and [498] at entry 1",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a data worker that ended"],
+        about: "A process that loads data ended without saying why: host memory or /dev/shm was full, or compiled code of it crashed.",
+        advice: "--dataloader_num_workers 0 once, which shows its own error; `dmesg -T | grep -i killed`; docker run --shm-size=64g; then fewer workers",
+        lines: &[
+            &["DataLoader worker (pid", "exited unexpectedly"],
+            &["Pin memory thread exited unexpectedly"],
+            &["DataLoader worker (pid", "is killed by signal"],
+        ],
+        role: Consequence,
+        example: "RuntimeError: DataLoader worker (pid(s) 1234) exited unexpectedly",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a process group that nobody made"],
+        about: "Something asks for the ranks before torch.distributed was set up: the script runs without a launcher, or before TrainingArguments, Accelerator() or deepspeed.initialize came.",
+        advice: "start it with a launcher (zlaunch --nproc-per-node GPUS -- python train.py), and in a script, torch.distributed.init_process_group() or deepspeed.init_distributed() first",
+        lines: &[
+            &["Default process group has not been initialized"],
+            &["Process group not initialized"],
+        ],
+        example: "ValueError: Default process group has not been initialized, please make sure to call init_process_group.",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a process group that is made twice"],
+        about: "Two parts of the program set up torch.distributed: the script itself, and the trainer or DeepSpeed.",
+        advice: "only one of them: no init_process_group() or deepspeed.init_distributed() in the script where TrainingArguments, Accelerator() or deepspeed.initialize follow, or `if not torch.distributed.is_initialized()`",
+        lines: &[&["trying to initialize the default process group twice"]],
+        example: "ValueError: trying to initialize the default process group twice!",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a gradient for whole numbers"],
+        about: "A weight that is stored as whole numbers was to be trained: that of a quantized model (8 or 4 bits, GPTQ, AWQ), or one that ZeRO-3 made a parameter of while it loaded.",
+        advice: "LoRA on the quantized model (QLoRA) with --deepspeed zero2, or the model without quantization",
+        lines: &[
+            &["Only Tensors of floating point and complex dtype can require gradients"],
+            &["only Tensors of floating point dtype can require gradients"],
+        ],
+        example: "RuntimeError: Only Tensors of floating point and complex dtype can require gradients",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a second backward pass through one graph"],
+        about: "What the forward pass had kept for gradients was used already: two losses share a part of it, or gradient checkpointing in its reentrant form runs that part again.",
+        advice: "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}'; in a script, one backward() on the sum of the losses, and nothing kept from the step before without .detach()",
+        lines: &[&["Trying to backward through the graph a second time"]],
+        example: "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed).",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["generate() that gets no probabilities"],
+        about: "The model's output has NaN or infinity: fp16 that overflows (Qwen and Gemma need bf16), padding on the wrong side, weights that training has spoilt, or that ZeRO-3 had not gathered.",
+        advice: "--bf16 true instead of fp16, padding_side=\"left\" for generation, a smaller --learning_rate; with ZeRO-3 a newer TRL, or --deepspeed zero2",
+        lines: &[&["probability tensor contains either `inf`, `nan` or element < 0"]],
+        example: "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["pictures that were cut off"],
+        about: "The text has another number of places for pictures than there are features: the sample was cut at the maximum length, in the middle of a picture, or the processor is of another version than the model's code.",
+        advice: "a larger maximum length (--max_length, cutoff_len) or smaller pictures (MAX_PIXELS, --max_pixels), and no truncation (ms-swift: --truncation_strategy delete; TRL: --max_length None); the same transformers for preprocessing and training",
+        lines: &[
+            &["mage features and image tokens do not match"],
+            &["ideo features and video tokens do not match"],
+            &["Mismatch in `image` token count"],
+        ],
+        example: "ValueError: Image features and image tokens do not match: tokens: 1024, features 1156",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["LoRA without modules"],
+        about: "PEFT does not know which layers of this architecture get an adapter.",
+        advice: "--target_modules all-linear (TRL: --lora_target_modules; LLaMA-Factory: lora_target: all), or their names",
+        lines: &[&["Please specify `target_modules`"]],
+        example: "ValueError: Please specify `target_modules` in `peft_config`",
+        seen_in: "peft 0.20.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a package that the model's code imports"],
+        about: "The model brings its own Python file, and that imports a package which is not here.",
+        advice: "pip install it, in the Python that `zlaunch doctor -- COMMAND` names; for flash_attn: pip install flash-attn --no-build-isolation",
+        lines: &[&["This modeling file requires the following packages that were not found"]],
+        example: "ImportError: This modeling file requires the following packages that were not found in your environment: flash_attn. Run `pip install flash_attn`",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a package made for another numpy"],
+        about: "A compiled package was made for numpy 1 and runs with numpy 2, or the other way round.",
+        advice: "upgrade that package (the traceback names it; pandas, pyarrow, scikit-learn, opencv often), or pip install 'numpy<2'",
+        lines: &[
+            &["compiled using NumPy 1.x cannot be run in"],
+            &["numpy.core.multiarray failed to import"],
+            &["numpy.dtype size changed, may indicate binary incompatibility"],
+            &["module 'numpy' has no attribute '"],
+            &["`np.", "was removed in the NumPy 2.0 release"],
+        ],
+        example: "A module that was compiled using NumPy 1.x cannot be run in NumPy 2.4.6 as it may crash.",
+        seen_in: "numpy 2.4.6",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a kernel of Triton that is too large for this GPU"],
+        about: "A kernel of Triton needs more shared memory than this GPU has: it was written for an A100 or H100.",
+        advice: "without that kernel: --use_liger_kernel false (LLaMA-Factory: enable_liger_kernel: false), another attention; or a newer version of the package that brings it",
+        lines: &[&["out of resource: shared memory"]],
+        example: "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 163840, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.",
+        seen_in: "triton 3.9.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a program that is not on PATH"],
+        about: "The launch starts another program, and it is not in any folder of PATH: not installed, or not in a container.",
+        advice: "install it, or put its folder on PATH (/usr/sbin for ldconfig, $CUDA_HOME/bin for nvcc): --env PATH=...",
+        lines: &[
+            &["No such file or directory: 'ldconfig'"],
+            &["No such file or directory: '/sbin/ldconfig'"],
+            &["No such file or directory: 'gcc'"],
+            &["No such file or directory: 'g++'"],
+            &["No such file or directory: 'c++'"],
+            &["No such file or directory: 'ninja'"],
+            &["No such file or directory: 'nvcc'"],
+            &["No such file or directory: 'pdsh'"],
+            &["No such file or directory: 'ssh'"],
+            &["No such file or directory: 'srun'"],
+            &["No such file or directory: 'mpirun'"],
+            &["No such file or directory: 'hostname'"],
+            &["No such file or directory: 'git'"],
+            &["No such file or directory: 'cl'"],
+        ],
+        example: "FileNotFoundError: [Errno 2] No such file or directory: 'ldconfig'",
+        seen_in: "triton 3.9.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["operations for the CPU in 16 bits"],
+        about: "torch has this operation not for fp16 on the CPU: the model, or a part of it, is in host memory, or there is no GPU.",
+        advice: "see that the GPU is used (`zlaunch doctor`), and nothing is moved to the CPU (device_map, offload of a script's own); or --torch_dtype bfloat16, or float32",
+        lines: &[&["\" not implemented for 'Half'"]],
+        example: "RuntimeError: \"normal_kernel_cpu\" not implemented for 'Half'",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an optimizer or scheduler in two places"],
+        about: "The config has an optimizer or scheduler section, and the script makes one itself. accelerate wants one of both: a section together with DummyOptim and DummyScheduler in the script, or no section.",
+        advice: "--unset optimizer, --unset scheduler, so that the script's own count; or DummyOptim and DummyScheduler in the script",
+        lines: &[
+            &["in the config file and in the code at the same time"],
+            &["You cannot create a `DummyOptim` without"],
+            &["You can only specify `accelerate.utils.DummyScheduler`"],
+            &["Either specify a scheduler in the config file or pass in"],
+        ],
+        example: "ValueError: You cannot specify an optimizer in the config file and in the code at the same time.",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["keys of accelerate beside a config file"],
+        about: "accelerate's YAML names a config of DeepSpeed (deepspeed_config_file) and says some of its values too; it takes them from one place only.",
+        advice: "drop those keys from the YAML (or the options of accelerate launch), and write the values into the JSON",
+        lines: &[&["the following accelerate config variables will be ignored"]],
+        example: "ValueError: When using `deepspeed_config_file`, the following accelerate config variables will be ignored: ['gradient_accumulation_steps'].",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["weights that ZeRO-3 may not gather for saving"],
+        about: "With ZeRO-3 each rank has a part of every weight, and the config does not allow to gather them for saving.",
+        advice: "--set zero_optimization.stage3_gather_16bit_weights_on_model_save=true; or python zero_to_fp32.py in the checkpoint's folder afterwards",
+        lines: &[&["Cannot get 16bit model weights because"]],
+        example: "ValueError: Cannot get 16bit model weights because `stage3_gather_16bit_weights_on_model_save` in DeepSpeed config is False.",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a model spread over GPUs, and several ranks"],
+        about: "device_map=\"auto\" puts parts of the model on all GPUs of one process, or on the CPU, and every rank wants all of it on its own GPU. A quantized model must be loaded there from the beginning.",
+        advice: "no device_map (or {\"\": PartialState().process_index} for a quantized model); or one process: --nproc-per-node 1 without DeepSpeed",
+        lines: &[
+            &["has been loaded with `device_map='auto'` in any distributed mode"],
+            &["loaded in 8-bit or 4-bit precision on"],
+            &["loaded in 8-bit or 4-bit precision with"],
+        ],
+        example: "ValueError: You can't train a model that has been loaded with `device_map='auto'` in any distributed mode.",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no address of the first machine"],
+        about: "The launch is for several machines, and does not say how they reach the first one.",
+        advice: "--master-addr and --master-port (accelerate: --main_process_ip, --main_process_port), the same on all machines, and --node-rank on each",
+        lines: &[
+            &["you need to specify the main process IP"],
+            &["you need to specify the main process port"],
+            &["Tried to launch on distributed with multinode, but `MASTER_ADDR`"],
+        ],
+        example: "AssertionError: When using multiple machines, you need to specify the main process IP.",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["fewer GPUs than accelerate was told of"],
+        about: "accelerate's config says multi_gpu, and names one GPU or one process only.",
+        advice: "--gpu_ids all and --num_processes GPUS; for one GPU, no --multi_gpu (distributed_type: 'NO')",
+        lines: &[
+            &["Less than two GPU ids were configured"],
+            &["You need to use at least 2 processes to use `--multi_gpu`"],
+        ],
+        example: "ValueError: You need to use at least 2 processes to use `--multi_gpu`.",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a best model that is not saved"],
+        about: "To load the best model at the end, each one that is evaluated must be saved whole, and the measure that decides must be among those of the evaluation (eval_loss needs labels: --label_names labels with PEFT).",
+        advice: "--save_strategy as --eval_strategy, --save_steps a multiple of --eval_steps, no --save_only_model with DeepSpeed, --metric_for_best_model from the list; or --load_best_model_at_end false",
+        lines: &[
+            &["--load_best_model_at_end requires"],
+            &["can't be used with `save_only_model` along with"],
+            &["The `metric_for_best_model` training argument is set to"],
+        ],
+        example: "ValueError: --load_best_model_at_end requires the save and eval strategy to match",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["fp16 and bf16 together"],
+        about: "Both precisions are asked for, and only one can be used.",
+        advice: "one of --fp16 true and --bf16 true (bf16 from Ampere on), and \"auto\" for both in the config",
+        lines: &[&["At most one of fp16 and bf16 can be True"]],
+        example: "ValueError: At most one of fp16 and bf16 can be True, but not both",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no number of steps"],
+        about: "A streamed dataset has no length, so the trainer cannot know when it ends.",
+        advice: "--max_steps NUMBER (the config's total_num_steps can then be \"auto\")",
+        lines: &[
+            &["does not implement __len__"],
+            &["must be set to a positive value if dataloader does not have a length"],
+        ],
+        example: "ValueError: The train_dataset does not implement __len__, so the number of training steps cannot be inferred; max_steps has to be specified.",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no DeepSpeed for accelerate"],
+        about: "The Python that runs has no package deepspeed, or only a folder of that name; another Python may have it.",
+        advice: "`zlaunch doctor -- COMMAND` says which Python runs: pip install deepspeed there, on every machine; no folder called deepspeed beside the script",
+        lines: &[
+            &["DeepSpeed is not installed =>"],
+            &["DeepSpeed is not available =>"],
+            &["requires `accelerate>="],
+            &["requires Accelerate: `pip install"],
+            &["--deepspeed requires deepspeed"],
+        ],
+        example: "ImportError: DeepSpeed is not installed => run `pip install deepspeed` or build it from source.",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["experts of DeepSpeed with ZeRO-3"],
+        about: "DeepSpeed's own layer for experts (deepspeed.moe) does not work with ZeRO-3.",
+        advice: "--deepspeed zero2",
+        lines: &[
+            &["MoE is not supported with ZeRO Stage 3"],
+            &["MoE not supported with Stage 3"],
+        ],
+        example: "AssertionError: MoE not supported with Stage 3",
+        seen_in: "deepspeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an optimizer that DeepSpeed does not have"],
+        about: "optimizer.type is not one of DeepSpeed's, nor of torch.optim.",
+        advice: "Adam, AdamW, Lamb, OneBitAdam, Lion, Muon, Adagrad or SGD; --unset optimizer for the trainer's own (--optim)",
+        lines: &[&["is not a supported DeepSpeed Optimizer"]],
+        example: "AssertionError: muonw is not a supported DeepSpeed Optimizer",
+        seen_in: "deepspeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["two launchers for one rank"],
+        about: "The local rank that the script was given is another one than that in the environment: variables of another launcher (mpirun, srun, an older job), or a --local_rank that somebody wrote by hand.",
+        advice: "one launcher only; --unset-env LOCAL_RANK --unset-env RANK --unset-env WORLD_SIZE before it, and no --local_rank of your own",
+        lines: &[
+            &["Mismatch in local rank setting"],
+            &["conflicting local rank info"],
+            &["DeepSpeed requires the LOCAL_RANK environment"],
+        ],
+        example: "AssertionError: Mismatch in local rank setting, args.local_rank=0 but env['LOCAL_RANK']=1.",
+        seen_in: "deepspeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["DeepSpeed for an evaluation alone"],
+        about: "Without training there is no optimizer and no gradient to split, so only ZeRO-3, which splits the weights, is of use.",
+        advice: "--deepspeed zero3, or no --deepspeed for an evaluation; per_device_eval_batch_size decides the memory",
+        lines: &[&["ZeRO inference only makes sense with ZeRO Stage 3"]],
+        example: "ValueError: ZeRO inference only makes sense with ZeRO Stage 3 - please adjust your config",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an \"auto\" that needs the size of the model"],
+        about: "The buckets of ZeRO-3 are \"auto\", and this model's config has no hidden_size of which they could be made.",
+        advice: "numbers: --set zero_optimization.reduce_bucket_size=5e8 --set zero_optimization.stage3_prefetch_bucket_size=5e8 --set zero_optimization.stage3_param_persistence_threshold=1e5",
+        lines: &[
+            &["has neither `hidden_size` nor `hidden_sizes`"],
+            &["Can find neither `model.config.hidden_size`"],
+            &["Can't find `model.config` entry"],
+        ],
+        example: "ValueError: The model's config file has neither `hidden_size` nor `hidden_sizes` entry",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a model before its arguments"],
+        about: "The model is loaded before TrainingArguments were made, or without them, so transformers has DeepSpeed's config, but not yet its precision.",
+        advice: "make TrainingArguments first, and keep them until the model is loaded; with a trainer, upgrade it",
+        lines: &[&["trainer_config_process() wasn't called yet"]],
+        example: "ValueError: trainer_config_process() wasn't called yet to tell dtype",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a backward pass beside the engine"],
+        about: "The script calls loss.backward(), and DeepSpeed's engine scales, averages and splits the gradients.",
+        advice: "engine.backward(loss) and engine.step() (accelerator.backward(loss) with accelerate); a newer torch and DeepSpeed allow loss.backward()",
+        lines: &[&["Direct calls to tensor.backward() are not supported"]],
+        example: "RuntimeError: Direct calls to tensor.backward() are not supported in this configuration.",
+        seen_in: "deepspeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a model without an optimizer under ZeRO-1 or 2"],
+        about: "ZeRO-1 and 2 split the optimizer's states and gradients, so a model that is only evaluated (a reference, a reward model) has nothing for them.",
+        advice: "for a model that is not trained, a config with stage 0 or 3 (in a script: {\"zero_optimization\": {\"stage\": 0}}), or no engine; for one that is trained, an optimizer section: --set optimizer.type=AdamW --set optimizer.params.lr=1e-5, or the script's own",
+        lines: &[
+            &["zero stage", "requires an optimizer"],
+            &["must provide optimizer during init in order to use"],
+        ],
+        example: "AssertionError: zero stage 2 requires an optimizer",
+        seen_in: "PKU-Alignment/safe-rlhf#65",
+        ..FAILURE
+    },
+    Failure {
+        names: &["tensors that share their memory"],
+        about: "Two names stand for the same weight (embedding and head, mostly), and safetensors does not write that. It happens where a script saves a state dict itself, or zero_to_fp32.py with --safe_serialization.",
+        advice: "save with save_pretrained() or safetensors.torch.save_model(), or drop the second name from the state dict; zero_to_fp32.py without --safe_serialization; with transformers 4, --save_safetensors false",
+        lines: &[
+            &["Some tensors share memory, this will lead to duplicate memory on disk"],
+            &["is saved with shared tensors"],
+            &["The weights trying to be saved contained shared tensors"],
+        ],
+        example: "RuntimeError: Some tensors share memory, this will lead to duplicate memory on disk and potential differences when loading them again: [{'lm_head.weight', 'model.embed_tokens.weight'}].",
+        seen_in: "kohya-ss/sd-scripts#629",
+        ..FAILURE
+    },
+    Failure {
+        names: &["one Accelerator for several models"],
+        about: "With DeepSpeed, an Accelerator prepares one model: all others of the script (text encoders, teachers, critics) are not for accelerator.prepare() together with it.",
+        advice: "only the model that is trained in prepare(), the others .to(accelerator.device); or a DeepSpeedPlugin for each (Accelerator(deepspeed_plugins={...}), accelerate 0.34 or newer); or the launch without DeepSpeed",
+        lines: &[&["You can't use same `Accelerator()` instance with multiple models"]],
+        example: "AssertionError: You can't use same `Accelerator()` instance with multiple models when using DeepSpeed",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a process of Ray that died"],
+        about: "Ray says that a process ended, and not why: it was killed because host memory ran out, it crashed in compiled code, or Ray was stopped. What it said itself may stand above, or in its own log.",
+        advice: "ls -t /tmp/ray/session_latest/logs/worker-*.err on the machine whose address is in the message; `dmesg -T | grep -i killed`; less host memory if it was killed (less offload, fewer workers, a smaller vLLM), RAY_memory_usage_threshold=0.98",
+        lines: &[
+            &["The actor died unexpectedly before finishing this task"],
+            &["The actor is dead because its worker process has died"],
+            &["Worker unexpectedly exits with a connection error code"],
+            &["WorkerCrashedError"],
+        ],
+        role: Consequence,
+        example: "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.",
+        seen_in: "PeterGriffinJin/Search-R1#51",
+        ..FAILURE
+    },
+    Failure {
+        names: &["tensors of different sizes on the ranks"],
+        about: "The ranks of a group bring tensors together that must be equally long, and are not: a sequence or batch that the size of the group does not divide (sequence or tensor parallelism), or ranks with other lengths.",
+        advice: "lengths that the parallel size divides (padding to a multiple of it, vLLM: --max-num-seqs a multiple), --dataloader_drop_last true; or --sequence_parallel_size 1",
+        lines: &[
+            &["output tensor size must be equal to world_size times input tensor size"],
+            &["Tensor sizes must be equal to be gathered"],
+        ],
+        example: "ValueError: output tensor size must be equal to world_size times input tensor size",
+        seen_in: "snowflakedb/ArcticInference#175",
+        ..FAILURE
+    },
+    Failure {
+        names: &["optimizer states of other parameters"],
+        about: "The optimizer's states were loaded from a checkpoint of another model, LoRA rank or choice of modules: they have other sizes than the weights.",
+        advice: "resume with the arguments that it was saved with; or give the checkpoint as --model or adapter, and start the optimizer anew (no --resume_from_checkpoint)",
+        lines: &[&["Size mismatch"], &["The size of tensor a ("]],
+        traceback: &[
+            "ops/adam/multi_tensor_apply.py",
+            "ops/adam/fused_adam.py",
+            "torch/optim/adamw.py",
+            "torch/optim/adam.py",
+        ],
+        example: "RuntimeError: Size mismatch",
+        seen_in: "modelscope/ms-swift#2346",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a package that was written for pydantic 1"],
+        about: "DeepSpeed before 0.10, and some others, use pydantic 1, and pydantic 2 is installed.",
+        advice: "pip install --upgrade deepspeed; pip install 'pydantic<2' where an old one must stay",
+        lines: &[
+            &["If you use `@root_validator` with pre=False"],
+            &["'FieldInfo' object has no attribute 'required'"],
+            &["`BaseSettings` has been moved to the `pydantic-settings` package"],
+            &["A non-annotated attribute was detected"],
+        ],
+        example: "pydantic.errors.PydanticUserError: If you use `@root_validator` with pre=False (the default) you MUST specify `skip_on_failure=True`.",
+        seen_in: "Kwai-Kolors/Kolors#150",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a torch without NCCL"],
+        about: "This torch was built without NCCL: one for the CPU, for macOS, or for NPUs.",
+        advice: "a torch for CUDA, where there are GPUs of NVIDIA; on Ascend, torch_npu of the same version and hccl (--ddp_backend hccl; in a script, import torch_npu and deepspeed.init_distributed(dist_backend=\"hccl\")); on the CPU, gloo",
+        lines: &[&["Distributed package doesn't have NCCL built in"]],
+        example: "RuntimeError: Distributed package doesn't have NCCL built in",
+        seen_in: "deepspeedai/DeepSpeed#7312",
+        ..FAILURE
+    },
+    Failure {
+        names: &["HCCL failed"],
+        about: "HCCL, the communication of Ascend NPUs, failed: an NPU that another process uses or that is not healthy, ranks that never came, or CANN and torch_npu of different versions. Its own reason stands above, with an EI or EJ number, or in ~/ascend/log.",
+        advice: "`npu-smi info` shows processes and health; the line with EI0006 (a rank that did not come) or EJ0001 (a taken NPU) above; ASCEND_RT_VISIBLE_DEVICES, --env HCCL_CONNECT_TIMEOUT=1800, CANN and torch_npu that belong together",
+        lines: &[&["HCCL function error"], &["HCCL error in"]],
+        role: Consequence,
+        lines_below: 2,
+        example: "RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64",
+        seen_in: "hiyouga/LlamaFactory#3839",
+        ..FAILURE
+    },
+    Failure {
+        names: &["weights that ZeRO-3 did not expect next"],
+        about: "ZeRO-3 fetches weights in the order of the first step, and this one ran other modules: a branch of the model, a layer that is used twice, or a pass with other inputs.",
+        advice: "--deepspeed zero2; or the same modules in every step, no module that is skipped, and a newer DeepSpeed",
+        lines: &[
+            &["tracing error at step"],
+            &["in the parameter fetch queue to be"],
+        ],
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
+        example: "RuntimeError: tracing error at step 999: ",
+        seen_in: "deepspeedai/DeepSpeed#3599",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a wheel for another Python"],
+        about: "The name of a wheel says for which Python (cp311 is 3.11) and system (win_amd64, linux_x86_64) it was made, and this one is another.",
+        advice: "python --version, and the wheel whose name has the same numbers; on Linux, pip install without a file",
+        lines: &[&["is not a supported wheel on this platform"]],
+        example: "ERROR: deepspeed-0.15.0-cp311-cp311-win_amd64.whl is not a supported wheel on this platform.",
+        seen_in: "deepspeedai/DeepSpeed#6673",
+        ..FAILURE
+    },
+    Failure {
+        names: &["accelerate launch without a config"],
+        about: "accelerate launch found no value for the mixed precision: there is no config of `accelerate config`, or an old one.",
+        advice: "accelerate config once, or --mixed_precision bf16 as an option of accelerate launch",
+        lines: &[&["'NoneType' object has no attribute 'lower'"]],
+        traceback: &[
+            "accelerate/commands/launch.py",
+            "accelerate/utils/launch.py",
+        ],
+        example: "AttributeError: 'NoneType' object has no attribute 'lower'",
+        seen_in: "huggingface/diffusers#125",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a column that the data do not have"],
+        about: "The code that reads the dataset asks for a column or field that these rows do not have: the format is another one than the trainer, template or mapping expects.",
+        advice: "look at one row, and at the format that the trainer documents (messages, prompt and chosen, instruction and output …); rename the columns, or say them (LLaMA-Factory: columns in dataset_info.json; ms-swift: --columns; axolotl: type and field_*)",
+        lines: &[&["KeyError: '"], &["KeyError: \""]],
+        traceback: &[
+            "/datasets/formatting/",
+            "/datasets/arrow_dataset.py",
+            "/datasets/iterable_dataset.py",
+            "_map_fn",
+            "/dataset/preprocessor",
+            "/data/data_utils",
+            "/prompt_strategies/",
+            "data_collator",
+            "_preprocess",
+            "/data_loader/",
+        ],
+        example: "KeyError: 'messages'",
+        seen_in: "InternLM/xtuner#719",
+        ..FAILURE
+    },
+    Failure {
+        names: &["values that a program refuses in its config"],
+        about: "The program checks its own config with pydantic: the lines below name the key, and what is wrong with it.",
+        advice: "change that key in the program's YAML or arguments; one that it does not know is misspelt, has another name in this version, or belongs into DeepSpeed's JSON",
+        lines: &[&[" validation error for "], &[" validation errors for "]],
+        unlike: &["DeepSpeed"],
+        lines_below: 3,
+        example: "pydantic_core._pydantic_core.ValidationError: 1 validation error for AxolotlConfigWCapabilities",
+        seen_in: "axolotl-ai-cloud/axolotl#2544",
+        ..FAILURE
+    },
+    Failure {
         names: &["something of your own in the place of a package"],
         about: "Python found another file or folder of that name before the installed package: a script such as triton.py or deepspeed.py, or a folder, beside the script or where it was started.",
         advice: "python -c \"import triton; print(triton.__file__)\", with the name that the line puts in quotes last, run in the same folder, shows which one: rename it, and remove its __pycache__; if it shows nothing of yours, pip install --force-reinstall that package",
@@ -2959,6 +3665,15 @@ pub const FAILURES: &[Failure] = &[
         about: "A package is asked for something that it does not have, or no longer. If another package asks, one of the two is too old for the other; if its own file does, it is a fault of that version, or it does not support what the launch combines. If your own script asks, it was written for another version.",
         advice: "upgrade the package whose file the traceback names last; if it is the newest already, another version of the one that it asks: one from the time of the script or package that asks",
         lines: &[
+            &["Trainer' object has no attribute '"],
+            &["Config' object has no attribute '"],
+            &["Tokenizer' object has no attribute '"],
+            &["TokenizerFast' object has no attribute '"],
+            &["ForCausalLM' object has no attribute '"],
+            &["ForConditionalGeneration' object has no attribute '"],
+            &["Cache' object has no attribute '"],
+            &["Processor' object has no attribute '"],
+            &["cannot import name '"],
             &["ImportError: cannot import name '"],
             &["No module named 'torch."],
             &["No module named 'transformers."],
@@ -3015,6 +3730,23 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["FileNotFoundError: [Errno 2] No such file or directory"]],
         example: "FileNotFoundError: [Errno 2] No such file or directory: 'deepspeed/zero2.json'",
         seen_in: "axolotl-ai-cloud/axolotl#682",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a model's own code that does not suit this transformers"],
+        about: "The error is in Python code that came with the model (trust_remote_code), or in what it calls: that code was written for another transformers, older or newer than the one here.",
+        advice: "the transformers that config.json names (transformers_version), or a newer copy of the model's files; a trainer that supports the model has a version for it in its documentation",
+        lines: &[
+            &["KeyError: "],
+            &["AttributeError: "],
+            &["TypeError: "],
+            &["ImportError: "],
+            &["NameError: "],
+            &["ValueError: not enough values to unpack"],
+        ],
+        traceback: &["transformers_modules/"],
+        example: "KeyError: 'architectures'",
+        seen_in: "modelscope/ms-swift#2180",
         ..FAILURE
     },
     Failure {
