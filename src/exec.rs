@@ -15,7 +15,7 @@ use std::{
     path::Path,
     process::Command,
     thread,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -66,7 +66,7 @@ pub fn prepare(plan: &Plan, problems: &[Problem]) -> Result<(), Problem> {
     let records = writes && plan.topology.is_first();
     if records && let Some(asked) = &plan.understood.launch.record {
         let folder = Record::folder(asked, &plan.understood.host)?;
-        write_record(&Record::of(folder, plan, problems, SystemTime::now()))?;
+        write_record(&Record::of(folder, plan, problems))?;
     }
     match port_problem(plan) {
         Some(problem) => Err(problem),

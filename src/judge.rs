@@ -126,13 +126,12 @@ impl Judge<'_> {
         self.add(understood.dry_run_behind());
         self.add(understood.not_understood());
         if let Some(existing) = existing_launcher {
-            self.add(existing.run_file_problem(job, host));
+            self.add(existing.run_file_problem(host));
             self.add(existing.refused_flags(job, host));
             self.add(existing.ignored_devices(host));
             let ranks = self.draft.topology.as_ref();
             self.add(ranks.and_then(|ranks| existing.missing_hostfile(ranks, host)));
             self.add(existing.refused_local_rank(job));
-            self.add(existing.sets_no_rank(job, host));
         }
         if launch.output.check {
             let theirs = existing_launcher

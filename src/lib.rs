@@ -35,7 +35,6 @@ pub fn run() -> ExitCode {
     if let Some(status) = exec::started_by_zlaunch(&host.words) {
         return ExitCode::from(status);
     }
-    report::choose_colour(cli::asked(&host.words, "--color"), &host);
     match respond(&host) {
         Ok(status) => ExitCode::from(status),
         Err(problems) => {

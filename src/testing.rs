@@ -14,7 +14,7 @@ pub use crate::{
     config::{auto, layers, patch, schema, tables, template, template::search::BUILT_IN, zero},
     host::{Host, cards, machine},
     judge::Judged,
-    plan::{record::timestamp, refused_json},
+    plan::refused_json,
     ranks::{
         launcher::srun::{SrunPrefix, gpus_of_all_tasks},
         topology,

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use super::{
     mistakes::did_you_mean,
     reader::{Outcome, Reader, Refused, Request, Requested},
-    values::{self, COLORS, FORMATS, LAUNCHERS, REPORT_FORMATS, TRAINERS, one_of},
+    values::{self, FORMATS, LAUNCHERS, REPORT_FORMATS, TRAINERS, one_of},
 };
 use crate::{
     base::{size::parse_bytes, source::Sourced},
@@ -150,8 +150,6 @@ fn read_output(reader: &mut Reader) -> Output {
             .problems
             .push(problem.at("--format").fix(give("--dry-run", "")));
     }
-    // Its value is already in use; here it is only checked.
-    reader.option("color", one_of(COLORS));
     let formats = if is_launch { FORMATS } else { REPORT_FORMATS };
     let format = reader.option("format", one_of(formats));
     Output {

@@ -5,7 +5,7 @@ use std::{any::Any, ffi::OsString};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use super::values::{self, COLORS, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS};
+use super::values::{self, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS};
 use crate::{
     base::{
         options::{
@@ -47,7 +47,6 @@ pub trait Tool: Args {
 /// The options of a launch that a sub-command takes.
 #[derive(Clone, Copy)]
 pub enum LaunchOptions {
-    /// And `--color`, which the help does not show.
     These(&'static [&'static str]),
     /// All of them, so that a command can be pasted, although the help shows only these.
     AllShowing(&'static [&'static str]),
@@ -120,7 +119,7 @@ impl Subcommand {
         let taken = new_launch_options().filter_map(|arg| {
             let is_among = |names: &[&str]| names.iter().any(|name| arg.get_id() == name);
             let is_hidden = match self.launch_options {
-                LaunchOptions::These(names) if !is_among(names) && arg.get_id() != "color" => {
+                LaunchOptions::These(names) if !is_among(names) => {
                     return None;
                 }
                 LaunchOptions::These(names) | LaunchOptions::AllShowing(names) => !is_among(names),
@@ -151,7 +150,6 @@ impl Subcommand {
             "format" if self.name.is_empty() => arg.value_parser(AnyValue(FORMATS)),
             "format" => arg.value_parser(AnyValue(REPORT_FORMATS)),
             "allow" => arg.value_parser(AnyValue(RULES)),
-            "color" => arg.value_parser(AnyValue(COLORS)),
             _ => arg,
         }
     }

@@ -50,7 +50,6 @@ pub const RULES: Words<Rule> = || {
         .map(|rule| (rule.name(), rule))
         .collect()
 };
-pub const COLORS: Words<()> = || vec![("auto", ()), ("always", ()), ("never", ())];
 
 pub fn text(given: &Given) -> Result<String, Problem> {
     let text = given.value.to_str().map(str::to_string);

@@ -258,7 +258,7 @@ fn mismatch_fixes(
 /// The samples of a step and the factors, also by the trainer's defaults, as far as they are known.
 pub fn batch(context: &FillContext) -> Option<(Value, String)> {
     if !context.job.trainer.is_hf() {
-        return batch_of_config(context);
+        return None;
     }
     let filled = rule_of("train_batch_size")?.value(&context.comparing());
     let FilledValue {
@@ -273,21 +273,6 @@ pub fn batch(context: &FillContext) -> Option<(Value, String)> {
         from += &format!(", unless {unless}");
     }
     Some((value, from))
-}
-
-fn batch_of_config(context: &FillContext) -> Option<(Value, String)> {
-    let size = |key: &str| context.config.get(key).and_then(Value::as_u64);
-    let divides = ["sequence_parallel_size", "pipeline", "tensor_parallel"];
-    if divides.iter().any(|key| context.config.get(key).is_some()) {
-        return None;
-    }
-    let world = context.topology.world_size.as_ref()?.value;
-    let micro = size("train_micro_batch_size_per_gpu")?;
-    let steps = size("gradient_accumulation_steps").unwrap_or(1);
-    let whole = world.checked_mul(micro)?.checked_mul(steps)?;
-    let agrees = size("train_batch_size").is_none_or(|said| said == whole);
-    let factors = format!("{world} × {micro} × {steps} (the config)");
-    agrees.then(|| (whole.into(), factors))
 }
 
 /// Removes an open "auto" from the config if the trainer or DeepSpeed sets a missing key. False if nobody sets it.

@@ -29,7 +29,7 @@ use crate::{
 };
 
 use document::Document;
-pub use document::{HEADER_KEY, RequiredKey, SCHEMA_LINE, header_schema};
+pub use document::{HEADER_KEY, RequiredKey, SCHEMA_LINE};
 pub use search::Origin;
 pub use search::Search;
 use search::{Link, alias, built_in_text, is_name};

@@ -2,10 +2,10 @@
 //! line. It never outlives zlaunch.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{DirBuilder, File, OpenOptions},
     io::{BufRead, BufReader},
     os::unix::{
-        fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
+        fs::{DirBuilderExt, FileExt},
         process::CommandExt,
     },
     path::{Path, PathBuf},
@@ -14,14 +14,12 @@ use std::{
     thread,
 };
 
-use nix::{fcntl::OFlag, unistd::geteuid};
-use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 use super::{files, sandbox};
 use crate::{
     base::vars,
-    host::{Host, names_in},
+    host::Host,
     plan::{FileKind, Plan, PlannedFile},
     report::{self, OutputFile, Problem},
 };
@@ -134,46 +132,16 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
     files::write(&file, OutputFile::REHEARSAL)
 }
 
-/// A new folder with the log, which is locked as long as somebody may write to it.
+/// A new folder with the log.
 fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
     let temporary = host.absolute(host.nonempty_var(vars::TMPDIR).unwrap_or("/tmp").as_ref());
     // The program compares paths with those that Python finds, without links.
     let temporary = temporary.canonicalize().unwrap_or(temporary);
-    let name = files::own_name("zlaunch-rehearsal-") + "@" + &host.hostname;
-    // The locks of another machine may not be seen here.
-    let is_of_this_machine = |name: &String| {
-        name.starts_with("zlaunch-rehearsal-") && name.ends_with(&format!("@{}", host.hostname))
-    };
-    for name in names_in(&temporary).filter(is_of_this_machine) {
-        // The folder of a rehearsal that was killed together with its keeper.
-        let left = temporary.join(name);
-        let is_ours = fs::symlink_metadata(&left)
-            .is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());
-        let log = OpenOptions::new()
-            .read(true)
-            .custom_flags(OFlag::O_NONBLOCK.bits())
-            .open(left.join(LOG));
-        if is_ours
-            && log.is_ok_and(|log| flock(log, FlockOperation::NonBlockingLockExclusive).is_ok())
-        {
-            sandbox::remove(&left);
-        }
-    }
-    let folder = temporary.join(&name);
-    let unlocked = temporary.join(format!(".{name}"));
-    let made = DirBuilder::new()
-        .mode(0o700)
-        .create(&unlocked)
-        .and_then(|()| {
-            let log = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(unlocked.join(LOG))?;
-            // On a file system without locks, what is left behind stays.
-            let _ = flock(&log, FlockOperation::NonBlockingLockExclusive);
-            fs::rename(&unlocked, &folder).map(|()| log)
-        });
+    let folder = temporary.join(files::own_name("zlaunch-rehearsal-"));
+    let made = DirBuilder::new().mode(0o700).create(&folder);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    let made = made.and_then(|()| options.open(folder.join(LOG)));
     let log = made.map_err(|why| report::cannot_write(OutputFile::REHEARSAL, &folder, &why))?;
     Ok((folder, log))
 }

@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ impl Record {
         "#!/bin/sh\n# A launch that zlaunch recorded: launch.json says more.\n";
 
     /// `problems`: what the judges say about the plan.
-    pub fn of(folder: PathBuf, plan: &Plan, problems: &[Problem], now: SystemTime) -> Self {
+    pub fn of(folder: PathBuf, plan: &Plan, problems: &[Problem]) -> Self {
         let UnderstoodLaunch {
             launch,
             machine,
@@ -74,7 +74,9 @@ impl Record {
             "variables": variables.collect::<Value>(),
         }));
         content["sources"] = sources(plan);
-        content["time"] = timestamp(now).into();
+        // In seconds, as `date -d @N` reads it.
+        let now = SystemTime::UNIX_EPOCH.elapsed();
+        content["time"] = now.map_or(0, |now| now.as_secs()).into();
         let config = plan.config.as_ref();
         let mut script = Self::SCRIPT_START.as_bytes().to_vec();
         script.extend([b"cd ", &quoted(host.cwd.as_os_str())[..], b" || exit\n"].concat());
@@ -170,39 +172,6 @@ fn is_record(content: &Value) -> bool {
     content["zlaunch"].is_string() && content["words"].is_array() && content["plan"].is_object()
 }
 
-/// `2026-01-31T23:59:59Z`
-pub fn timestamp(time: SystemTime) -> String {
-    let seconds = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or(Duration::ZERO)
-        .as_secs();
-    let rest = seconds % 86_400;
-    let (year, month, day) = date(seconds / 86_400);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
-}
-
-/// Year, month and day of a day counted from 1970.
-fn date(mut days: u64) -> (u64, u64, u64) {
-    let mut year: u64 = 1970;
-    loop {
-        let leap =
-            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-        let february = if leap { 29 } else { 28 };
-        for (month, length) in (1..).zip([31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) {
-            if days < length {
-                return (year, month, days + 1);
-            }
-            days -= length;
-        }
-        year += 1;
-    }
-}
-
 /// The content of the record in a folder.
 pub fn read(folder: &Path) -> Result<Value, Problem> {
     let path = folder.join(Record::FILE);
@@ -220,13 +189,5 @@ pub fn read(folder: &Path) -> Result<Value, Problem> {
                 .at(&*path)
                 .fix(run("zlaunch --record DIR -- COMMAND").remark("to write one"))
         })?;
-    let version = &content["version"];
-    if *version != VERSION {
-        let what =
-            format!("this record has version {version}, but this zlaunch reads version {VERSION}");
-        return Err(Problem::error(Rule::Record, what)
-            .at(&*path)
-            .fix("use the zlaunch that wrote it; its version is in the field `zlaunch`"));
-    }
     Ok(content)
 }

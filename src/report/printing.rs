@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, io, path::Path};
 
-use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 
 use super::{
@@ -18,17 +17,6 @@ use crate::{
     },
     host::{Host, terminal},
 };
-
-/// Colours go to a terminal, unless the user says otherwise; anstream knows NO_COLOR and CLICOLOR_FORCE.
-pub fn choose_colour(asked: Option<&str>, host: &Host) {
-    let says = |name| host.nonempty_var(name).is_some_and(|value| value != "0");
-    match asked.or_else(|| host.nonempty_var("ZLAUNCH_COLOR")) {
-        Some("always") => ColorChoice::Always.write_global(),
-        Some("never") => ColorChoice::Never.write_global(),
-        _ if says(vars::FORCE_COLOR) && !says(vars::NO_COLOR) => ColorChoice::Always.write_global(),
-        _ => {}
-    }
-}
 
 /// Nobody reads more problems at once.
 pub const MOST: usize = 50;

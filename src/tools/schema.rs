@@ -10,7 +10,6 @@ use crate::{
     config::{
         auto,
         schema::{self, KeySpec, Known, UnknownKeys, newest},
-        template,
     },
     report::Language,
 };
@@ -19,7 +18,6 @@ use crate::{
 #[command(next_help_heading = "Schema")]
 pub struct SchemaArgs {
     deepspeed_version: Option<Given>,
-    template: bool,
 }
 
 impl Tool for SchemaArgs {
@@ -39,7 +37,6 @@ impl Tool for SchemaArgs {
             let writer = Writer {
                 version,
                 language: Language::of(host),
-                template: self.template,
             };
             out(&format!("{:#}\n", writer.document()))
         })
@@ -50,7 +47,6 @@ impl Tool for SchemaArgs {
 struct Writer {
     version: Version,
     language: Language,
-    template: bool,
 }
 
 /// Names of comments in the sections that ignore unknown keys, as `check` takes them for such.
@@ -58,21 +54,13 @@ const COMMENT: &str = r"^([^A-Za-z$]|\$(?!schema$|zlaunch$)|$|(comments?|descrip
 
 impl Writer {
     fn document(self) -> Value {
-        let what = if self.template {
-            "template of zlaunch for DeepSpeed"
-        } else {
-            "config of DeepSpeed"
-        };
         let mut document = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "title": format!("{what} {}", self.version),
+            "title": format!("config of DeepSpeed {}", self.version),
         });
         merge(&mut document, self.section("", "", UnknownKeys::Ignored));
         let properties = &mut document["properties"];
         properties["$schema"] = json!({"type": "string"});
-        if self.template {
-            properties["$zlaunch"] = template::header_schema();
-        }
         document["$defs"] = Value::Object(schema::definitions());
         document["$defs"]["concrete"] = free_object(Map::new());
         document
@@ -155,9 +143,6 @@ impl Writer {
         }
         if auto::may_be_filled(key.key) {
             forms.push(json!({"const": "auto"}));
-        }
-        if self.template && forms.iter().all(|form| form["type"] != "null") {
-            forms.push(json!({"type": "null"}));
         }
         match &mut forms[..] {
             [] => json!({"not": {}}),

@@ -271,17 +271,3 @@ fn the_descriptions_have_a_language() {
     assert!(about(&chinese).contains("样本"));
     assert_eq!(chinese["$defs"], english["$defs"]);
 }
-
-#[test]
-fn a_template_has_a_header_and_may_remove() {
-    let template = schema(&Sandbox::new(), &["--template"]);
-    assert!(property(&template, "$zlaunch.extends").is_some());
-    assert!(property(&template, "$schema").is_some());
-    let clipping = property(&template, "gradient_clipping").unwrap();
-    assert!(
-        clipping["anyOf"]
-            .as_array()
-            .unwrap()
-            .contains(&json!({"type": "null"}))
-    );
-}

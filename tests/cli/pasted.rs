@@ -30,7 +30,6 @@ const MISSPELT: &[&str] = &[
     "--record records",
     "--strict",
     "--allow two-configs",
-    "--color never",
     "--verbose",
 ];
 
@@ -95,7 +94,6 @@ const VALUES: &[&str] = &[
     "--gpu-memory 80gigs",
     "--allow given-twce",
     "--format jsno",
-    "--color sometimes",
     "--env A",
     "--set a",
 ];

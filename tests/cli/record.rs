@@ -78,7 +78,7 @@ fn what_was_launched_is_written_down_without_secrets() {
     );
     assert_eq!(seen["plan"]["env"]["kept"]["OMP_NUM_THREADS"], "3");
     assert!(
-        seen["time"].as_str().unwrap().ends_with('Z')
+        seen["time"].as_u64().unwrap() > 1_700_000_000
             && seen["words"].as_array().unwrap().len() > 10
     );
     assert_eq!(
@@ -354,8 +354,5 @@ fn what_is_no_record_is_not_compared() {
         sandbox.run(["diff", "rec", "zero2"])
     };
     with(&Value::Null).refused(&["not a launch record", "rec/launch.json"]);
-    let mut changed = written.clone();
-    changed["version"] = 99.into();
-    with(&changed).refused(&["version 99", "reads version 1", "launch.json"]);
     with(&written).succeeded();
 }

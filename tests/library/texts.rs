@@ -1,14 +1,12 @@
-//! Sizes, times, shell words and base64, as they are read and written; and the files of texts, which have one format.
+//! Sizes, shell words and base64, as they are read and written; and the files of texts, which have one format.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, SystemTime};
 
 use zlaunch::testing::bytes::base64;
 use zlaunch::testing::shell::{line, plain_words, quoted};
 use zlaunch::testing::size::{Size, parse_bytes, parse_count, size};
-use zlaunch::testing::timestamp;
 
 #[test]
 fn sizes_are_short_or_in_columns() {
@@ -54,23 +52,6 @@ fn sizes_are_read_as_people_write_them() {
             (parse_count(text), parse_bytes(text)),
             (None, None),
             "{text}"
-        );
-    }
-}
-
-#[test]
-fn times_are_those_of_date() {
-    // date -u -d @N +%FT%TZ
-    for (seconds, text) in [
-        (0, "1970-01-01T00:00:00Z"),
-        (951_827_696, "2000-02-29T12:34:56Z"),
-        (1_709_251_199, "2024-02-29T23:59:59Z"),
-        (4_107_542_400, "2100-03-01T00:00:00Z"),
-        (1_794_720_000, "2026-11-15T05:20:00Z"),
-    ] {
-        assert_eq!(
-            timestamp(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),
-            text
         );
     }
 }

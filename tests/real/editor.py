@@ -20,24 +20,11 @@ def schema(options, *more, **variables):
 def every_version_has_a_schema(options):
     validators = import_from("editor", "jsonschema")
     for version in DEEPSPEED_LINES:
-        for more in ([], ["--template"]):
-            validators.Draft202012Validator.check_schema(schema(options, "--deepspeed-version", version, *more))
+        validators.Draft202012Validator.check_schema(schema(options, "--deepspeed-version", version))
     chinese = schema(options, ZLAUNCH_LANG="zh")
     described = [it["description"] for it in chinese["properties"].values() if "description" in it]
     assert len(described) > 60 and sum("，" in text or "。" in text for text in described) > 10, described
     return f"{len(DEEPSPEED_LINES)} versions"
-
-
-@check
-def our_templates_are_valid(options):
-    made = schema(options, "--template")
-    validator = import_from("editor", "jsonschema").Draft202012Validator(made)
-    for path in sorted((ROOT / "templates").iterdir()):
-        errors = [error.message for error in validator.iter_errors(json.loads(path.read_text()))]
-        assert not errors, f"{path.name}: {errors}"
-    wrong = [{"$zlaunch": {"extend": "zero3"}}, {"$zlaunch": {"extends": "a/b"}}, {"$zlaunch": {"env": {"A": True}}}, {"$zlaunch": []}, {"zero_optimization": {"stage": 4}}]
-    assert not [config for config in wrong if validator.is_valid(config)]
-    assert validator.is_valid({"$zlaunch": {"extends": "zero3"}, "gradient_clipping": None, "zero_optimization": {"offload_param": None, "overlap_comm": None}})
 
 
 def documented(info):
@@ -47,20 +34,20 @@ def documented(info):
 
 @check
 def what_the_document_shows(options):
-    """The schemas that docs/editors-and-python.md makes take its config, and the mistakes of configs are theirs too."""
+    """The schema that docs/editors-and-python.md makes takes its config, and the mistakes of configs are its too."""
     jsonschema = import_from("editor", "jsonschema")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "zlaunch").symlink_to(options.bin)
         run("sh", "-c", documented("sh tests/real/editor.py"), cwd=folder, env={"PATH": f"{folder}:/usr/bin:/bin"})
-        schemas = [json.loads((Path(folder) / name).read_text()) for name in ("deepspeed.schema.json", "template.schema.json")]
-    validator, of_templates = map(jsonschema.Draft202012Validator, schemas)
+        made = json.loads((Path(folder) / "deepspeed.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(made)
     assert not list(validator.iter_errors(json.loads(documented("json ds_zero2.json"))))
     assert not list(validator.iter_errors({"zero_optimization": {"stage": "auto"}, "bf16": {"enabled": "auto"}, "_comment": 1}))
     for spoilt in ({"zero_optimization": {"stage": 4}}, {"zero_optimization": {"overlap_com": True}}, {"zero_optimisation": {}}, {"train_batch_size": "4"}, {"amp": {"enabled": False}}):
         assert list(validator.iter_errors(spoilt)), spoilt
     # What an editor completes and explains.
-    zero = schemas[0]["properties"]["zero_optimization"]
-    assert "Reduces gradients" in json.dumps(zero) and of_templates.is_valid({"$zlaunch": {"about": "x"}})
+    zero = made["properties"]["zero_optimization"]
+    assert "Reduces gradients" in json.dumps(zero)
 
 
 @check

@@ -203,13 +203,6 @@ pub const LAUNCH_OPTIONS: &[LaunchOption] = &[
         ..OPTION
     },
     LaunchOption {
-        id: "color",
-        heading: "Output",
-        kind: Value,
-        aliases: &["colour"],
-        ..OPTION
-    },
-    LaunchOption {
         id: "quiet",
         heading: "Output",
         kind: Switch,

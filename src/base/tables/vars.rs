@@ -75,11 +75,6 @@ pub const VARS: &[DocumentedVars] = &[
         about: "no colours",
     },
     DocumentedVars {
-        names: &["FORCE_COLOR"],
-        does: READS,
-        about: "colours even if the output is not a terminal, unless NO_COLOR says otherwise",
-    },
-    DocumentedVars {
         names: &["ZLAUNCH_SHIM"],
         does: READS,
         about: "0: turns the PATH shims off; a shim sets it for what it starts",

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::search::{Origin, is_name};
 use crate::{
-    base::{json, vars},
+    base::vars,
     config::{
         schema,
         tables::{DECISIVE_WORDS, HARMLESS, OTHER_CONFIGS, OtherConfig, TUNING, TUNING_STARTS},
@@ -19,11 +19,6 @@ use crate::{
 pub const SCHEMA_LINE: &str = "$schema";
 
 pub const HEADER_KEY: &str = "$zlaunch";
-
-/// The header as JSON Schema, for `zlaunch schema --template`.
-pub fn header_schema() -> Value {
-    json::parse_built_in(include_str!("header.schema.json"))
-}
 
 /// A key that only the user can fill in.
 #[derive(Deserialize)]

@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
-    ExistingLauncher, LaunchContext, count, names,
+    ExistingLauncher, LaunchContext, count,
     tables::{
         accelerate_settings::{
             BesideConfig, CONFIG, DEFAULT_CONFIG, HOSTFILE, OTHER_SWITCHES, RUN_FILE, RUNNER,
@@ -21,7 +21,6 @@ use crate::{
     base::{
         json,
         source::{Given, Source, Sourced, default},
-        vars,
         yaml::{self, Dialect},
     },
     command::{
@@ -29,7 +28,7 @@ use crate::{
         job::Job,
     },
     host::Host,
-    ranks::topology::{self, Processes, RankFlags, Stated, Topology, devices::Devices, is_set},
+    ranks::topology::{self, Processes, RankFlags, Stated, Topology, devices::Devices},
     report::{
         Place, Problem, Rule,
         fix::{Owner, drop_word, give, meant, say},
@@ -171,21 +170,6 @@ impl ExistingLauncher {
         Some(Problem::error(Rule::Hosts, what).at(place).fix(help))
     }
 
-    /// Refuses one process without RANK for a script that calls DeepSpeed itself, which then asks MPI for it.
-    pub fn sets_no_rank(&self, job: &Job, host: &Host) -> Option<Problem> {
-        let settings = Settings::read(self.accelerate()?, false, host);
-        let python = job.python.as_ref()?;
-        let is_bare = job.trainer.name == "deepspeed" && settings.starts_one_process(host);
-        if !is_bare || is_set(vars::RANK, host) || !python.lacks("mpi4py/__init__.py", "mpi4py") {
-            return None;
-        }
-        let name = &self.name;
-        let what =
-            format!("`{name}` sets no RANK for one process, and DeepSpeed needs mpi4py then");
-        let fix = give(format!("--{SWITCH}"), "").of(Owner::Launcher);
-        Some(topology::refused(what).at(name).fix(fix))
-    }
-
     /// Refuses settings in the run file that accelerate does not take beside a config. It takes a precision as a flag, but not
     /// in the run file.
     pub fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
@@ -293,7 +277,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses a run file that cannot be read, and warns of a setting that is silently ignored.
-    pub fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
+    pub fn run_file_problem(&self, host: &Host) -> Option<Problem> {
         let path = RunFile::path(self.accelerate()?, host)?;
         let refused = |what: &str| Problem::error(Rule::RunFile, what).at(&path);
         if !path.is_file() {
@@ -304,22 +288,6 @@ impl ExistingLauncher {
         }
         match yaml::parse(&reading::text_if_any(&path)?, Dialect::PyYaml) {
             Ok(Value::Object(settings)) => {
-                let source = job
-                    .installed_file("accelerate/commands/config/config_args.py")
-                    .and_then(|file| reading::text_if_any(&file));
-                let near = |key| nearest(key, ACCELERATE.options.lines().map(option_name));
-                if let Some(key) = unknown_key(&settings, source.as_deref()) {
-                    let what = format!("accelerate has no setting `{key}`");
-                    let fix = match near(key) {
-                        Some(near) if near == key => {
-                            say("put it into the section deepspeed_config")
-                        }
-                        near => {
-                            near.map_or(say("`accelerate config` writes the known ones"), meant)
-                        }
-                    };
-                    return Some(refused(&what).fix(fix));
-                }
                 let section = settings.get("deepspeed_config")?;
                 if let Some(file) = section.as_str() {
                     let problem = refused("accelerate needs a section for deepspeed_config");
@@ -333,7 +301,8 @@ impl ExistingLauncher {
                 let problem = refused(&format!(
                     "accelerate does not read `{key}` in deepspeed_config"
                 ));
-                let fix = near(key).map_or(say("a DeepSpeed config can have it"), meant);
+                let near = nearest(key, ACCELERATE.options.lines().map(option_name));
+                let fix = near.map_or(say("a DeepSpeed config can have it"), meant);
                 Some(problem.fix(fix).into_warning())
             }
             Ok(_) => Some(
@@ -357,19 +326,6 @@ impl Setting {
             (Reads::Number | Reads::Text, value) => value,
         }
     }
-}
-
-/// A key that the installed accelerate does not name. Without its source, nothing is said.
-fn unknown_key<'s>(settings: &'s Map<String, Value>, source: Option<&str>) -> Option<&'s str> {
-    let lines = || source.unwrap_or_default().lines().map(str::trim_start);
-    let is_known = |key: &&str| {
-        names(source, key) || lines().any(|line| line.starts_with(&format!("{key}: ")))
-    };
-    source?;
-    settings
-        .keys()
-        .map(String::as_str)
-        .find(|key| !is_known(key))
 }
 
 /// Before accelerate 1.5, the run file beats a flag.

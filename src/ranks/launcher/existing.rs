@@ -149,21 +149,35 @@ impl ExistingLauncher {
 
     /// Its words hold; our flags come before its files and variables.
     pub fn rank_flags(&self, ours: &RankFlags, host: &Host) -> RankFlags {
+        fn or<T>(ours: Stated<T>, is_given: bool, stated: Stated<T>) -> Stated<T> {
+            ours.filter(|_| !is_given).or(stated)
+        }
         let options = self.spec.rank_options;
-        let is_open = |option: &str| !self.args.is_given(option);
+        let is_given = |option: &str| self.args.is_given(option);
         let ours = ours.clone();
         let stated = self.stated_ranks(host);
-        let nproc = ours.nproc_per_node.filter(|_| !self.states_count());
-        let nnodes = ours.nnodes.filter(|_| is_open(options.nnodes));
-        let node_rank = ours.node_rank.filter(|_| is_open(options.node_rank));
-        let address = ours.master_addr.filter(|_| is_open(options.master_addr));
-        let port = ours.master_port.filter(|_| is_open(options.master_port));
         RankFlags {
-            nproc_per_node: nproc.or(stated.nproc_per_node),
-            nnodes: nnodes.or(stated.nnodes),
-            node_rank: node_rank.or(stated.node_rank),
-            master_addr: address.or(stated.master_addr),
-            master_port: port.or(stated.master_port),
+            nproc_per_node: or(
+                ours.nproc_per_node,
+                self.states_count(),
+                stated.nproc_per_node,
+            ),
+            nnodes: or(ours.nnodes, is_given(options.nnodes), stated.nnodes),
+            node_rank: or(
+                ours.node_rank,
+                is_given(options.node_rank),
+                stated.node_rank,
+            ),
+            master_addr: or(
+                ours.master_addr,
+                is_given(options.master_addr),
+                stated.master_addr,
+            ),
+            master_port: or(
+                ours.master_port,
+                is_given(options.master_port),
+                stated.master_port,
+            ),
         }
     }
 
@@ -271,7 +285,6 @@ impl ExistingLauncher {
             Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, job, host)),
             Launcher::Torchrun => {
                 problems.extend(torchrun::meets_alone(&self.args, host));
-                problems.extend(torchrun::wrong_machines(&self.args));
             }
             _ => {
                 problems.extend(accelerate::starts_fewer(&self.args, host));

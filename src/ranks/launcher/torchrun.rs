@@ -5,10 +5,7 @@ use std::{ffi::OsString, str::FromStr};
 
 use super::{LaunchContext, option_words, refused, tables::launchers::TORCHRUN, value_word};
 use crate::{
-    base::{
-        python_value::int,
-        source::{Given, default},
-    },
+    base::source::{Given, default},
     command::argv::Args,
     host::Host,
     ranks::topology::{Processes, RankFlags, Stated, is_loopback, text},
@@ -122,21 +119,6 @@ pub fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
     };
     let fix = give(option, value).of(Owner::Launcher);
     is_alone.then(|| refused(waits).at(&nnodes).fix(fix).into_warning())
-}
-
-/// Refuses a number of machines on which torchrun raises, although its parser takes it as a text.
-pub fn wrong_machines(args: &Args) -> Option<Problem> {
-    let given = args.text("nnodes").filter(|it| !it.value.is_empty())?;
-    let numbers: Vec<&str> = given.value.split(':').collect();
-    if numbers.len() < 3 && numbers.iter().all(|number| int(number).is_some()) {
-        return None;
-    }
-    let what = format!(
-        "torchrun needs a number for {}, or two with a colon between them",
-        given.from
-    );
-    let fix = give(&given.from, "N").of(Owner::Launcher);
-    Some(refused(what).at(&given).fix(fix))
 }
 
 /// Without an address, it is this machine.

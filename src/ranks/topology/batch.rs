@@ -4,8 +4,6 @@
 //! machine of the job. The scheduler lists all of them, in a file or a variable. zlaunch starts nothing on the others: a line
 //! of the user's does, through an MPI or a program of the scheduler.
 
-use std::ffi::OsStr;
-
 use super::{
     Allocation, Answer, Placement, Task, alone, any_is_set,
     engine::{
@@ -180,9 +178,8 @@ pub fn detect_shell(engine: &Engine, host: &Host) -> Answer {
             0 => unreadable = unreadable.or(Some(set)),
             1 => return Ok(None),
             _ => {
-                let line = engine.line.replace("{hosts}", &names.join(" "));
                 return Ok(Some(Allocation {
-                    alone: Some(one_shell_of(engine, &count, &line, host)),
+                    alone: Some(one_shell_of(engine, &count, engine.line, host)),
                     master_port: None,
                     ..Allocation::task_per_machine(count, None, None)
                 }));
@@ -216,40 +213,6 @@ pub fn one_shell_of(engine: &Engine, machines: &Sourced<u32>, line: &str, host: 
 /// The machines of a list in which each has its slots behind it.
 fn machines_of_lsf(list: &str) -> impl Iterator<Item = &str> + Clone {
     list.split_whitespace().step_by(2)
-}
-
-/// LSF: tasks of `blaunch`, which LSF numbers from 1 in LSF_PM_TASKID (as PRRTE's ess/lsf reads it), and the shell of a job.
-/// `blaunch HOST COMMAND` stands in for ssh (ibm.com/docs, "blaunch").
-pub fn detect_lsf(engine: &Engine, host: &Host) -> Answer {
-    let Some(mut allocation) = detect_shell(engine, host)? else {
-        return Ok(None);
-    };
-    let (Some(task), Some(machines)) = (text("LSF_PM_TASKID", host), text("LSB_MCPU_HOSTS", host))
-    else {
-        if host.find_program(OsStr::new("jsrun")).is_some() {
-            // There the first machine only launches, and runs no ranks.
-            let line = "jsrun -r 1 -a 1 zlaunch …";
-            allocation.alone = Some(one_shell_of(engine, &allocation.nnodes, line, host));
-        }
-        return Ok(Some(allocation));
-    };
-    let mut names = (0..).zip(machines_of_lsf(&machines.value));
-    let first = names.clone().next();
-    let first = first.map(|(_, first)| machines.says(first.to_string()));
-    // With more tasks than machines, several would start the ranks of one.
-    let tasks = 1..=allocation.nnodes.value;
-    let is_one_of_each = task.value.parse().is_ok_and(|task| tasks.contains(&task));
-    match names.find(|(_, name)| is_this_host(name, host)) {
-        Some((index, _)) if is_one_of_each => Ok(Some(Allocation {
-            master_port: text(vars::LSB_JOBID, host).as_ref().map(port_of_job),
-            ..Allocation::task_per_machine(allocation.nnodes, Some(machines.says(index)), first)
-        })),
-        _ => Err(place_unknown(
-            engine.name,
-            [&task, &machines],
-            "which of its machines this is",
-        )),
-    }
 }
 
 /// Grid Engine (SGE, Univa, Altair, Son of): the shell of a job in a parallel environment. The first word of each line of

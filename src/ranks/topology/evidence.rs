@@ -478,7 +478,6 @@ fn ask(engine: &Engine, host: &Host) -> Answer {
         Kind::Ranks | Kind::RanksWithoutPlace => batch::detect_ranks,
         Kind::Shell => batch::detect_shell,
         Kind::Slurm => slurm::detect,
-        Kind::Lsf => batch::detect_lsf,
         Kind::GridEngine => batch::detect_grid_engine,
         Kind::Azure => batch::detect_azure,
         Kind::MpiJob => machines::detect_mpi_job,

@@ -9,7 +9,7 @@
 use Example::{Both, Each, Lines, Unset};
 use Inside::{AnyOther, Nothing, These};
 use Kind::{
-    Azure, GridEngine, Lsf, Machines, MpiJob, Pods, Ranks, RanksWithoutPlace, Shell, Slurm, Vertex,
+    Azure, GridEngine, Machines, MpiJob, Pods, Ranks, RanksWithoutPlace, Shell, Slurm, Vertex,
 };
 use Outcome::{Machine, Refused, Task};
 use Role::{
@@ -23,8 +23,8 @@ pub struct Engine {
     /// The engine is asked if the name of any variable begins with one of these. None begins with another.
     pub prefixes: &'static [&'static str],
     pub kind: Kind,
-    /// Starts zlaunch on each machine from the shell of a job. `{hosts}` stands for their names. Empty
-    /// if this engine runs no such shell.
+    /// Starts zlaunch on each machine from the shell of a job. Empty if this engine runs no such
+    /// shell.
     pub line: &'static str,
     pub inside: Inside,
     /// These engines set the variables of this one, too. Where one of them answers with the same
@@ -66,7 +66,6 @@ pub enum Kind {
     Shell,
     /// Engines with code of their own. Those with a line are shells, too.
     Slurm,
-    Lsf,
     GridEngine,
     Azure,
     MpiJob,
@@ -578,8 +577,8 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: LSF,
         prefixes: &["LSB_"],
-        kind: Lsf,
-        line: r#"blaunch -z "{hosts}" -no-shell zlaunch …"#,
+        kind: Shell,
+        line: "mpirun --map-by ppr:1:node zlaunch … (Open MPI), or jsrun -r 1 -a 1 zlaunch …",
         undocumented: &[Shows(Mark, "LSB_JOBID", Both("4"))],
         documented: &[
             Documented {
@@ -594,10 +593,6 @@ pub const ENGINES: &[Engine] = &[
             Documented {
                 about: "a separate port for each task of an LSF array",
                 variables: &[Shows(Other, "LSB_JOBINDEX", Unset)],
-            },
-            Documented {
-                about: "LSF's `blaunch` started this",
-                variables: &[Shows(Other, "LSF_PM_TASKID", Unset)],
             },
         ],
         ..ENGINE
