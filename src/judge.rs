@@ -159,7 +159,7 @@ impl Judge<'_> {
         };
         let flag = understood.launch.deepspeed.as_ref();
         match (flag, &understood.own_config()) {
-            (Some(flag), Some(own)) if own.value != flag.value => {
+            (Some(flag), Some(own)) if own.value != flag.value && !own.value.is_empty() => {
                 let what = format!(
                     "`{}` is used, not the command's own `{}`",
                     flag.value, own.value

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     rows::Findings,
     subject::{Key, Subject},
-    tables::names::{BATCH_SIZES, DTYPES, STAGE},
+    tables::names::{BATCH_SIZES, DTYPES, ELSEWHERE, STAGE},
 };
 use crate::{
     base::{json::get, size::number_meant},
@@ -17,7 +17,7 @@ use crate::{
     report::{
         Rule,
         fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
-        nearest, usual_names,
+        nearest,
     },
 };
 
@@ -167,10 +167,12 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     };
     let belongs_in =
         |place: &str, fix: Fix| correct(place, fix.lead(format!("it belongs in `{place}`:")));
-    if let Some(parameter) = parameter_meant(section, name, subject) {
+    let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == name);
+    let elsewhere = elsewhere.map(|(_, to)| (*to).to_string());
+    if let Some(parameter) = elsewhere.or_else(|| parameter_meant(section, name, subject)) {
         return belongs_in(&parameter, rename(path, &parameter, key.value));
     }
-    match &keys_meant(key, name, is_argument, subject)[..] {
+    match &keys_meant(key, name, subject)[..] {
         [] => {}
         [entry] => {
             return match entry.replaced_by {
@@ -243,7 +245,7 @@ fn parameter_meant(section: &str, name: &str, subject: &Subject) -> Option<Strin
 }
 
 /// The keys of this name that the version reads elsewhere; of several, those in sections that the config has.
-fn keys_meant(key: &Key, name: &str, is_argument: bool, subject: &Subject) -> Vec<KeySpec> {
+fn keys_meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
     let is_there = |entry: &KeySpec| has_section_of(entry, subject);
     let reads = |entry: &KeySpec| {
         // Deeper down, many keys have the same name.
@@ -255,23 +257,8 @@ fn keys_meant(key: &Key, name: &str, is_argument: bool, subject: &Subject) -> Ve
         // Many sections can be enabled.
         entry.key != key.path && is_near && is_read && name != "enabled"
     };
-    let named_so = |name: &str| -> Vec<KeySpec> {
-        schema::named(name, subject.version())
-            .filter(reads)
-            .collect()
-    };
-    let mut named = named_so(name);
-    if named.is_empty() && !is_argument {
-        named = usual_names(name).flat_map(named_so).collect();
-        // In its own section, it is only another spelling.
-        let section = |path: &str| path.rsplit_once('.').unwrap_or_default().0.to_string();
-        if named
-            .iter()
-            .any(|entry| section(entry.key) == section(&key.path))
-        {
-            return Vec::new();
-        }
-    }
+    let named = schema::named(name, subject.version());
+    let mut named: Vec<KeySpec> = named.filter(reads).collect();
     if named.iter().any(is_there) {
         named.retain(is_there);
     }
@@ -422,7 +409,7 @@ pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
     parsed(text).or_else(number).or_else(decimal).or_else(word)
 }
 
-/// The parameters of an optimizer or a scheduler that the trainer fills from its arguments.
+/// The parameters of an optimizer or a scheduler that the trainer fills from its arguments. Left out, they are DeepSpeed's.
 fn filled_by_trainer(subject: &Subject, section: &str, name: &str) -> impl Iterator<Item = String> {
     let name = match section {
         "optimizer" => name.to_ascii_lowercase(),
@@ -437,25 +424,26 @@ fn filled_by_trainer(subject: &Subject, section: &str, name: &str) -> impl Itera
 fn value_advice(key: &Key, entry: &KeySpec, subject: &Subject) -> Fixes {
     let path = &key.path;
     if let Some(fix) = moved_inside(key, entry) {
-        let name = key
-            .value
-            .as_str()
-            .filter(|_| path == "optimizer" || path == "scheduler");
-        let Some(name) = name else {
-            return fix.safe().into();
-        };
-        // Without parameters it would have DeepSpeed's, not those of the arguments.
-        return filled_by_trainer(subject, path, name)
-            .fold(fix, |fix, parameter| fix.and(set(parameter, "auto")))
-            .into();
+        return match key.value.as_str() {
+            Some(name) if path == "optimizer" || path == "scheduler" => {
+                filled_by_trainer(subject, path, name)
+                    .fold(fix, |fix, parameter| fix.and(set(parameter, "auto")))
+            }
+            _ => fix.safe(),
+        }
+        .into();
     }
     let device = format!("{path}.device");
     if key.value == true && schema::find(&device, entry.version).is_some() {
         return set(path, r#"{"device": "cpu"}"#).or(set(path, r#"{"device": "nvme"}"#));
     }
     if let Some(meant) = value_meant(key.value, entry) {
-        let wanted = format_args!("write {}", entry.wanted());
-        return set_json(path, &meant).safe().else_say(wanted);
+        let fix = set_json(path, &meant).safe();
+        return match meant.as_str() {
+            // It needs a path, which may be the wrong one.
+            Some("nvme") => fix.or(format_args!("write {}", entry.wanted())),
+            _ => fix.into(),
+        };
     }
     let choices = entry.choices();
     // The nearest stage, for example.

@@ -206,12 +206,10 @@ impl<'a> Reading<'a> {
 
     /// A word without its dashes that must have been meant for an option: `learning_rate=1e-5`, `—-bf16`.
     fn report_word(&self, word: &str, found: &mut Findings) {
-        let meant = match (
-            word.trim_start_matches(['—', '–', '-']),
-            word.split_once('='),
-        ) {
-            (plain, _) if word.starts_with(['—', '–']) => format!("--{plain}"),
-            (_, Some((name, value))) if self.parser.has(name, &self.versions) => {
+        let plain = word.trim_start_matches(['—', '–', '-']);
+        let meant = match word.split_once('=') {
+            _ if word[..word.len() - plain.len()].contains(['—', '–']) => format!("--{plain}"),
+            Some((name, value)) if self.parser.has(name, &self.versions) => {
                 format!("--{name} {value}")
             }
             _ => return,
@@ -314,14 +312,18 @@ impl<'a> Reading<'a> {
                 let meant = word.trim_start();
                 let is_option = meant.starts_with('-') && meant != word;
                 is_certain = is_option && is_recorded(self.subject);
+                let drop = drop_word(word);
                 let fix = if is_option {
                     rename_option(word, meant)
+                } else if words[0].parse::<f64>().is_ok() {
+                    drop.clone()
                 } else {
                     give(option, &whole)
                 };
+                let has_other = fix != drop && !is_option;
                 let mut problem = refused("it takes one value", fix);
-                if !is_option {
-                    problem.fixes.0.push(drop_word(word).of(Owner::Trainer));
+                if has_other {
+                    problem.fixes.0.push(drop.of(Owner::Trainer));
                 }
                 problem.at(Place::option(option, whole))
             }

@@ -153,23 +153,17 @@ pub fn processes(given: &Given) -> Result<Processes, Problem> {
     let wanted = "a number of ranks: a whole number of at least 1, `gpu` or `cpu`";
     let processes = text.value.parse();
     processes.map_err(|()| {
-        let value = text.value.trim();
-        let digits = value.split(|c: char| !c.is_ascii_digit()).next();
-        let first = digits.and_then(|digits| digits.parse().ok());
-        let count = number_meant(value, "").or(first).filter(|count| *count > 0);
-        let meant = match count {
-            Some(count) => count.to_string(),
-            None if value == "all" => "gpu".to_string(),
-            None => "N".to_string(),
+        let meant = match number_meant(&text.value, "") {
+            Some(count @ 1..) => &count.to_string(),
+            _ if text.value == "all" => "gpu",
+            _ => "N",
         };
-        let problem = report::is_not(wanted, &text, &meant);
-        let gpus = Place::from(&text).to_string();
-        match cards::parse(value) {
-            Some(_) if gpus.starts_with("--gpus ") => {
-                problem.fix(rename_option(&gpus, format!("--gpu {value}")))
-            }
-            _ => problem,
+        let problem = report::is_not(wanted, &text, meant);
+        if text.from.to_string() == "--gpus" && cards::parse(&text.value).is_some() {
+            let cards = format!("--gpu {}", text.value);
+            return problem.fix(rename_option(text.spelling(), cards));
         }
+        problem
     })
 }
 

@@ -110,31 +110,21 @@ pub fn meant_command(console: &str, word: &str) -> Option<String> {
 
 /// The command with its run file where the trainer takes one: `axolotl train ax.yaml` for `axolotl ax.yaml`.
 pub fn with_run_file(console: &str, command: &[OsString]) -> Option<String> {
-    let trainer = of_console(console)?;
-    let at = command
-        .iter()
-        .position(|word| run_file::is_one(Path::new(word)))?;
-    let before: Vec<_> = command[..at]
-        .iter()
-        .map(|word| word.to_string_lossy())
-        .collect();
-    let usual = trainer.launch.commands.first()?.name;
-    let is_trained = |name: &str| trainer.launch.commands.iter().any(|it| it.name == name);
-    let words = match (trainer.arguments.run_file, &before[..]) {
-        (RunFilePlace::First { .. }, [_]) => vec![usual],
-        (RunFilePlace::Option(option), [_]) => vec![usual, option],
-        (RunFilePlace::First { .. }, [_, name, option])
-            if is_trained(name) && option == "--config" =>
-        {
-            vec![&**name]
+    let Trainer {
+        launch, arguments, ..
+    } = of_console(console)?;
+    let usual = launch.commands.first()?.name;
+    let words: Vec<&str> = command.iter().filter_map(|word| word.to_str()).collect();
+    let is_file = |word: &str| run_file::is_one(Path::new(word));
+    let right = match (arguments.run_file, &words[1..]) {
+        (RunFilePlace::First { .. }, [file, ..]) if is_file(file) => format!("{usual} {file}"),
+        (RunFilePlace::Option(option), [file, ..]) if is_file(file) => {
+            format!("{usual} {option} {file}")
         }
+        (RunFilePlace::First { .. }, [name, "--config", file, ..]) => format!("{name} {file}"),
         _ => return None,
     };
-    Some(format!(
-        "{console} {} {}",
-        words.join(" "),
-        command[at].display()
-    ))
+    Some(format!("{console} {right}"))
 }
 
 /// The packages whose parsers were recorded.

@@ -130,7 +130,8 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
             continue;
         }
         let known = json::leaves(config, |_| true);
-        let near = nearest(&key.value, known.iter().map(String::as_str));
+        let name = key.value.split('=').next().unwrap_or_default();
+        let near = nearest(name, known.iter().map(String::as_str));
         let lists = "`zlaunch templates NAME` shows the keys";
         let fixes = near.map_or(lists.into(), |near| {
             Fixes::from(give_as(&key.from, near).meaning(near))

@@ -10,17 +10,16 @@ use serde_json::Value;
 use crate::{
     base::{bytes::fnv1a, json, shell, source::Sourced, yaml::Dialect},
     command::{
-        argv::has_option,
         front_end::NoConfig,
         run_file::{self, RunFile},
-        tables::{ACCELERATE_OPTIONS, front_end::TrainingCommand},
+        tables::ACCELERATE_OPTIONS,
         trainer,
     },
     config::{auto::Resolved, layers::Places, template::Template},
     host::Host,
     report::{
         self, Place, Problem, Rule,
-        fix::{Fix, drop_given, give_as, meant, run, say},
+        fix::{Fixes, drop_given, give_as, meant, run, say},
     },
     request::understood::UnderstoodLaunch,
 };
@@ -62,13 +61,6 @@ fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) ->
     let (program, word) = command.split_once(' ').unwrap_or((&command, ""));
     let commands = trainer::commands_of(program);
     let is_known = commands.iter().any(|it| it.name == word);
-    let takes_one =
-        |it: &&TrainingCommand| it.options.is_empty() || has_option(it.options, "deepspeed");
-    let known: Vec<&str> = commands
-        .iter()
-        .filter(takes_one)
-        .map(|it| it.name)
-        .collect();
     let file = trainer::with_run_file(program, understood.command());
     if let Some(line) = file.or_else(|| trainer::meant_command(program, word).filter(|_| !is_known))
     {
@@ -80,13 +72,13 @@ fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) ->
         let problem = Problem::error(Rule::HandOver, what).at(&command);
         return problem.fix(meant(line));
     }
-    let help = if !understood.job.trainer.is_passthrough() {
+    let known = commands.iter().filter(|it| it.defaults.is_some());
+    let known: Vec<&str> = known.map(|it| it.name).collect();
+    let help: Fixes = if !understood.job.trainer.is_passthrough() {
         drop_given(spec).into()
     } else if is_known {
         let itself = "name a config file in the command itself, or in its run file";
-        for_accelerate(understood)
-            .unwrap_or_else(|| say(itself))
-            .into()
+        for_accelerate(understood).unwrap_or_else(|| itself.into())
     } else if known.is_empty() {
         understood.right_order().into()
     } else {
@@ -94,42 +86,33 @@ fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) ->
         say(format_args!("`{program}` takes one for {known}")).or(drop_given(spec))
     };
     let what = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
-    let problem = Problem::error(Rule::HandOver, what).at(spec);
-    Problem {
-        fixes: help,
-        ..problem
-    }
+    Problem::error(Rule::HandOver, what).at(spec).fix(help)
 }
 
 /// TRL passes accelerate's options on to it, also those in its run file. zlaunch starts the ranks itself, so they are for
 /// zlaunch.
-fn for_accelerate(understood: &UnderstoodLaunch) -> Option<Fix> {
-    let is_theirs = |option: &&str| {
-        let name = option.trim_start_matches("--").replace('-', "_");
-        ACCELERATE_OPTIONS.contains(&&*name)
-    };
+fn for_accelerate(understood: &UnderstoodLaunch) -> Option<Fixes> {
     let words = &understood.launch.command;
-    let given = words
-        .iter()
-        .filter_map(|word| word.to_str()?.split('=').next());
-    let mut theirs: Vec<String> = given
-        .filter(|it| it.starts_with("--") && is_theirs(it))
-        .map(String::from)
-        .collect();
+    let texts = words.iter().filter_map(|word| word.to_str());
+    let options = texts.filter(|word| word.starts_with("--"));
+    let options = options.map(|word| word.split('=').next().unwrap_or(word).to_string());
     let files = words
         .iter()
         .filter(|word| run_file::is_one(Path::new(word)));
-    for file in files {
-        let read = RunFile::read(file, Dialect::PyYaml, &understood.host).ok();
-        let entries = read.flatten().unwrap_or_default().entries;
-        let keys = entries.keys().map(String::as_str).filter(is_theirs);
-        theirs.extend(keys.map(|key| format!("`{key}` in {}", file.display())));
-    }
+    let read = |file| RunFile::read(file, Dialect::PyYaml, &understood.host);
+    let files = files.filter_map(|file| read(file).ok().flatten());
+    let keys = files.flat_map(|file| file.entries.into_iter().map(|(key, _)| key));
+    let is_theirs = |name: &String| {
+        let name = name.trim_start_matches("--").replace('-', "_");
+        ACCELERATE_OPTIONS.contains(&&*name)
+    };
+    let theirs: Vec<String> = options.chain(keys).filter(is_theirs).collect();
     (!theirs.is_empty()).then(|| {
-        say(format_args!(
+        format_args!(
             "leave {} to zlaunch, which starts the ranks itself (--nproc-per-node, --nnodes)",
             theirs.join(", ")
-        ))
+        )
+        .into()
     })
 }
 

@@ -84,8 +84,6 @@ pub struct Fix {
     remark: String,
     /// `check --fix` makes it without asking: it keeps what was meant, and nothing else can have been meant.
     is_safe: bool,
-    /// Shown only where no other one holds: what there is to decide.
-    is_last: bool,
 }
 
 /// In order of preference.
@@ -177,7 +175,6 @@ impl From<Change> for Fix {
             meant: None,
             remark: String::new(),
             is_safe: false,
-            is_last: false,
         }
     }
 }
@@ -272,14 +269,6 @@ impl Fix {
     /// Another fix, less preferred.
     pub fn or(self, other: impl Into<Fixes>) -> Fixes {
         Fixes::from(self).or(other)
-    }
-
-    /// What to say where the fix does not hold.
-    pub fn else_say(self, text: impl fmt::Display) -> Fixes {
-        self.or(Fix {
-            is_last: true,
-            ..say(text)
-        })
     }
 
     /// True for a single command line without anything said about it.
@@ -534,7 +523,7 @@ impl Fixes {
     /// The text behind `help:`. `in_file`: the config is a file, which is edited instead of adding options.
     pub fn text(&self, in_file: bool, file: Option<&Path>) -> String {
         let mut all = String::new();
-        for fix in self.shown() {
+        for fix in &self.0 {
             if !all.is_empty() {
                 all += ", or ";
             }
@@ -546,12 +535,7 @@ impl Fixes {
     }
 
     pub fn json(&self) -> Value {
-        self.shown().map(Fix::json).collect()
-    }
-
-    fn shown(&self) -> impl Iterator<Item = &Fix> {
-        let all = self.0.iter().enumerate();
-        all.filter_map(|(at, fix)| (at == 0 || !fix.is_last).then_some(fix))
+        self.0.iter().map(Fix::json).collect()
     }
 }
 

@@ -185,11 +185,11 @@ impl fmt::Display for Wanted<'_> {
 
 impl<'a> Wanted<'a> {
     pub fn meant(self, name: &str, value: &str) -> Option<String> {
+        let value = value.trim_matches([',', ';', '=', '"', '\'']);
         match self {
             Bool => nearest(value, ["true", "false"]).map(str::to_string),
             Int => number_meant(value, name).map(|number| number.to_string()),
             Number => {
-                let value = value.trim_matches([',', ';', '=']);
                 if let Some(Ok(percent)) = value.strip_suffix('%').map(str::parse::<f64>) {
                     return Some((percent / 100.0).to_string());
                 }
@@ -237,6 +237,8 @@ pub fn refused_value(
     let fix = match wanted.meant(option, value) {
         Some(meant) => give(option, meant),
         None if matches!(wanted, Wanted::Mapping) => drop_word(option),
+        // Only a config can leave it to the trainer.
+        None if value == "auto" && matches!(wanted, Int | Number) => drop_word(&place),
         None => give(option, wanted.example(option)).remark("for example"),
     };
     let fix = fix.of(owner);
@@ -313,12 +315,6 @@ pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
             _ => "see its output above; --launcher torchrun --launcher-arg=--log-dir=DIR --launcher-arg=--redirects=3 writes each rank's output to its own files",
         })
         .status(u8::try_from(status).unwrap_or(REFUSED))
-}
-
-/// What is usually said for a word of other tools and people.
-pub fn usual_names(word: &str) -> impl Iterator<Item = &str> {
-    let rows = OTHER_NAMES.iter().filter(move |row| row.contains(&word));
-    rows.map(|row| row[0])
 }
 
 /// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the

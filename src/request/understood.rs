@@ -404,36 +404,28 @@ impl<'a> UnderstoodLaunch<'a> {
         // The words that Python runs are one program.
         let of_python = of_python(&command[1..]).filter(|_| is_python(&command[0]));
         let program = of_python.map_or(0, |(_, used)| used);
-        // A word behind an option may be its value.
         if base_name(command.first()?) == "zlaunch" {
             let words = self.launch.words_with(&[], &command[1..]);
             return Some(run(shell::text(&words)).lead("zlaunch once is enough:"));
         }
-        for at in program + 1..command.len() {
-            // `bash -c 'swift sft …'`
-            let inside = command[at].to_str().and_then(shell::plain_words);
-            let inside: Vec<OsString> = inside.into_iter().flatten().map(OsString::from).collect();
-            let is_line = inside.len() > 1;
-            if !inside.first().is_some_and(|first| trains(first))
-                || !is_line && is_option(&command[at - 1])
-            {
-                continue;
-            }
-            let words = if is_line {
-                let right = self.launch.words_with(&[], &inside);
-                [
-                    &command[..at],
-                    &[shell::text(&right).into()],
-                    &command[at + 1..],
-                ]
-                .concat()
-            } else {
-                let right = self.launch.words_with(&[], &command[at..]);
-                [&command[..at], &right].concat()
-            };
-            return Some(run(shell::text(&words)).lead("if it starts a training run, write:"));
+        let lead = "if it starts a training run, write:";
+        // `bash -c 'swift sft …'`
+        if let [before @ .., flag, line] = &command[..]
+            && flag == "-c"
+            && let Some(inside) = line.to_str().and_then(shell::plain_words)
+            && trains(inside[0].as_ref())
+        {
+            let inside: Vec<OsString> = inside.into_iter().map(OsString::from).collect();
+            let right = shell::text(&self.launch.words_with(&[], &inside));
+            let words = [before, &[flag.clone(), right.into()]].concat();
+            return Some(run(shell::text(&words)).lead(lead));
         }
-        None
+        // A word behind an option may be its value.
+        let mut behind = program + 1..command.len();
+        let at = behind.find(|at| trains(&command[*at]) && !is_option(&command[*at - 1]))?;
+        let right = self.launch.words_with(&[], &command[at..]);
+        let words = [&command[..at], &right].concat();
+        Some(run(shell::text(&words)).lead(lead))
     }
 }
 

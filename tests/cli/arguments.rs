@@ -463,6 +463,11 @@ fn what_was_meant_by_an_option_is_kept() {
             "did you mean `--learning_rate 1e-5`?",
         ),
         (format!("{swift} —-bf16 true"), "did you mean `--bf16`?"),
+        (format!("{swift} -–bf16 true"), "did you mean `--bf16`?"),
+        (
+            format!("{swift} --learning_rate \"5e-6\""),
+            "--learning_rate 5e-6\n",
+        ),
         (
             format!("accelerate launch {}", &script[7..]) + " --mixed_precision bf16",
             "put --mixed_precision bf16 before the script: it is an option of `accelerate launch`",

@@ -40,7 +40,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--unset-env A=B -- swift sft", "--unset-env A"),
     (
         "generate --train-batch-size 100",
-        "it is --micro-batch times --grad-accum times --gpus: give those",
+        "it is --micro-batch times --grad-accum times --world-size: give those",
     ),
     (
         "generate --zero 3 --micro-batch 1",
@@ -165,6 +165,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "--set zero_optimization.stage=VALUE",
     ),
     ("--env NCCL_DEBUG -- swift sft", "--env NCCL_DEBUG=VALUE"),
+    (
+        "--nproc-per-node 2 --deepspeed zero2 --unset bf16.enabled=true -- swift sft",
+        "did you mean `bf16.enabled`? --unset bf16.enabled",
+    ),
     ("--allow mismatch -- swift sft", "one of "),
     ("--deepspeed $DS -- swift sft", "--deepspeed zero3"),
     ("--launcher slurm -- swift sft", "did you mean `srun`?"),
@@ -248,8 +252,11 @@ const MISTAKES: &[(&str, &str)] = &[
         "fit zero3 --params 8B --gpu H100x8",
         "zlaunch fit --deepspeed zero3 --params 8B --gpu H100x8",
     ),
-    ("fit --params 8B --gpus 8x", "--gpus 8"),
-    ("fit --params 8B --gpus none", "--gpus N"),
+    ("fit --params 8B --gpus 8x", "--gpus N"),
+    (
+        "generate --micro-batch 1 --gpus 8",
+        "did you mean `--world-size 8`?",
+    ),
     (
         "fit --params 8B --gpus 8xH100",
         "did you mean `--gpu 8xH100`?",

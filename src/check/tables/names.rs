@@ -7,6 +7,10 @@ use crate::report::Rule;
 pub const STAGE: &str = "zero_optimization.stage";
 pub const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
+/// Keys by names of DeepSpeed's own code, and where they are in a config.
+pub const ELSEWHERE: &[(&str, &str)] =
+    &[("load_universal_checkpoint", "checkpoint.load_universal")];
+
 /// From this version on, `fp16` and `bf16` are pydantic models.
 pub const PRECISION_MODELS: [u32; 3] = [0, 17, 1];
 

@@ -136,7 +136,12 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     ForeignOption {
         place: Only(&["generate"]),
         names: &["train_batch_size", "global_batch_size"],
-        instead: Says("it is --micro-batch times --grad-accum times --gpus: give those"),
+        instead: Says("it is --micro-batch times --grad-accum times --world-size: give those"),
+    },
+    ForeignOption {
+        place: Only(&["generate"]),
+        names: &["gpus", "nproc_per_node", "num_gpus"],
+        instead: Option("--world-size", ""),
     },
     ForeignOption {
         place: Only(&["generate"]),

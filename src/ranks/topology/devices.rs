@@ -267,7 +267,10 @@ pub fn numbers_below(count: usize) -> Vec<String> {
 /// `0,1,2,3` for `0-3`, `0 1 2 3`, `[0,1,2,3]` and `cuda:0,cuda:1,cuda:2,cuda:3`; each once.
 fn numbers(list: &str) -> Option<String> {
     let mut numbers = Vec::new();
-    let list = list.replace("cuda:", "").replace("..", "-");
+    let list = list
+        .replace("cuda:", "")
+        .replace("GPU", "")
+        .replace("..", "-");
     for entry in list
         .split([',', ';', ' ', '[', ']', '"', '\''])
         .filter(|it| !it.is_empty())

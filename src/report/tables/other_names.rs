@@ -103,11 +103,6 @@ pub const OTHER_NAMES: &[&[&str]] = &[
         "gradient_clipping_norm",
     ],
     &["min_loss_scale", "min_scale"],
-    &[
-        "load_universal",
-        "load_universal_checkpoint",
-        "universal_checkpoint",
-    ],
     &["weight_decay", "wd"],
     &[
         "max_grad_norm",
