@@ -87,28 +87,20 @@ pub fn missing_weights(subject: &Subject, found: &mut Findings) {
     if !loads_it || !has("config.json") || has(ADAPTER_CONFIG) {
         return;
     }
-    let shown = folder.display();
-    let what = if !names_in(&folder).any(|name| is_called(Path::new(&name), WEIGHTS)) {
-        has_tokenizer.then(|| format!("`{shown}` has a tokenizer but no weights"))
-    } else if has("model.safetensors.index.json") && !has("model.safetensors") {
-        let mut parts: Vec<usize> = names_in(&folder)
-            .filter_map(|name| parts_of(&name))
-            .collect();
-        let there = parts.len();
-        parts.dedup();
-        match parts[..] {
-            [all] if there < all => {
-                Some(format!("`{shown}` has {there} of {all} files of weights"))
-            }
-            _ => None,
-        }
-    } else {
-        None
+    let names: Vec<String> = names_in(&folder).collect();
+    let has_weights = names.iter().any(|name| is_called(Path::new(name), WEIGHTS));
+    let is_split = has("model.safetensors.index.json") && !has("model.safetensors");
+    let mut parts: Vec<usize> = names.iter().filter_map(|name| parts_of(name)).collect();
+    let there = parts.len();
+    parts.dedup();
+    let lacks = match parts[..] {
+        [all] if is_split && there < all => format!("{there} of {all} files of weights"),
+        _ if has_tokenizer && !has_weights => "a tokenizer but no weights".to_string(),
+        _ => return,
     };
-    if let Some(what) = what {
-        let help = "download the model again, including its *.safetensors";
-        found.at([Place::from(&folder)], what, help);
-    }
+    let what = format!("`{}` has {lacks}", folder.display());
+    let help = "download the model again, including its *.safetensors";
+    found.at([Place::from(&folder)], what, help);
 }
 
 /// 4 of `model-00001-of-00004.safetensors`.

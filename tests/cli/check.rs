@@ -765,7 +765,7 @@ fn one_problem_is_reported_once() {
     sandbox.file("run.yaml", "model: a/b\n");
     sandbox.file(
         "hf.py",
-        "import sys\nfrom transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+        "import sys, deepspeed\nfrom transformers import HfArgumentParser, Trainer, TrainingArguments\n\
          parser = HfArgumentParser(TrainingArguments)\nif sys.argv[1].endswith('.json'):\n    \
          args, = parser.parse_json_file(sys.argv[1])\nelse:\n    args, = parser.parse_args_into_dataclasses()\n\
          Trainer(None, args).train()\n",

@@ -293,9 +293,10 @@ pub fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
 
 /// What the runner refuses. Without a hostfile, it starts the ranks of this machine alone, however many machines it is told.
 pub fn refusals(args: &Args, job: &Job, host: &Host) -> Vec<Problem> {
+    let read = Resources::read(args, host);
     if hostfile(args, host).is_some() {
-        return match Resources::read(args, host) {
-            Ok(Some(Resources { machines, .. })) if reaches_others(machines.len(), args) => {
+        return match read {
+            Ok(Some(found)) if reaches_others(found.machines.len(), args) => {
                 unknown_launcher(args, job).into_iter().collect()
             }
             read => read.err().unwrap_or_default(),
@@ -312,7 +313,7 @@ pub fn refusals(args: &Args, job: &Job, host: &Host) -> Vec<Problem> {
             .fix(give("--hostfile", "FILE"))
             .into_warning_unless(nodes.is_some())
     });
-    let refused = Resources::read(args, host).err().unwrap_or_default();
+    let refused = read.err().unwrap_or_default();
     missing.into_iter().chain(refused).collect()
 }
 

@@ -102,23 +102,22 @@ pub fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
     if least.trim().parse::<u32>().ok()? < 2 {
         return None;
     }
-    let standalone = standalone(args, host);
-    let waits = format!("{nnodes} machines cannot meet: each would wait for the others on itself");
-    if let Some(place) = standalone {
-        let problem = refused(waits).at(place).at(&nnodes);
+    let what = format!("{nnodes} machines cannot meet: each would wait for the others on itself");
+    if let Some(place) = standalone(args, host) {
+        let problem = refused(what).at(place).at(&nnodes);
         return Some(problem.fix("drop the standalone mode, or start one machine"));
     }
     let endpoint = stated("rdzv_endpoint", args, host);
-    let number: Stated<u32> = parsed(stated("node_rank", args, host));
-    let (is_alone, option, value) = if is_dynamic(args, host) {
-        (endpoint.is_none(), "--rdzv_endpoint", "HOST:29400")
+    let (is_alone, fix) = if is_dynamic(args, host) {
+        (endpoint.is_none(), give("--rdzv_endpoint", "HOST:29400"))
     } else {
+        let number: Stated<u32> = parsed(stated("node_rank", args, host));
         let first = endpoint.or_else(|| stated("master_addr", args, host));
-        let is_another = number.value().is_some_and(|number| number > 0);
-        (is_another && is_here(first), "--master_addr", "HOST")
+        let is_alone = number.value() > Some(0) && is_here(first);
+        (is_alone, give("--master_addr", "HOST"))
     };
-    let fix = give(option, value).of(Owner::Launcher);
-    is_alone.then(|| refused(waits).at(&nnodes).fix(fix).into_warning())
+    let problem = refused(what).at(&nnodes).fix(fix.of(Owner::Launcher));
+    is_alone.then(|| problem.into_warning())
 }
 
 /// Without an address, it is this machine.
