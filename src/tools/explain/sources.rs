@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 
 use super::{
     log::{Found, Frame},
-    tables::packages::{BLOCKS, OF_PYTHON, OF_SCRIPTS, PACKAGES},
+    tables::packages::{BLOCKS, NO_CAUSE, OF_PYTHON, OF_SCRIPTS, PACKAGES},
 };
 use crate::command::python::Python;
 
@@ -83,7 +83,10 @@ pub fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
     // A long sentence is none of Python's own.
     let is_of_python = first.exception.is_some_and(|it| OF_PYTHON.contains(&it))
         && first.pairs.len() < LONG_FOR_PYTHON;
-    if !everywhere || is_of_python || messages.iter().all(|it| it.pieces.is_empty()) {
+    // What a script calls last is none of the packages' Python.
+    let innermost = found.frames.first();
+    let is_outside = innermost.is_some_and(|it| inside(&it.file).is_none());
+    if !everywhere || is_outside || is_of_python || messages.iter().all(|it| it.pieces.is_empty()) {
         return below;
     }
     let mut all = Vec::new();
@@ -153,9 +156,9 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .flatten()
         .map(|it| it.path());
     let sources = paths.flat_map(|path| match path.extension() {
+        _ if NO_CAUSE.iter().any(|name| path.ends_with(name)) => Vec::new(),
         Some(end) if end == "py" => vec![path],
-        // torchrun's report of a failure is no cause of it.
-        None if !path.ends_with("testing") && !path.ends_with("elastic") => sources(&path),
+        None => sources(&path),
         _ => Vec::new(),
     });
     sources.collect()

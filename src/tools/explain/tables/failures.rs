@@ -519,6 +519,7 @@ pub const FAILURES: &[Failure] = &[
         about: "torch, or an extension such as flash-attn, was compiled without support for this kind of GPU.",
         advice: "install a torch built for a newer CUDA, and recompile extensions with TORCH_CUDA_ARCH_LIST set for the GPU",
         lines: &[
+            &["device kernel image is invalid"],
             &["no kernel image is available for execution on the device"],
             &["is not compatible with the current PyTorch installation"],
         ],
@@ -549,6 +550,7 @@ pub const FAILURES: &[Failure] = &[
         about: "A kernel of the GPU found a value that it does not allow, mostly an index: a token ID outside of the embedding (tokens were added to the tokenizer but not to the model, or the tokenizer belongs to another model), a label outside of the classes, a position beyond the context; or probabilities that are NaN, in generate().",
         advice: "resize the embedding (LLaMA-Factory: resize_vocab: true), or use the model's own tokenizer; the first line with `Assertion` says what was wrong, CUDA_LAUNCH_BLOCKING=1 names the operation",
         lines: &[
+            &["IndexError: index out of range in self"],
             &[".cu:", "Assertion `"],
             &["`srcIndex < srcSelectDimSize` failed"],
             &["CUDA error: device-side assert triggered"],
@@ -1382,6 +1384,7 @@ pub const FAILURES: &[Failure] = &[
         about: "The model was created under ZeRO-3, so its weights are sharded and empty, and this code loads a checkpoint into them without gathering them.",
         advice: "--deepspeed zero2; in your own code, load inside deepspeed.zero.GatheredParameters, or before ZeRO-3 splits the model",
         lines: &[
+            &["(which has shape torch.Size([0]))"],
             &["from checkpoint, the shape in current model is torch.Size([0])"],
             &["size mismatch - ckpt:", "vs model:torch.Size([0])"],
         ],
@@ -1669,6 +1672,7 @@ pub const FAILURES: &[Failure] = &[
         about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a merge of LoRA, a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
         advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
         lines: &[
+            &["but got weight of shape [0] and normalized_shape"],
             &[
                 "The size of tensor a (",
                 "must match the size of tensor b (0)",
@@ -1741,7 +1745,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["a tensor in host memory sent with NCCL"],
         about: "The ranks exchange a tensor that is in host memory, and NCCL sends only what is on GPUs: the model or a part of it was never moved to its GPU (torch sees none, device_map or offload put it there), or an object is sent before its device is set.",
         advice: "`zlaunch doctor` says which GPUs a rank sees; no device_map; for tensors that stay in host memory on purpose, both backends in the script: init_process_group(\"cpu:gloo,cuda:nccl\")",
-        lines: &[&["No backend type associated with device type cpu"]],
+        lines: &[
+            &["Tensors must be CUDA and dense"],
+            &["No backend type associated with device type cpu"],
+        ],
         example: "RuntimeError: No backend type associated with device type cpu",
         seen_in: "hiyouga/LlamaFactory#2628",
         ..FAILURE
@@ -1783,6 +1790,8 @@ pub const FAILURES: &[Failure] = &[
             "deepspeed/runtime/config",
             "integrations/deepspeed.py",
             "utils/deepspeed.py",
+            "Invalid base64-encoded string",
+            "Incorrect padding",
             "base64.urlsafe_b64decode",
             "Expected a string path to an existing deepspeed config",
         ],
@@ -2700,6 +2709,7 @@ pub const FAILURES: &[Failure] = &[
         about: "Compiled code of a rank stopped it: NCCL's watchdog after a time out or an error of another rank, an assertion on the GPU, or memory that was freed twice. The reason stands above, in a line with `what():`, `Watchdog` or `Assertion`.",
         advice: "look for that line, on the rank that ended first; --env TORCH_NCCL_ASYNC_ERROR_HANDLING=1 NCCL_DEBUG=WARN makes torch and NCCL say more",
         lines: &[
+            &["died with <Signals.SIGABRT"],
             &["failed (exitcode: -6) local_rank"],
             &["exits with return code = -6"],
             &["Signal 6 (SIGABRT) received by PID"],
@@ -2714,6 +2724,8 @@ pub const FAILURES: &[Failure] = &[
         about: "Something outside the run killed a rank. Nearly always it is the kernel, because host memory ran out; a scheduler does it too.",
         advice: "`dmesg -T | grep -i killed` on that machine, or `sacct -j JOB -o MaxRSS,State`; then less host memory: fewer --dataloader_num_workers, less offload",
         lines: &[
+            &["died with <Signals.SIGKILL"],
+            &[": line ", " Killed  "],
             &["failed (exitcode: -9) local_rank"],
             &["exits with return code = -9"],
             &["Signal 9 (SIGKILL) received by PID"],
@@ -2735,6 +2747,7 @@ pub const FAILURES: &[Failure] = &[
         about: "Compiled code crashed: an extension built for another version, a driver, or broken files in the cache of compiled operators.",
         advice: "rm -r ~/.cache/torch_extensions ~/.triton; PYTHONFAULTHANDLER=1 shows where it crashed",
         lines: &[
+            &["died with <Signals.SIGSEGV"],
             &["failed (exitcode: -11) local_rank"],
             &["Segmentation fault"],
             &["exits with return code = -11"],
@@ -2751,6 +2764,8 @@ pub const FAILURES: &[Failure] = &[
         about: "A rank touched memory that the system could not provide. Nearly always /dev/shm is too small.",
         advice: "docker run --shm-size=64g (or --ipc=host); `df -h /dev/shm`",
         lines: &[
+            &["died with <Signals.SIGBUS"],
+            &["Bus error (core dumped)"],
             &["failed (exitcode: -7) local_rank"],
             &["exits with return code = -7"],
             &["Signal 7 (SIGBUS) received by PID"],
@@ -3642,6 +3657,222 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a torchvision or torchaudio for another torch"],
+        about: "torchvision and torchaudio are compiled for one version of torch and of CUDA, and another one is installed: one of them was upgraded alone, or comes from another index (cpu, cu126).",
+        advice: "pip install --force-reinstall torch torchvision torchaudio, together and from one index; pip uninstall torchvision, if nothing needs pictures",
+        lines: &[
+            &["operator torchvision::nms does not exist"],
+            &["Detected that PyTorch and torchvision were compiled with different CUDA"],
+            &["Could not load this library:", "libtorchaudio"],
+        ],
+        example: "RuntimeError: operator torchvision::nms does not exist",
+        seen_in: "pytorch/vision#8985",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a weight or input changed in place"],
+        about: "The forward pass writes into a tensor that needs a gradient, such as the output of the embedding (pictures put into it, with enable_input_require_grads), a weight, or what another part still needs.",
+        advice: "in that line, a new tensor (.clone(), torch.where, masked_scatter) or `with torch.no_grad()` for weights; a newer version of the model's code or trainer, which does so",
+        lines: &[
+            &["a leaf Variable that requires grad is being used in an in-place operation"],
+            &[
+                "a view of a leaf Variable that requires grad is being used in an in-place operation",
+            ],
+            &["has been modified by an inplace operation"],
+        ],
+        example: "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation.",
+        seen_in: "stanford-crfm/BioMedLM#9",
+        ..FAILURE
+    },
+    Failure {
+        names: &["the model inside DeepSpeed's engine"],
+        about: "The script asks the engine for something of the model. The model itself is in engine.module.",
+        advice: "engine.module.NAME, or accelerator.unwrap_model(model).NAME; a newer version of the trainer, if it is not a script of your own",
+        lines: &[
+            &["'DeepSpeedEngine' object has no attribute '"],
+            &["'DistributedDataParallel' object has no attribute '"],
+        ],
+        example: "AttributeError: 'DeepSpeedEngine' object has no attribute 'text_model'",
+        seen_in: "kohya-ss/sd-scripts#712",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a checkpoint that DeepSpeed did not write"],
+        about: "The file of the checkpoint lacks what DeepSpeed puts into it: it is one of another program (a plain state dict), or of a DeepSpeed from long ago.",
+        advice: "give it as the model (--model), and start anew; resume only from folders with global_stepN that DeepSpeed wrote",
+        lines: &[
+            &["KeyError: 'module'"],
+            &["KeyError: 'optimizer_state_dict'"],
+            &["KeyError: 'param_shapes'"],
+            &["KeyError: 'dp_world_size'"],
+            &["KeyError: 'buffer_names'"],
+            &["KeyError: 'ds_version'"],
+        ],
+        traceback: &[
+            "deepspeed/runtime/",
+            "deepspeed/checkpoint/",
+            "zero_to_fp32",
+            "deepspeed/utils/",
+            "in load_checkpoint",
+        ],
+        example: "KeyError: 'module'",
+        seen_in: "EleutherAI/gpt-neox#971",
+        ..FAILURE
+    },
+    Failure {
+        names: &["bitsandbytes that does not work here"],
+        about: "The compiled part of bitsandbytes is missing for this CUDA, or was called with something that it does not take: its 8-bit optimizers get ZeRO's flattened, sometimes empty weights.",
+        advice: "`python -m bitsandbytes` says what it finds; pip install --upgrade bitsandbytes; with DeepSpeed, --optim adamw_torch instead of adamw_8bit or paged_adamw",
+        lines: &[
+            &["bitsandbytes/csrc/ops.cu"],
+            &["CUDA Setup failed despite GPU being available"],
+            &["bitsandbytes was compiled without GPU support"],
+            &["'NoneType' object has no attribute 'cget_managed_ptr'"],
+            &["'NoneType' object has no attribute 'cquantize"],
+            &["undefined symbol: cquantize"],
+            &["undefined symbol: cadam"],
+        ],
+        example: "Error invalid configuration argument at line 216 in file /mmfs1/gscratch/zlab/timdettmers/git/bitsandbytes/csrc/ops.cu",
+        seen_in: "hiyouga/LlamaFactory#2965",
+        ..FAILURE
+    },
+    Failure {
+        names: &["Weights & Biases that refuses"],
+        about: "The tracker failed, and not the training: no network, no permission for that entity or project, or a key that is not valid.",
+        advice: "--report_to none, or --env WANDB_MODE=offline; else `wandb login`, and WANDB_ENTITY and WANDB_PROJECT that this key may write to",
+        lines: &[
+            &["wandb.errors", "CommError"],
+            &["wandb.errors", "UsageError"],
+            &["wandb.errors", "AuthenticationError"],
+            &["wandb: ERROR"],
+        ],
+        example: "wandb.errors.CommError: It appears that you do not have permission to access the requested resource. (Error 404: Not Found)",
+        seen_in: "2U1/Phi3-Vision-Finetune#8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["weights that the checkpoint does not have"],
+        about: "transformers found nothing in the checkpoint for the parameters that it names, and made them anew. For a new head that is right. For layers of the model it is not: it was loaded as another class, or ZeRO-3 with a transformers 5 that renames or fuses weights (experts, language_model) only without it; the loss then begins at 10 or more.",
+        advice: "if it is only the head (score, classifier, lm_head), nothing; else --deepspeed zero2, or a newer transformers and DeepSpeed, and the class that config.json names",
+        lines: &[
+            &["| MISSING"],
+            &["were not initialized from the model checkpoint at"],
+        ],
+        role: Report,
+        example: "model.layers.{0...47}.mlp.experts.down_proj    | MISSING |",
+        seen_in: "huggingface/transformers#43257",
+        ..FAILURE
+    },
+    Failure {
+        names: &["fp16 that looks for its scale"],
+        about: "fp16 starts with a large loss scale and halves it after each overflow, so some skipped steps at the start are right. If it goes on, the numbers of this model do not fit into fp16.",
+        advice: "nothing for the first steps; then --bf16 true --fp16 false, where the GPU has it, or a smaller --learning_rate; --set fp16.initial_scale_power=12 skips fewer steps",
+        lines: &[
+            &["OVERFLOW! Rank", "Attempted loss scale"],
+            &["Overflow detected. Skipping step. Attempted loss scale"],
+        ],
+        role: Report,
+        example: "[loss_scaler.py:183:update_scale] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 67108864, reducing to 33554432",
+        seen_in: "zai-org/CogVideo#233",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a device of another kind than expected"],
+        about: "A part of the program is on the CPU, where one on the GPU is expected, or the other way round: a default device, a random generator of the data loader, or weights that offload keeps in host memory.",
+        advice: "no torch.set_default_device(); in a script, torch.cuda.set_device(LOCAL_RANK) before anything is made; offload_param off where a kernel of Triton or quantized weights are used",
+        lines: &[
+            &["Expected a '", "' device type for generator but found"],
+            &["Expected a cuda device, but got: cpu"],
+            &["cannot be accessed from Triton (cpu tensor?)"],
+        ],
+        example: "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a quantized weight used as a plain one"],
+        about: "The numbers of a weight in 4 bits are stored in one long column, and here it is multiplied as if it were a matrix: PEFT or the model's code does not know that it is quantized, or ZeRO-3 took away what bitsandbytes keeps with it.",
+        advice: "pip install --upgrade bitsandbytes peft transformers; --deepspeed zero2 for a quantized model",
+        lines: &[&["mat1 and mat2 shapes cannot be multiplied", "and 1x"]],
+        example: "RuntimeError: mat1 and mat2 shapes cannot be multiplied (512x4096 and 1x8388608)",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a method that gets other arguments"],
+        about: "A package calls a method with other arguments than it takes: the script overrides a method of the trainer as it was in another version (training_step and compute_loss got num_items_in_batch in transformers 4.46, log got start_time in 4.47).",
+        advice: "add the argument (or **kwargs) to the script's own method, or the transformers that the script was written for; with a trainer, upgrade it",
+        lines: &[
+            &["() takes", "positional argument"],
+            &["() missing", "required positional argument"],
+            &["() got multiple values for"],
+        ],
+        traceback: &[
+            "transformers/trainer",
+            "site-packages/accelerate/",
+            "site-packages/trl/",
+            "site-packages/deepspeed/",
+            "site-packages/peft/",
+            "dist-packages/transformers/",
+            "dist-packages/deepspeed/",
+        ],
+        example: "TypeError: compute_loss() takes 3 positional arguments but 4 were given",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no permission to write or read"],
+        about: "This user may not use that file or folder: a home or cache that belongs to another user, or to root in a container, or files that an earlier run as root left.",
+        advice: "HF_HOME, TRITON_CACHE_DIR, TORCH_EXTENSIONS_DIR and --output_dir in a folder of your own (--env HF_HOME=...); `ls -ld` on the path of the message, and chown of what root left",
+        lines: &[
+            &["PermissionError: [Errno 13] Permission denied"],
+            &["[Errno 30] Read-only file system"],
+            &["[Errno 1] Operation not permitted"],
+        ],
+        example: "PermissionError: [Errno 13] Permission denied: '/.cache'",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a shared file system that lost a file"],
+        about: "The file was replaced or removed on another machine while it was open here, or the server of the shared file system did not answer.",
+        advice: "caches on a local disk (--env TORCH_EXTENSIONS_DIR=/tmp/ext, HF_HOME, TRITON_CACHE_DIR), an --output_dir of its own for each run; start it again",
+        lines: &[
+            &["[Errno 116] Stale file handle"],
+            &["[Errno 5] Input/output error"],
+        ],
+        example: "OSError: [Errno 116] Stale file handle",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a machine whose name is not known"],
+        about: "No address was found for a name: --master-addr, a machine of the hostfile, or a server outside, and this machine does not know it.",
+        advice: "an IP address as --master-addr (`hostname -I` on the first machine), or the name in /etc/hosts of all machines; in Kubernetes, a headless service for the pods",
+        lines: &[
+            &["[Errno -2] Name or service not known"],
+            &["[Errno -3] Temporary failure in name resolution"],
+            &["getaddrinfo failed"],
+            &["Could not resolve hostname"],
+            &["cannot be retrieved", "gai error"],
+        ],
+        unlike: &["http"],
+        example: "socket.gaierror: [Errno -2] Name or service not known",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an import that failed below"],
+        about: "transformers imports its modules late, and says here that one did not work. The reason is in the line below: another package that is missing, too old, or does not work.",
+        advice: "import that module alone to see all of it (python -c \"import transformers.models.llama.modeling_llama\"), then upgrade or remove the package that its last lines name (flash_attn, torchvision, deepspeed and apex often)",
+        lines: &[&["Failed to import", "because of the following error"]],
+        role: Consequence,
+        lines_below: 2,
+        example: "RuntimeError: Failed to import transformers.models.gpt_bigcode.modeling_gpt_bigcode because of the following error (look up to see its traceback):",
+        seen_in: "huggingface/peft#917",
+        ..FAILURE
+    },
+    Failure {
         names: &["something of your own in the place of a package"],
         about: "Python found another file or folder of that name before the installed package: a script such as triton.py or deepspeed.py, or a folder, beside the script or where it was started.",
         advice: "python -c \"import triton; print(triton.__file__)\", with the name that the line puts in quotes last, run in the same folder, shows which one: rename it, and remove its __pycache__; if it shows nothing of yours, pip install --force-reinstall that package",
@@ -3665,6 +3896,8 @@ pub const FAILURES: &[Failure] = &[
         about: "A package is asked for something that it does not have, or no longer. If another package asks, one of the two is too old for the other; if its own file does, it is a fault of that version, or it does not support what the launch combines. If your own script asks, it was written for another version.",
         advice: "upgrade the package whose file the traceback names last; if it is the newest already, another version of the one that it asks: one from the time of the script or package that asks",
         lines: &[
+            &["'torch.dtype' object has no attribute '"],
+            &["'torch.device' object has no attribute '"],
             &["Trainer' object has no attribute '"],
             &["Config' object has no attribute '"],
             &["Tokenizer' object has no attribute '"],

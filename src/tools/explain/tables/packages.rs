@@ -26,6 +26,16 @@ pub const PACKAGES: &[(&str, &str)] = &[
     ("vllm", "vllm"),
 ];
 
+/// Files and folders that say an error for others: torchrun's report of one, what repeats the words of torch's C++.
+pub const NO_CAUSE: &[&str] = &[
+    "testing",
+    "elastic",
+    "_decomp",
+    "_prims",
+    "_refs",
+    "_meta_registrations.py",
+];
+
 /// What Python itself raises: the words are in no package.
 pub const OF_PYTHON: &[&str] = &[
     "AttributeError",
