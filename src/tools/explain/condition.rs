@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{
-    sources::Said,
-    tables::conditions::{COMMON, Common},
-};
+use super::{sources::Said, tables::conditions::COMMON};
 use crate::{
     base::{json, recorded::Version},
     config::schema,
@@ -51,12 +48,10 @@ pub fn read(
             own.extend(subject.change(&asked, condition.holds));
         }
         if own.is_empty() {
+            let text = &*condition.text;
             let mut common = COMMON.iter().filter(|it| it.holds == condition.holds);
-            let is_it = |it: &&Common| {
-                condition.text.starts_with(it.begins) && condition.text.contains(it.has)
-            };
-            let change = common.find(is_it).map(|it| it.change.to_string());
-            own.extend(change.or_else(|| multiple(&condition.text)));
+            let common = common.find(|it| text.starts_with(it.begins) && text.contains(it.has));
+            own.extend(common.map_or_else(|| multiple(text), |it| Some(it.change.to_string())));
         }
         // `a or b` is false if both are, so all must be known.
         let [ors, ands] = [" or ", " and "].map(|it| condition.text.matches(it).count());

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     io::{self, BufRead, Read},
     ops::RangeInclusive,
-    ptr, thread,
+    ptr,
 };
 
 use memchr::memmem;
@@ -23,6 +23,8 @@ const SHOWN: usize = 400;
 const WIDTHS: RangeInclusive<usize> = 50..=132;
 /// Of a text without an exception.
 const SENTENCES: usize = 6;
+/// What three bytes in a row are counted in.
+const TRIPLES: usize = 1 << 18;
 const TRACEBACK: &str = "Traceback (most recent";
 const PLACE: &str = "File \"";
 
@@ -152,20 +154,18 @@ impl Log {
         name: &str,
         number: &mut u64,
     ) {
-        let all = |failures: &'static [Failure]| {
-            let all = failures.iter();
-            let all = all.flat_map(|it| it.lines.iter().map(move |pieces| (it, *pieces)));
-            let is_there = |it: &(_, &[&str])| contains_any(&text[start..], &it.1[..1]);
-            all.filter(is_there).collect::<Vec<_>>()
-        };
         // Most failures are not in a text, and that is quickly known.
-        let (upper, lower) = FAILURES.split_at(FAILURES.len() / 2);
-        let possible = thread::scope(|scope| {
-            let lower = scope.spawn(|| all(lower));
-            let mut possible = all(upper);
-            possible.extend(lower.join().into_iter().flatten());
-            possible
-        });
+        let mut seen = vec![false; TRIPLES];
+        for triple in triples(&text[start..]) {
+            seen[triple] = true;
+        }
+        let all = FAILURES.iter();
+        let all = all.flat_map(|it| it.lines.iter().map(move |pieces| (it, *pieces)));
+        let is_there = |it: &(_, &[&str])| {
+            triples(it.1[0].as_bytes()).all(|triple| seen[triple])
+                && contains_any(&text[start..], &it.1[..1])
+        };
+        let possible: Vec<_> = all.filter(is_there).collect();
         let mut joined = joined.iter().peekable();
         let mut at = start;
         for line in lines(&text[start..]) {
@@ -327,6 +327,16 @@ fn frames<'a>(traceback: impl Iterator<Item = &'a [u8]>) -> Vec<Frame> {
     frames
 }
 
+/// A number below `TRIPLES` for each three bytes in a row.
+fn triples(text: &[u8]) -> impl Iterator<Item = usize> {
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(0, |sum, it| (sum << 5) ^ usize::from(*it))
+    };
+    text.windows(3).map(number)
+}
+
 fn contains_any(text: &[u8], parts: &[&str]) -> bool {
     parts
         .iter()
@@ -368,18 +378,14 @@ fn rank(line: &[u8]) -> Option<u32> {
 fn said(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
     let text = anstream::adapter::strip_str(&text).to_string();
-    // `[rank3]: `, `(Worker pid=7, ip=10.0.0.1) `.
-    let mut labels = [("[rank", "]: "), (" pid=", ") ")].iter();
-    let labelled = labels.find_map(|(label, end)| {
-        let (before, said) = text.split_once(end)?;
-        before.contains(label).then_some(said)
-    });
-    let said = labelled.unwrap_or(&text);
-    // vLLM: `ERROR 09-09 02:24:28 [core.py:522] `.
-    let logged = said
-        .split_once("] ")
-        .filter(|it| it.0.starts_with("ERROR "));
-    let said = logged.map_or(said, |it| it.1);
+    // `[rank3]: `, `(Worker pid=7, ip=10.0.0.1) `, `ERROR 09-09 02:24:28 [core.py:522] `.
+    let labels = [("[rank", "]: "), (" pid=", ") "), ("ERROR ", "] ")];
+    let said = labels
+        .iter()
+        .fold(&*text, |said, (label, end)| match said.split_once(end) {
+            Some((before, rest)) if before.contains(label) => rest,
+            _ => said,
+        });
     // Quoted in a mail or a report.
     let said = said.trim_matches(|c: char| c.is_whitespace() || "`>".contains(c));
     said.to_string() + if line.len() > SHOWN { "…" } else { "" }

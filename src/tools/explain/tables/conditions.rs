@@ -14,30 +14,71 @@ const A_PATH: &str = "a path that is there: it is relative to the folder of the 
 const NEWER: &str = "pip install --upgrade the package whose version is compared";
 const PACKAGE: &str = "install the package that the message names, in the Python that `zlaunch doctor -- COMMAND` names";
 
-const fn common(
-    begins: &'static str,
-    has: &'static str,
-    holds: bool,
-    change: &'static str,
-) -> Common {
-    Common {
-        begins,
-        has,
-        holds,
-        change,
-    }
-}
-
 pub const COMMON: &[Common] = &[
-    common("is_deepspeed_zero3_enabled()", "", true, ANOTHER_STAGE),
-    common("self.is_deepspeed_zero3", "", true, ANOTHER_STAGE),
-    common("os.path.", "(", false, A_PATH),
-    common("not os.path.", "(", true, A_PATH),
-    common("not ", ".exists()", true, A_PATH),
-    common("not is_", "_available(", true, PACKAGE),
-    common("not _is_", "_available", true, PACKAGE),
-    common("version.parse(", " < ", true, NEWER),
-    common("compare_versions(", "\"<\"", true, NEWER),
-    common("not is_", "_version(\">", true, NEWER),
-    common("not is_torch_greater", "", true, NEWER),
+    Common {
+        begins: "is_deepspeed_zero3_enabled()",
+        has: "",
+        holds: true,
+        change: ANOTHER_STAGE,
+    },
+    Common {
+        begins: "self.is_deepspeed_zero3",
+        has: "",
+        holds: true,
+        change: ANOTHER_STAGE,
+    },
+    Common {
+        begins: "os.path.",
+        has: "(",
+        holds: false,
+        change: A_PATH,
+    },
+    Common {
+        begins: "not os.path.",
+        has: "(",
+        holds: true,
+        change: A_PATH,
+    },
+    Common {
+        begins: "not ",
+        has: ".exists()",
+        holds: true,
+        change: A_PATH,
+    },
+    Common {
+        begins: "not is_",
+        has: "_available(",
+        holds: true,
+        change: PACKAGE,
+    },
+    Common {
+        begins: "not _is_",
+        has: "_available",
+        holds: true,
+        change: PACKAGE,
+    },
+    Common {
+        begins: "version.parse(",
+        has: " < ",
+        holds: true,
+        change: NEWER,
+    },
+    Common {
+        begins: "compare_versions(",
+        has: "\"<\"",
+        holds: true,
+        change: NEWER,
+    },
+    Common {
+        begins: "not is_",
+        has: "_version(\">",
+        holds: true,
+        change: NEWER,
+    },
+    Common {
+        begins: "not is_torch_greater",
+        has: "",
+        holds: true,
+        change: NEWER,
+    },
 ];
