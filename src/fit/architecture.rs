@@ -85,10 +85,8 @@ pub struct Shape {
     pub norm: Norm,
     /// Elements kept for one token of one layer besides.
     pub more_kept: u64,
-    /// The elements among them that are not kept if the weights of the experts are frozen.
-    pub kept_for_experts: u64,
-    /// Elements kept for one token outside of the layers, besides the last norm.
-    pub kept_once: u64,
+    /// Elements of one patch that enter projectors.
+    pub projected: u64,
     pub scores: Scores,
     pub embedding: u64,
     pub tied: bool,
@@ -126,7 +124,9 @@ pub struct Tower {
     pub projector: u64,
     /// Patches of a picture that become one token.
     pub patches: u64,
-    /// Bytes of a patch: its pixels in fp32, and its share of the tokens it becomes, twice in 16 bits.
+    /// Bytes of the pixels of a patch, in fp32.
+    pub pixel_bytes: u64,
+    /// Those and its share of the tokens it becomes, twice in 16 bits.
     pub patch_bytes: u64,
 }
 
@@ -423,9 +423,8 @@ impl ModelConfig<'_> {
         let count = self.size(EXPERTS);
         let chosen = self.size(EXPERTS_PER_TOKEN);
         shape.inner = chosen * inner + shared;
-        // A token is copied for each of its experts on its way there and back, and the joined gate and up is split.
-        shape.more_kept += chosen * (5 * hidden / 2 + 3 * inner / 4);
-        shape.kept_for_experts = chosen * (hidden / 2 + 3 * inner / 4);
+        // A token is copied for each of its experts on its way there and back.
+        shape.more_kept += chosen * 2 * hidden;
         // transformers 5 joins gate and up, and PEFT adapts the joined tensor once for each of them.
         shape.routed = count * (2 * (hidden + 2 * inner) + inner + hidden) + hidden + count;
         let router = count * hidden;

@@ -483,10 +483,15 @@ impl<'a> MemoryModel<'a> {
         scaled(workload.weights, kept.min(most), workload.params)
     }
 
-    /// Parameters that are live once a head of its own, the last module, was used. A vision tower has no part in it.
+    /// Parameters that are live once a head of its own, the last module, was used. Those of a tower that sees pictures are
+    /// gathered again for its backward pass, which comes before that of the embedding.
     fn live_at_head(&self) -> u64 {
         let embedding = self.shape.embedding;
-        let behind_embedding = self.shape.layers * self.shape.layer + embedding;
+        let tower = self.workload.tower.as_ref();
+        let behind_embedding = match tower.filter(|tower| tower.seq_len > 0) {
+            Some(_) => self.workload.params.saturating_sub(embedding),
+            None => self.shape.layers * self.shape.layer + embedding,
+        };
         match self.live_params() {
             live if live < embedding => embedding,
             // A module is kept if few enough parameters come behind it, whatever its own size.

@@ -101,7 +101,9 @@ impl Workload {
         let mut frozen = 0;
         let mut tower = None;
         if let Some(part) = &weights.tower {
-            pixels = part.patches * part.patch_bytes;
+            // The pictures of all micro batches of a step are there from its start.
+            let later = settings.grad_accum.saturating_sub(1) * part.pixel_bytes;
+            pixels = part.patches * (part.patch_bytes + later);
             frozen = only_if(settings.freezes_tower, part.encoder.params)
                 + only_if(settings.freezes_projector, part.projector);
             // Each token of a picture is several patches before.

@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use super::{ModelConfig, Tower, model_type};
-use crate::fit::tables::{
-    sizes::KEPT_BY_PROJECTOR,
-    towers::{ENCODERS, PROJECTORS},
-};
+use crate::fit::tables::towers::{ENCODERS, PROJECTORS};
 
 impl Tower {
     pub fn params(&self) -> u64 {
@@ -56,7 +53,7 @@ impl Tower {
         weights.params += tower * (pixels + encoder.vectors + positions);
         shape.embedding = 0;
         shape.vocab = 0;
-        shape.kept_once = KEPT_BY_PROJECTOR * (1 + deep) * tower;
+        shape.projected = (1 + deep) * tower;
         let projected = projector.tower_to_text * tower * text
             + projector.merged_to_merged * merged * merged
             + projector.merged_to_text * merged * text
@@ -70,6 +67,7 @@ impl Tower {
             encoder: weights,
             projector: projected + deeper,
             patches: side * side,
+            pixel_bytes: 4 * pixels,
             patch_bytes: 4 * pixels + 4 * (1 + deep) * text / (side * side).max(1),
         })
     }

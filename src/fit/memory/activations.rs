@@ -8,6 +8,7 @@ use crate::fit::{
     tables::{
         architectures::Scores,
         phases::{BACKWARD, END_OF_BACKWARD, EVALUATION, GENERATION, LOSS, OPTIMIZER_STEP, Phase},
+        sizes::{CAST_BY_PROJECTOR, KEPT_BY_PROJECTOR},
         words::Attention,
     },
 };
@@ -22,7 +23,7 @@ impl MemoryModel<'_> {
                 kept.activations += first.kept_by_model(LOSS).activations;
             }
         }
-        if phase != OPTIMIZER_STEP && !phase.is_between_steps {
+        if !phase.is_between_steps {
             kept.activations += self.tokens(self.settings.micro_batch) * self.workload.pixels;
         }
         if self.workload.value.is_none() {
@@ -54,7 +55,9 @@ impl MemoryModel<'_> {
         };
         let activations = match phase {
             LOSS => {
-                let outside = self.norm_bytes() * shape.hidden + self.element * shape.kept_once;
+                let projected = KEPT_BY_PROJECTOR + only_if(self.autocasts(), CAST_BY_PROJECTOR);
+                let outside =
+                    self.norm_bytes() * shape.hidden + self.element * projected * shape.projected;
                 all_layers + tokens * outside
             }
             BACKWARD => {
@@ -286,7 +289,7 @@ impl MemoryModel<'_> {
             // Dropout keeps its mask and what comes out of it, but not its input.
             let dropped = self.settings.dropout && shape.routed == 0 && !self.autocasts();
             let dropped = only_if(dropped, unkept.min(adapters.inputs));
-            more_kept = more_kept - shape.kept_for_experts + adapters.kept;
+            more_kept += adapters.kept;
             more_kept = more_kept.saturating_sub(dropped);
         }
         // The softmax in fp32 and in the dtype of the weights, and what a cap or a sink needs before it.
