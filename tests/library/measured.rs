@@ -389,6 +389,23 @@ fn a_gradient_larger_than_the_bucket_has_its_norm_computed_in_fp64() {
     assert_eq!(need.usage.buffers, 2 * (200_000_000 + 2 * head) + 8 * head);
 }
 
+/// Pictures of four micro batches, and a vision tower that is gathered again for its backward pass.
+#[test]
+fn what_ran_out_of_memory_at_its_verdict_is_said_to_need_more() {
+    let runs = CAPPED
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let failed: Vec<Value> = runs
+        .filter(|run| ["eighth", "twelfth"].iter().any(|name| run["run"] == *name))
+        .filter(|run| run["expects"] == "trains" && run["failed"] == "out of memory")
+        .collect();
+    for run in &failed {
+        let need = lab_predicted(run).unwrap().allocated();
+        assert!(need > run["cap"].as_u64().unwrap(), "{need} {run}");
+    }
+    assert_eq!(failed.len(), 2);
+}
+
 /// The runs made their model on the GPU, so their host memory tells about offload alone: of one rank, beside up to seven.
 #[test]
 fn offloaded_states_take_the_host_memory_that_was_measured() {
