@@ -102,8 +102,9 @@ impl Workload {
         let mut tower = None;
         if let Some(part) = &weights.tower {
             // The pictures of all micro batches of a step are there from its start.
-            let later = settings.grad_accum.saturating_sub(1) * part.pixel_bytes;
-            pixels = part.patches * (part.patch_bytes + later);
+            let later = settings.grad_accum.saturating_sub(1);
+            let of_patch = part.patch_bytes + part.pixel_bytes.saturating_mul(later.min(1 << 24));
+            pixels = part.patches.saturating_mul(of_patch);
             frozen = only_if(settings.freezes_tower, part.encoder.params)
                 + only_if(settings.freezes_projector, part.projector);
             // Each token of a picture is several patches before.
@@ -195,7 +196,7 @@ impl Workload {
         let adapted = adapters.map_or(0, |adapters| adapters.kept + adapters.inputs);
         let elements = adapted + shape.hidden + shape.attention + shape.normed + shape.inner;
         let of_layer = 16.0 * of(shape.heads) * of(self.seq_len) + 64.0 * of(elements);
-        let of_token = of(shape.layers) * of_layer + 16.0 * of(shape.vocab);
+        let of_token = of(shape.layers) * of_layer + 16.0 * of(shape.vocab) + of(self.pixels);
         let settings = &self.settings;
         let at_once = settings.rollout.map_or(1, |rollout| rollout.micro_batches);
         let evaluation = settings.evaluation;
