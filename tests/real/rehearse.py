@@ -78,6 +78,20 @@ class OwnForCausalLM(Qwen2ForCausalLM):
 SCRIPT = """
 import json, sys, numpy, torch
 word = sys.argv[1]
+if word in ("loop", "count", "typo"):
+    import deepspeed
+    with deepspeed.zero.Init(config_dict_or_path="plain3.json"):
+        model = torch.nn.Linear(4, 1)
+    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config="plain3.json")
+    rows = torch.utils.data.DataLoader(torch.ones(40, 4), batch_size=4)
+    for row in rows:
+        engine.backward(engine(row.to(engine.device)).mean())
+        engine.step()
+    engine.eval()
+    found = [engine(row.to(engine.device)).mean().item() for row in rows]
+    assert word != "count" or len(found) == 10
+    engine.save_checkpoint("saved", **({"name": "last"} if word == "typo" else {}))
+    sys.exit()
 if word in ("ranks", "sum", "plain"):
     import deepspeed, torch.distributed as dist
     deepspeed.init_distributed()
@@ -103,7 +117,7 @@ if word == "split":
     data = data.select(range(1000, 4000)).train_test_split(test_size=1500, seed=1)["test"]
     assert len(data) == 1500
 tokens = lambda row: {"input_ids": [row["label"] + 5] * length, "attention_mask": [1] * length, "labels": row["label"] if word not in CAUSAL else [5] * length}
-CAUSAL = ("device map", "saved", "generation", "index")
+CAUSAL = ("device map", "saved", "generation", "index", "adapter")
 data = data.map(tokens, remove_columns=["label"])
 def metrics(found):
     assert len(set(numpy.asarray(found.label_ids).tolist())) == 2, "one class only"
@@ -111,6 +125,9 @@ def metrics(found):
     return {"accuracy": {"metric": {}["nothing"]} if word == "metric" else 1.0}
 if word in CAUSAL:
     model = AutoModelForCausalLM.from_pretrained(word if word in ("generation", "index") else "wide", **({"device_map": "auto"} if word == "device map" else {}))
+    if word == "adapter":
+        from peft import PeftModel
+        model = PeftModel.from_pretrained(model, "adapter", is_trainable=True)
     if word == "saved":
         model.save_pretrained("saved/once")
         model = AutoModelForCausalLM.from_pretrained("saved/once")
@@ -119,8 +136,9 @@ else:
     assert model.classifier.weight.shape[0] == model.config.num_labels == 5
 Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_metrics=None if word in CAUSAL else metrics).train()
 """
-OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "metric": (1, "nothing"),
-             "positions": (1, "512"), "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there")}
+OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
+             "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "metric": (1, "nothing"), "positions": (1, "512"),
+             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there")}
 WIDE = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512}
 
@@ -196,7 +214,14 @@ def put_files(bench, folder):
     (folder / "generation/generation_config.json").write_text(json.dumps({"do_sample": False, "temperature": 0.5}))
     (folder / "index/model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": {"lm_head.weight": "model-00001-of-00002.safetensors"}}))
     (folder / "zero3.json").write_text(json.dumps(bench.template("zero3")))
-    (folder / "plain.json").write_text(json.dumps({"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 2}}))
+    lora = {f"base_model.model.model.layers.{layer}.self_attn.q_proj.lora_{part}.weight": shape for layer in range(4) for part, shape in (("A", [4, 512]), ("B", [512, 4]))}
+    header = json.dumps({name: {"dtype": "F32", "shape": shape, "data_offsets": [at * 8192, at * 8192 + 8192]} for at, (name, shape) in enumerate(lora.items())}).encode()
+    (folder / "adapter").mkdir()
+    (folder / "adapter/adapter_model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(8192 * len(lora)))
+    (folder / "adapter/adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj"]}))
+    plain = {"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
+    (folder / "plain3.json").write_text(json.dumps(plain | {"zero_optimization": {"stage": 3}}))
+    (folder / "plain.json").write_text(json.dumps(plain | {"zero_optimization": {"stage": 2}}))
     (folder / "remote").mkdir()
     for file in (bench.root / "model").iterdir():
         (folder / "remote" / file.name).symlink_to(file)

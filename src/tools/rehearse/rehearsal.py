@@ -24,7 +24,6 @@ import linecache
 import os
 import re
 import runpy
-import select
 import shutil
 import signal
 import socket
@@ -52,7 +51,7 @@ class Spec(types.SimpleNamespace):
     def __init__(self, **fields):
         super().__init__(**fields)
         self.written = os.path.join(self.folder, "written")  # below it, what is written elsewhere, and the files of the plan
-        self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # so does the launch
+        self.stays_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in "1 ON YES TRUE".split()  # so does the launch
 
     @property
     def world_size(self):
@@ -79,7 +78,7 @@ class Report:
     pretended = False  # what the failure is about
 
     def __init__(self):
-        self.file = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        self.file = open(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
         self.process = os.getpid()
         self.passed = set()
@@ -90,8 +89,7 @@ class Report:
             line = json.dumps({"event": event, "seconds": round(time.time() - START, 2), **more}, default=str)
             # JSON has no infinity, which is what trainers set steps_per_print to.
             line = json.loads(line, parse_constant=lambda word: str(float(word)))
-            self.file.write(json.dumps(line) + "\n")
-            self.file.flush()
+            print(json.dumps(line), file=self.file, flush=True)
 
     def reach(self, stage, **more):
         self.reached = stage
@@ -112,7 +110,7 @@ class Miniature:
     process = None  # its id, in the process that has started it
     is_here = False
     is_shrunk = builds = False  # what is made now is part of a model that is made already
-    goes_on = False  # past the next forward pass, to an evaluation and a checkpoint
+    is_cut = False  # a loop of the script's own has ended after its first step, for the sake of what comes behind it
     vocabulary = 1
 
     def start(self):
@@ -129,10 +127,10 @@ class Miniature:
             return
         os.close(self.pipe)
         self.process, self.is_here = None, True
-        log = os.open(private("miniature.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        REPORT.file, REPORT.process = os.fdopen(pipe, "w", encoding="utf-8"), os.getpid()
+        with open(private("miniature.log"), "a") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        REPORT.file, REPORT.process = open(pipe, "w", encoding="utf-8"), os.getpid()
         if os.path.isdir(SPEC.written):
             shutil.copytree(SPEC.written, private("miniature"), symlinks=True)
         SPEC.written = private("miniature")
@@ -144,19 +142,18 @@ class Miniature:
         finish()
 
     def answer(self, patience):
-        """Its events up to the last one, which says how it ended. None are there if it was stopped."""
-        text, found, until = b"", [{"event": "start"}], time.time() + patience
-        while found[-1]["event"] not in ENDINGS and select.select([self.pipe], [], [], max(0, until - time.time()))[0]:
-            part = os.read(self.pipe, 1 << 16)
-            if not part:
+        """Its events. The last one says how it ended, unless it was stopped."""
+        found, limit = [], threading.Timer(patience, os.kill, (self.process, signal.SIGKILL))
+        limit.start()
+        for line in open(self.pipe):
+            found.append(json.loads(line))
+            if found[-1]["event"] in ENDINGS:
                 break
-            text += part
-            found += map(json.loads, text.split(b"\n")[:-1])
-            text = text[text.rfind(b"\n") + 1:]
+        limit.cancel()
         with contextlib.suppress(OSError):
             os.kill(self.process, signal.SIGKILL)
             os.waitpid(self.process, 0)
-        return found if found[-1]["event"] in ENDINGS else []
+        return found
 
 
 MINIATURE = Miniature()
@@ -174,9 +171,8 @@ def pretend_outside():
     os.makedirs(private("tmp"), exist_ok=True)
     turned_on = "CLEARML_OFFLINE_MODE TORCHDYNAMO_DISABLE HF_DEACTIVATE_ASYNC_LOAD DO_NOT_TRACK HF_HUB_DISABLE_XET HF_HUB_DISABLE_TELEMETRY HF_HUB_DISABLE_PROGRESS_BARS".split()
     offline = "HF_HUB_OFFLINE TRANSFORMERS_OFFLINE HF_DATASETS_OFFLINE".split()
-    os.environ.update(dict.fromkeys(turned_on if SPEC.online else turned_on + offline, "1"), TOKENIZERS_PARALLELISM="false")
-    # Trackers accept their settings and send nothing.
-    os.environ.update(WANDB_MODE="disabled")
+    os.environ.update(dict.fromkeys(turned_on if SPEC.online else turned_on + offline, "1"), TOKENIZERS_PARALLELISM="false",
+                      WANDB_MODE="disabled")  # It accepts its settings and sends nothing.
     sys.dont_write_bytecode = True
     # The driver reads its variable from C, and finds no GPU; the trainer still sees the user's.
     os.putenv("CUDA_VISIBLE_DEVICES", "")
@@ -202,10 +198,12 @@ def refuse_network(event, args):
             raise socket.gaierror(socket.EAI_NONAME, f"a rehearsal has no network: {host}")
 
 
-def remember_who_asked(verdict="network", are_all=True):
+def remember_who_asked(verdict="network"):
     """What asked for something, and may say something else about it than that it is not there."""
     for frame, line in traceback.walk_stack(sys._getframe(1)):
-        if are_all or not re.search(r"/(site|dist)-packages/|/lib/python3", frame.f_code.co_filename):
+        if "/deepspeed/runtime/" in frame.f_code.co_filename:
+            break  # DeepSpeed needs the other ranks for itself.
+        if verdict == "network" or not re.search(r"/(site|dist)-packages/|/lib/python3", frame.f_code.co_filename):
             ASKED[id(frame)] = frame, line, verdict
 
 
@@ -396,6 +394,7 @@ def pretend_gpu(torch):
     redirection(torch)().__enter__()
     load_in_this_process(torch.utils.data.DataLoader)
     load_few_rows(torch.utils.data._utils.fetch._BaseDatasetFetcher)
+    load_few_batches(torch.utils.data.dataloader._BaseDataLoaderIter)
     cast_on_meta(torch.autocast)
 
 
@@ -445,6 +444,16 @@ def load_few_rows(fetcher):
         init(self, dataset, auto_collation, collate if auto_collation else collate_fn, drop_last)
 
 
+def load_few_batches(batches):
+    """A loop of the script's own ends after its first step, and what comes behind it has one batch."""
+    @instead_of(batches, "__next__")
+    def __next__(following, self):
+        if self._num_yielded and "optimizer step" in REPORT.passed and "trainer" not in REPORT.passed:
+            MINIATURE.is_cut = True
+            raise StopIteration
+        return following(self)
+
+
 def redirection(torch):
     """What goes to the GPU stays on the CPU; what is on the meta device stays there."""
     from torch.overrides import TorchFunctionMode
@@ -459,13 +468,13 @@ def redirection(torch):
         config.meta_nonzero_assume_all_nonzero = True
     cpu = torch.device("cpu")
     choosing = {torch.Tensor.__getitem__, torch.Tensor.nonzero, torch.nonzero, torch.Tensor.masked_select, torch.masked_select, torch.where}
-    moves = {torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.cpu}
-    pins = {torch.Tensor.pin_memory, torch.Tensor.record_stream}
+    moves = {torch.Tensor.to, torch.Tensor.cpu}
+    stays = {torch.Tensor.cuda, torch.Tensor.pin_memory, torch.Tensor.record_stream}
 
     class Redirect(TorchFunctionMode):
         def __torch_function__(self, function, kinds, args=(), kwargs=None):
             kwargs = dict(kwargs or {})
-            if function in pins:
+            if function in stays:
                 return args[0]
             if function in moves and args[0].is_meta:
                 if function is not torch.Tensor.to:
@@ -473,8 +482,6 @@ def redirection(torch):
                 args = args[:1] + tuple(it for it in args[1:] if not is_device(it))
                 kwargs.pop("device", None)
                 return function(*args, **kwargs) if len(args) > 1 or "dtype" in kwargs else args[0]
-            if function is torch.Tensor.cuda:
-                return args[0]
             if function in (torch.equal, torch.Tensor.equal) and args[0].is_meta:
                 return args[0].shape == args[1].shape
             if function in (torch.device, torch.Tensor.to) and not isinstance(next(iter(args), None), str):
@@ -562,7 +569,7 @@ def pretend_ranks(dist):
         """A script may expect that ranks differ."""
         @functools.wraps(function)
         def called(*args, **options):
-            remember_who_asked("unsure", False)
+            remember_who_asked("unsure")
             return function(*args, **options)
 
         return called
@@ -767,10 +774,10 @@ def compare_weights(module, load, model):
     model_class, path = module.PreTrainedModel, load.args[1]
     if not hasattr(module, "_get_resolved_checkpoint_files"):
         return  # An older version reads them otherwise.
-    asked, config = dict(ASKED), copy.deepcopy(model.config)
+    config = copy.deepcopy(model.config)
     fit, others, is_quantized = type(model)._load_pretrained_model, [], getattr(model, "hf_quantizer", None) is not None
-    if is_quantized and hasattr(config, "quantization_config"):
-        del config.quantization_config
+    if is_quantized:
+        vars(config).pop("quantization_config", None)
 
     def with_headers(built, state_dict, checkpoint_files, *more, **options):
         headers = {}
@@ -786,14 +793,14 @@ def compare_weights(module, load, model):
     # ZeRO-3 would have the same weights, in parts.
     is_whole = mock.patch("transformers.integrations.deepspeed._hf_deepspeed_config_weak_ref", None)
     try:
-        with reads_headers, is_whole, torch.device("meta"):
-            news = load(config=config, device_map={"": "meta"}, output_loading_info=True, local_files_only=True)[1]
-        missing = sorted(news["missing_keys"])
+        # The network is not asked for by the trainer here.
+        with reads_headers, is_whole, torch.device("meta"), mock.patch.dict(ASKED):
+            missing = sorted(load(config=config, device_map={"": "meta"}, output_loading_info=True, local_files_only=True)[1]["missing_keys"])
         if missing:
             REPORT.tell("note", text=f"{len(missing)} parameters are not in the weights of {path} and start with random values: {', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}")
     except Arrived:
         pass
-    except (OnDisk, Exception) as error:
+    except Exception as error:
         if not os.path.isdir(path):
             pass
         elif not any(map(WEIGHTS.search, os.listdir(path))):
@@ -806,9 +813,6 @@ def compare_weights(module, load, model):
         else:
             REPORT.tell("note", text=f"the weights of {path} could not be compared with the model: {type(error).__name__}: {str(error)[:300]}")
         return
-    finally:
-        ASKED.clear()
-        ASKED.update(asked)  # The network was not asked for by the trainer.
     REPORT.tell("weights", path=str(path))
 
 
@@ -868,7 +872,7 @@ def hook_datasets(module):
     def loaded(function, *args, **options):
         data = here(function, *args, **options)
         for part in data.values() if isinstance(data, dict) else [data]:
-            REPORT.reach("dataset", rows=getattr(part, "num_rows", None) if hasattr(part, "select") else None)
+            REPORT.reach("dataset", rows=getattr(part, "num_rows", None))
         return data
 
     for name in ("load_dataset", "load_from_disk"):
@@ -956,8 +960,6 @@ def hook_trainer(module):
             REPORT.reach("checkpoint read again")
         except Exception as error:
             REPORT.tell("unread", text=f"the checkpoint that it saves could not be read again: {type(error).__name__}: {str(error)[:300]}")
-
-    MINIATURE.goes_on = True
 
 
 # ---- DeepSpeed ----
@@ -1078,10 +1080,8 @@ def hook_deepspeed(deepspeed):
 
             @functools.wraps(engine.forward)
             def forward(self, *args, **options):
-                if "optimizer step" in REPORT.passed and not MINIATURE.goes_on:
-                    raise Arrived("the first step")
                 result = super().forward(*args, **options)
-                REPORT.reach("forward")
+                REPORT.reach("forward" if self.module.training else "evaluation")
                 return result
 
             @functools.wraps(engine.backward)
@@ -1092,13 +1092,11 @@ def hook_deepspeed(deepspeed):
                     raise Arrived("the first backward pass")  # As many of these as make a step would take long.
                 return result
 
-            def step(self, *args, **options):
-                before = self.global_steps
-                super().step(*args, **options)
-                if self.global_steps > before:
-                    if "optimizer step" in REPORT.passed:
-                        raise Arrived("the first step")
-                    REPORT.reach("optimizer step")
+            def _take_model_step(self, *args, **options):
+                super()._take_model_step(*args, **options)
+                REPORT.reach("optimizer step")
+                if self.global_steps > (9 if MINIATURE.is_cut else 2):  # Several epochs, or no data loader.
+                    raise Arrived("the first steps")
 
             def save_checkpoint(self, *args, **options):
                 result = super().save_checkpoint(*args, **options)
@@ -1116,10 +1114,11 @@ def hook_deepspeed(deepspeed):
         """DeepSpeed reads the config already here, and the weights are not made."""
         given = config_dict_or_path or config
         if given and enabled:
-            if not deepspeed.comm.is_initialized():
-                deepspeed.init_distributed()
+            deepspeed.init_distributed()
             deepspeed.DeepSpeedConfig(given, mpu)
-        return contextlib.nullcontext() if MINIATURE.is_here and MINIATURE.builds else torch.device("meta")
+        if not MINIATURE.builds:
+            MINIATURE.start()  # What is made here has values in the miniature.
+        return contextlib.nullcontext() if MINIATURE.is_here else torch.device("meta")
 
     own_initialize, gathered = deepspeed.initialize, deepspeed.zero.GatheredParameters
     deepspeed.initialize, deepspeed.zero.Init = initialize, Init
@@ -1131,8 +1130,7 @@ def hook_deepspeed(deepspeed):
 def hook_torch(module):
     import torch.distributed as dist
 
-    if dist.is_available():
-        pretend_ranks(dist)
+    pretend_ranks(dist)
     pretend_gpu(module)
     redirect(module, "save", "f")
 
@@ -1234,6 +1232,8 @@ HOOKS = {
     "deepspeed.ops.op_builder.builder": hook_operators,
     "deepspeed.runtime.compiler": hook_compiler,
     "triton.runtime.driver": lambda module: module.driver.set_active(Anything()),  # Kernels that are only defined ask for it already.
+    # Adapters on disk have their true size.
+    "peft.peft_model": lambda module: instead_of(module, "set_peft_model_state_dict")(lambda load, *args, **options: load(*args, **dict(options, ignore_mismatched_sizes=True) if MINIATURE.is_shrunk else options)),
     "urllib3.util.retry": hook_retry,
     "modelscope_hub._legacy_api": hook_retry,
     "modelscope_hub._openapi": hook_retry,
@@ -1258,7 +1258,7 @@ class Finder:
             try:
                 HOOKS.pop(name, lambda _: None)(module)
             except Exception as error:  # The module itself is fine, and must not look broken.
-                REPORT.tell("hook", module=name, error=repr(error), where=where(error))
+                REPORT.tell("hook", module=name, error=repr(error))
 
         spec.loader.exec_module = exec_module
         return spec
@@ -1380,6 +1380,10 @@ def judge(error):
     is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
     if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
         return "network"
+    if MINIATURE.is_cut and ("NoneType" in said or not isinstance(error, (AttributeError, ImportError, TypeError))):
+        # What a longer loop would have set or counted may be missing.
+        REPORT.tell("unread", text=f"after its first step, with few rows of the data, it ends with {said}")
+        return "unsure" if isinstance(error, (AttributeError, KeyError, RuntimeError, TypeError)) else "end"
     for frame, line in list(traceback.walk_tb(error.__traceback__))[-1:]:
         _, before, verdict = ASKED.get(id(frame), (None, line + 1, None))
         if 0 <= line - before <= 40:
@@ -1400,8 +1404,8 @@ def judge(error):
         return "unsure"  # A program that other machines may have.
     if isinstance(error, OF_FILES):  # What asks for files goes through functions of this file.
         frames = [frame for frame in frames if frame.filename != __file__] or frames
-    if MINIATURE.is_here:  # Every operation of torch goes through one of them, and those of the miniature are real.
-        frames = [frame for frame in frames if (frame.filename, frame.name) != (__file__, "__torch_function__")]
+    if MINIATURE.is_here:  # Every operation of torch goes through one of them, and those of the miniature are real. What has no such attribute is asked by the one before.
+        frames = [frame for frame in frames if frame.name not in ("__torch_function__", "__getattr__")]
     if OF_THE_PRETENCE.search(said) or not frames:
         return "unsure"
     # `--tuner_type cuda` is quoted by the refusal, and is no sign of a GPU.
@@ -1412,8 +1416,8 @@ def judge(error):
     # A call of ours may not be how this version is called, unless it hands on what it was given, or starts the script.
     handing_on = "__init__ __post_init__ Init from_pretrained <lambda> ending run run_python".split()
     if last.filename == __file__ and not (isinstance(error, TypeError) and last.name in handing_on[:4]):
-        # An operation of torch, what DeepSpeed's own `initialize` begins with, or a module that is not there.
-        return "refused" if isinstance(error, (AssertionError, ImportError)) else "unsure"
+        # An operation of torch, what DeepSpeed's own `initialize` begins with, a module that is not there, or a script that is no Python.
+        return "refused" if isinstance(error, (AssertionError, ImportError, SyntaxError)) else "unsure"
     line = linecache.getline(last.filename, last.lineno).strip()
     is_raised = line.startswith(("raise ", "raise\n", "assert ", "assert("))
     in_torch = re.search(r"/(torch|triton|bitsandbytes|flash_attn|vllm)/", last.filename)
@@ -1457,7 +1461,8 @@ def agree(event, more):
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
     done = [it["event"] for it in told if it["event"] in ("forward", "backward", "optimizer step", "evaluation", "checkpoint", "checkpoint read again")]
-    other = dict(told[-1]) if told else {"event": "shapes", "message": "the first step took too long, or too much memory"}
+    stopped = {"event": "shapes", "message": "the first step took too long, or too much memory"}
+    other = next((dict(it) for it in told if it["event"] in ENDINGS), stopped)
     name = other.pop("event")
     REPORT.tell("values", done=list(dict.fromkeys(done)), ended_by=name, why=other.get("message"))
     for it in told:
@@ -1482,12 +1487,10 @@ def last_line():
     return next((line for line in reversed(lines) if "error:" in line.lower()), lines[-1])
 
 
-def finish(status=0):
-    REPORT.file.close()
+def finish():
     with contextlib.suppress(Exception):
         sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(status)  # Threads of trackers and loaders would keep the process alive.
+    os._exit(0)  # Threads of trackers and loaders would keep the process alive.
 
 
 def main():
@@ -1506,13 +1509,13 @@ def ending():
     except NotPython as error:
         return "unable", {"program": str(error)}
     except SystemExit as ended:
-        if ended.code not in (None, 0):
+        if ended.code not in (None, 0) and not MINIATURE.is_cut:
             return "refused", {"type": "SystemExit", "message": ended.code if isinstance(ended.code, str) else last_line(), "where": where(ended)}
     except BaseException as error:
         traceback.print_exc()
         told = next((it for it in chain_of(error) if str(it)), error)
         place = next((f"{it.filename}:{it.lineno}" for it in reversed(frames_of(error)) if not re.search(f"/torch/|{__file__}", it.filename)), None)
-        return judge(error), {"place": place, "type": None if isinstance(error, OnDisk) else type(error).__name__, "message": str(error) or str(told), "where": where(error)}
+        return judge(error), {"place": place, "type": None if isinstance(error, OnDisk) else type(error).__name__, "message": str(told), "where": where(error)}
     return "end", {"why": "itself"}
 
 
