@@ -167,7 +167,10 @@ impl<T: Trial> Proof<'_, T> {
                 return Some(changed.pasted(fix));
             }
             let whole = more.into_iter().fold(fix.clone(), Fix::and);
-            if whole.keeps_what_it_sets()
+            // The value that a dropped option leaves behind is no other problem.
+            let is_last = Some(with_value) == ways.last();
+            if is_last
+                && whole.keeps_what_it_sets()
                 && let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
                 && let Some([]) = self.new_warnings(at, &changed, &after).as_deref()
             {

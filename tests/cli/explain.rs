@@ -519,7 +519,7 @@ fn the_launch_at_hand_is_what_the_advice_is_about() {
     }
     let words: Vec<&str> = SWIFT.iter().chain(&command).copied().collect();
     sandbox
-        .launch(&[&options[..], &["--record", "zlaunch"]].concat(), &words)
+        .launch(&[&options[..], &["--record", "."]].concat(), &words)
         .succeeded();
     assert_eq!(asked(&[]), told);
     // What zlaunch itself would refuse is said too.

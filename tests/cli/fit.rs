@@ -588,26 +588,6 @@ fn older_glm_models_have_one_switch_for_a_bias() {
     );
 }
 
-/// The gradients of an expert's weights need its inputs.
-#[test]
-fn frozen_experts_keep_less() {
-    let sandbox = Sandbox::new();
-    sandbox.file(
-        "m/config.json",
-        r#"{"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "hidden_size": 2048, "num_hidden_layers": 8,
-        "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8,
-        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936}"#,
-    );
-    let [trained, frozen] = ["--tuner full", "--tuner lora --lora-rank 1 --lora-targets q_proj"].map(|tuner| {
-        // So many sequences that the step is not the fullest.
-        let words =
-            format!("--model m --gpus 64 --gpu-memory 80GiB --micro-batch 32 --gradient-checkpointing false {tuner}");
-        let report = json(&sandbox, &words.split(' ').collect::<Vec<_>>());
-        row(&report, "zero2")["parts"]["activations"].as_u64().unwrap()
-    });
-    assert!(0 < frozen && frozen < trained, "{frozen}, {trained}");
-}
-
 #[test]
 fn a_command_says_what_it_trains() {
     let sandbox = Sandbox::new();

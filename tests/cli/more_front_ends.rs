@@ -230,36 +230,6 @@ fn drivers_of_ray_are_executed_once() {
 }
 
 #[test]
-fn sections_of_hydra_and_tyro_hold_the_config() {
-    let sandbox = with_script("x.py", "import hydra\n");
-    for (given, expected) in [
-        (
-            "+model=a training.deepspeed=zero3 training.lr=1",
-            "+model=a training.deepspeed=CONFIG training.lr=1",
-        ),
-        (
-            "--training.deepspeed zero3 --training.lr 1",
-            "--training.deepspeed CONFIG --training.lr 1",
-        ),
-    ] {
-        let words: Vec<&str> = ["python", "x.py"]
-            .into_iter()
-            .chain(given.split(' '))
-            .collect();
-        let plan = sandbox.plan(&["--nproc-per-node", "2"], &words);
-        let line = argv(&plan)
-            .join(" ")
-            .replace(plan["config_path"].as_str().unwrap(), "CONFIG");
-        assert!(line.ends_with(expected), "{line}");
-        let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &words);
-        assert_eq!(
-            (&plan["template"]["name"], &plan["diagnostics"][0]["rule"]),
-            (&"zero2".into(), &"two-configs".into())
-        );
-    }
-}
-
-#[test]
 fn trls_scripts_are_trls_however_they_are_named() {
     let sandbox = Sandbox::new();
     for command in [

@@ -382,7 +382,6 @@ fn a_hostile_script_leaves_nothing_behind() {
         "sandboxed, SIGINT",
         "sandboxed, SIGTERM",
         "sandboxed, SIGKILL",
-        "left-overs",
     ]);
 }
 

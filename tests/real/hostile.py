@@ -150,28 +150,6 @@ def without_both(zlaunch, user):
         outside.judge()
 
 
-def the_next_one_cleans_up(zlaunch, user):
-    """A rehearsal that was killed together with its keeper leaves a folder, until the next one; that of one that still runs stays."""
-    with contextlib.ExitStack() as stack:
-        outside = Outside(zlaunch, user, stack)
-        killed, running = (outside.rehearse(text="import time; time.sleep(1000)") for _ in range(2))
-        until(lambda: len(list(outside.temporary.glob("zlaunch-*/tmp"))) == 2, "they do not start")
-        keeper = Path(f"/proc/{killed.pid}/task/{killed.pid}/children").read_text().split()
-        assert len(keeper) == 1, keeper
-        killed.send_signal(signal.SIGSTOP)  # Each would clean up after the other.
-        os.kill(int(keeper[0]), signal.SIGKILL)
-        killed.kill()
-        killed.communicate()
-        folder_of = lambda process: list(outside.temporary.glob(f"zlaunch-*-{process.pid}-*"))
-        assert folder_of(killed), "nothing is left of the killed one"
-        # Its Python dies with the keeper, but not at once.
-        until(lambda: outside.rehearse(text="").communicate() and not folder_of(killed), "the next rehearsal does not remove what is left")
-        assert running.poll() is None and folder_of(running), "it removes the folder of a rehearsal that runs"
-        running.terminate()
-        running.communicate()
-        outside.judge()
-
-
 def by_all(function, zlaunch, *given):
     for user in [os.getuid(), ORDINARY] if os.getuid() == 0 else [os.getuid()]:
         function(zlaunch, user, *given)
@@ -186,7 +164,6 @@ def main():
         for end in ENDS if level == "sandboxed" else ENDS[:1]:
             checks.run(f"{level}, {end.name if isinstance(end, signal.Signals) else end}", by_all, ends, options.bin, level, end)
     checks.run("not sandboxed", by_all, without_both, options.bin)
-    checks.run("left-overs", by_all, the_next_one_cleans_up, options.bin)
     checks.finish()
 
 
