@@ -3,3 +3,4 @@
 pub mod checked;
 pub mod completions;
 pub mod generate;
+pub mod subcommands;
