@@ -479,7 +479,9 @@ impl<'a> MemoryModel<'a> {
             }
             _ => self.live_at_head().saturating_sub(embedding),
         };
-        let most = workload.params + workload.reference_head;
+        // What has no backward pass is released at once.
+        let returns = workload.params.saturating_sub(workload.forward_only);
+        let most = returns + workload.reference_head;
         scaled(workload.weights, kept.min(most), workload.params)
     }
 

@@ -37,6 +37,8 @@ pub struct Workload {
     pub tower: Option<Box<Workload>>,
     /// Bytes of the pixels that become one token, and of that token.
     pub pixels: u64,
+    /// Parameters that the forward pass alone uses: a frozen tower, or an embedding in front of adapters.
+    pub forward_only: u64,
 }
 
 /// The adapters of LoRA.
@@ -123,6 +125,11 @@ impl Workload {
         });
         let shape = weights.shape;
         let params = limited(weights.params);
+        let is_full = settings.tuner == Tuner::Full;
+        // Checkpointing makes what comes out of the embedding need a gradient.
+        let is_passed = !is_full && !settings.checkpointing && !shape.tied;
+        let forward_only =
+            only_if(settings.freezes_tower, frozen) + only_if(is_passed, shape.embedding);
         let element = settings.dtype.bytes;
         let frozen_bytes = match settings.tuner {
             Tuner::Full => element * frozen,
@@ -133,7 +140,6 @@ impl Workload {
                 element * weights.unquantised + quantised * (2 * bits + 1) / 16
             }
         };
-        let is_full = settings.tuner == Tuner::Full;
         let adapters = (!is_full).then(|| Adapters::new(&shape, &settings));
         let trainable = match &adapters {
             Some(adapters) => adapters.params + tower.as_ref().map_or(0, |tower| tower.trainable),
@@ -163,6 +169,7 @@ impl Workload {
             value,
             tower,
             pixels,
+            forward_only,
             shape,
             settings,
         };

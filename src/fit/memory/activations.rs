@@ -9,7 +9,7 @@ use crate::fit::{
         architectures::Scores,
         phases::{BACKWARD, END_OF_BACKWARD, EVALUATION, GENERATION, LOSS, OPTIMIZER_STEP, Phase},
         sizes::{CAST_BY_PROJECTOR, KEPT_BY_PROJECTOR},
-        words::Attention,
+        words::{Attention, Tuner},
     },
 };
 
@@ -279,16 +279,20 @@ impl MemoryModel<'_> {
         if let Some(adapters) = &self.workload.adapters {
             // The inputs of frozen modules, which an adapter keeps in another form.
             let unkept = shape.inner + 2 * shape.hidden;
-            // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input. Under autocast
-            // it casts it twice.
+            // PEFT makes adapters fp32. Only stage 3 leaves them so, unless the model is quantised, and then each adapter casts
+            // its own input. Under autocast it casts it twice.
+            let is_cast = self.stage == Some(3) && self.settings.tuner == Tuner::Lora;
             cast = match self.stage {
-                Some(3) => FP32 * adapters.inputs,
+                Some(3) if is_cast => FP32 * adapters.inputs,
                 None if self.autocasts() => element * adapters.inputs.saturating_sub(unkept),
                 _ => 0,
             };
-            // Dropout keeps its mask and what comes out of it, but not its input.
-            let dropped = self.settings.dropout && shape.routed == 0 && !self.autocasts();
-            let dropped = only_if(dropped, unkept.min(adapters.inputs));
+            // Dropout keeps its mask and what comes out of it, but not its input. What is cast was counted.
+            let dropped = match self.settings.dropout && shape.routed == 0 && !self.autocasts() {
+                true if is_cast => adapters.inputs,
+                true => unkept.min(adapters.inputs),
+                false => 0,
+            };
             more_kept += adapters.kept;
             more_kept = more_kept.saturating_sub(dropped);
         }
