@@ -407,11 +407,17 @@ impl ModelConfig<'_> {
         }
         // Every token goes through these.
         if adapted > 0 {
-            shape.linears.push(linear("up_proj", hidden, adapted));
-            shape.linears.push(linear("down_proj", adapted, hidden));
-        }
-        if adapted > 0 && of.mlp.ups > 1 {
-            shape.linears.push(linear("gate_proj", hidden, adapted));
+            let (up, gate) = match of.joined_up {
+                Some(name) => (linear(name, hidden, 2 * adapted), None),
+                None => (
+                    linear("up_proj", hidden, adapted),
+                    (of.mlp.ups > 1).then(|| linear("gate_proj", hidden, adapted)),
+                ),
+            };
+            shape
+                .linears
+                .extend([up, linear("down_proj", adapted, hidden)]);
+            shape.linears.extend(gate);
         }
         params
     }
@@ -451,13 +457,17 @@ impl ModelConfig<'_> {
             QkNorm::Head => 2 * head,
             QkNorm::AllHeads => query + key,
         };
-        Mixer {
-            linears: vec![
+        let mut linears = match of.joined_qkv {
+            Some(name) => vec![linear(name, hidden, queries + 2 * key)],
+            None => vec![
                 linear("q_proj", hidden, queries),
                 linear("k_proj", hidden, key),
                 linear("v_proj", hidden, key),
-                linear("o_proj", query, hidden),
             ],
+        };
+        linears.push(linear("o_proj", query, hidden));
+        Mixer {
+            linears,
             others: self.if_has(of.qkv_bias, queries + 2 * key)
                 + self.if_has(of.out_bias, hidden)
                 + self.if_has(of.qk_norm, norm)

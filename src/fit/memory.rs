@@ -479,10 +479,10 @@ impl<'a> MemoryModel<'a> {
             }
             _ => self.live_at_head().saturating_sub(embedding),
         };
+        let most = workload.params + workload.reference_head;
+        let scaled = |part| scaled(workload.weights, part, workload.params);
         // What has no backward pass is released at once.
-        let returns = workload.params.saturating_sub(workload.forward_only);
-        let most = returns + workload.reference_head;
-        scaled(workload.weights, kept.min(most), workload.params)
+        scaled(kept).min(scaled(most).saturating_sub(self.element * workload.forward_only))
     }
 
     /// Parameters that are live once a head of its own, the last module, was used. Those of a tower that sees pictures are

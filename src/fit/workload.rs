@@ -126,8 +126,8 @@ impl Workload {
         let shape = weights.shape;
         let params = limited(weights.params);
         let is_full = settings.tuner == Tuner::Full;
-        // Checkpointing makes what comes out of the embedding need a gradient.
-        let is_passed = !is_full && !settings.checkpointing && !shape.tied;
+        // Checkpointing makes what comes out of the embedding need a gradient. Adapted experts were seen to need more than is said.
+        let is_passed = !is_full && !settings.checkpointing && !shape.tied && shape.routed == 0;
         let forward_only =
             only_if(settings.freezes_tower, frozen) + only_if(is_passed, shape.embedding);
         let element = settings.dtype.bytes;

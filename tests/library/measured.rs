@@ -246,23 +246,12 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         _ => {}
     }
     let workload = Workload::new(&weights, &settings);
-    // Some join projections, so their adapters are fewer, and the script also adapts the vision tower of one. A reward model has
-    // one output more.
+    // The script also adapts the vision tower of one. A reward model has one output more.
     let name = text("name").or(text("model")).unwrap();
     if !settings.algorithm.headless
         && run["trainable"].is_u64()
         && !name.starts_with("f-")
-        && ![
-            "neox",
-            "phi3",
-            "glm",
-            "glm4",
-            "vl",
-            "falcon",
-            "gpt2",
-            "gpt_bigcode",
-        ]
-        .contains(&name)
+        && name != "vl"
         && (tuner == Tuner::Full || !name.starts_with("t-"))
     {
         assert_eq!(workload.trainable, number("trainable", 0), "{run}");

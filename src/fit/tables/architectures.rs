@@ -28,6 +28,10 @@ pub struct Example {
 #[expect(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub struct Architecture {
     pub projections: Projections,
+    /// The module that computes queries, keys and values together.
+    pub joined_qkv: Option<&'static str>,
+    /// The module that computes gate and up together.
+    pub joined_up: Option<&'static str>,
     pub qkv_bias: Presence,
     pub out_bias: Presence,
     /// Queries and keys are normed once more.
@@ -202,6 +206,8 @@ pub enum Scores {
 
 pub const LLAMA: Architecture = Architecture {
     projections: Projections::Grouped,
+    joined_qkv: None,
+    joined_up: None,
     qkv_bias: If(&["attention_bias"]),
     out_bias: If(&["attention_bias"]),
     qk_norm: Never,
@@ -250,6 +256,7 @@ const CHATGLM: Architecture = Architecture {
 };
 
 const GLM: Architecture = Architecture {
+    joined_up: Some("gate_up_proj"),
     qkv_bias: Unless("attention_bias"),
     ..CHATGLM
 };
@@ -377,7 +384,9 @@ pub const ARCHITECTURES: &[Row] = &[
     Row {
         model_types: &["phi3"],
         architecture: Architecture {
-            inner_kept: 1,
+            joined_qkv: Some("qkv_proj"),
+            joined_up: Some("gate_up_proj"),
+            hidden_kept: 2,
             ..LLAMA
         },
         examples: &[
@@ -563,7 +572,11 @@ pub const ARCHITECTURES: &[Row] = &[
     },
     Row {
         model_types: &["chatglm"],
-        architecture: CHATGLM,
+        architecture: Architecture {
+            joined_qkv: Some("query_key_value"),
+            joined_up: Some("dense_h_to_4h"),
+            ..CHATGLM
+        },
         examples: &[
             Example {
                 numbers: SMALL,
@@ -1133,6 +1146,7 @@ pub const ARCHITECTURES: &[Row] = &[
     Row {
         model_types: &["gpt_bigcode"],
         architecture: Architecture {
+            joined_qkv: Some("c_attn"),
             one_kv_head: Unless("multi_query"),
             tied: true,
             hidden_kept: 2,
@@ -1188,6 +1202,7 @@ pub const ARCHITECTURES: &[Row] = &[
     Row {
         model_types: &["bloom"],
         architecture: Architecture {
+            joined_qkv: Some("query_key_value"),
             embedding_norm: true,
             tied: true,
             scores: Scores::Eager,
@@ -1234,6 +1249,7 @@ pub const ARCHITECTURES: &[Row] = &[
     Row {
         model_types: &["falcon"],
         architecture: Architecture {
+            joined_qkv: Some("query_key_value"),
             qkv_bias: If(&["bias"]),
             out_bias: If(&["bias"]),
             mlp_bias: If(&["bias"]),
@@ -1269,6 +1285,7 @@ pub const ARCHITECTURES: &[Row] = &[
     Row {
         model_types: &["gpt2"],
         architecture: Architecture {
+            joined_qkv: Some("c_attn"),
             tied: true,
             hidden_kept: 2,
             inner_kept: 3,
@@ -1303,6 +1320,7 @@ pub const ARCHITECTURES: &[Row] = &[
     Row {
         model_types: &["gpt_neox"],
         architecture: Architecture {
+            joined_qkv: Some("query_key_value"),
             hidden_kept: 2,
             ..GPT
         },
