@@ -160,6 +160,21 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["out of GPU memory when DeepSpeed moves the whole model"],
+        about: "The weights are whole, and DeepSpeed puts all of them on every GPU. Stages 0 to 2 always do; ZeRO-3 does if the script loads the model before it has told the config.",
+        advice: "--deepspeed zero3, or fewer bits; in a script with ZeRO-3, before from_pretrained(): TrainingArguments(deepspeed=...), or HfDeepSpeedConfig(config) in a variable that stays",
+        lines: &[&["CUDA out of memory"]],
+        traceback: &["_configure_distributed_model"],
+        here: &[Advice {
+            key: STAGE,
+            when: Is("2"),
+            text: "this launch keeps all weights on every GPU: --deepspeed zero3",
+        }],
+        example: "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 500.00 MiB. (in _configure_distributed_model)",
+        seen_in: "deepspeedai/DeepSpeed#7021",
+        ..FAILURE
+    },
+    Failure {
         names: &["out of GPU memory when DeepSpeed initializes"],
         about: "DeepSpeed makes the fp32 weights and the optimizer states before the first step: 12 bytes a parameter, divided by the ranks. The batch has no part in it.",
         advice: "more GPUs, --deepspeed zero3, or an offloaded optimizer: --deepspeed zero2_offload, zero3_offload; a smaller batch does not help",
@@ -522,6 +537,7 @@ pub const FAILURES: &[Failure] = &[
             &["device kernel image is invalid"],
             &["no kernel image is available for execution on the device"],
             &["is not compatible with the current PyTorch installation"],
+            &["NCCL WARN Cuda failure", "named symbol not found"],
         ],
         example: "RuntimeError: CUDA error: no kernel image is available for execution on the device",
         seen_in: "QData/C-Tran#30",
@@ -636,6 +652,26 @@ pub const FAILURES: &[Failure] = &[
         }],
         example: "torch.distributed.DistStoreError: Timed out after 4 seconds waiting for clients. 1/2 clients joined.",
         seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no port for the weights on the vLLM server"],
+        about: "The trainer has told the vLLM server to open a second port, over which it sends the weights, and nothing listens there: the server failed when it was told, its vLLM does not suit the trainer's, or only its first port can be reached.",
+        advice: "look at what the server said at that moment; the same vLLM on both sides; another port that the trainer can reach: --vllm_group_port (TRL), --vllm_server_group_port (ms-swift)",
+        lines: &[
+            &[
+                "The client socket has timed out after",
+                "while trying to connect to",
+            ],
+            &["The client socket has failed to connect to any network address"],
+        ],
+        traceback: &[
+            "connecting to vLLM server",
+            "init_communicator",
+            "vllm_client",
+        ],
+        example: "[E526 03:50:39.898939042 socket.cpp:1028] [c10d] The client socket has timed out after 300000ms while trying to connect to (127.0.0.1, 51216). (in init_communicator)",
+        seen_in: "modelscope/ms-swift#9416",
         ..FAILURE
     },
     Failure {
@@ -820,11 +856,40 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a scheduler made for a group of parameters that is gone"],
+        about: "DeepSpeed drops a group of parameters that is empty: with LoRA, the one without weight decay. transformers 4 has made the scheduler before, for one group more, and torch 2.10 and newer compare the numbers.",
+        advice: "pip install --upgrade transformers (5 makes the scheduler afterwards), or torch<2.10; in a script, an optimizer without an empty group",
+        lines: &[&["zip() argument 2 is longer than argument 1"]],
+        traceback: &["lr_scheduler.py", "lr_schedules.py"],
+        example: "ValueError: zip() argument 2 is longer than argument 1 (torch/optim/lr_scheduler.py)",
+        seen_in: "hiyouga/LlamaFactory#10141",
+        ..FAILURE
+    },
+    Failure {
+        names: &["gradients whose norm is no number, or zero"],
+        about: "The norm of all gradients was NaN or 0, which this release of DeepSpeed does not take with bf16: a broken batch, a learning rate that is too high, a loss over no tokens, or a model that needs a newer torch.",
+        advice: "pip install --upgrade deepspeed (newer ones skip the step); look at loss and grad_norm of the steps before, and at the labels of the batch",
+        lines: &[&["assert all_groups_norm > 0"]],
+        example: "    assert all_groups_norm > 0.",
+        seen_in: "deepspeedai/DeepSpeed#5223",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a second group of ranks for ZeRO++"],
+        about: "zero_hpz_partition_size makes its group of ranks once in a process. A second model or engine (a reference or reward model), or zero.Init before with the same config, makes it again.",
+        advice: "--unset zero_optimization.zero_hpz_partition_size",
+        lines: &[&["ZeRO parameter intra parallel group is already initialized"]],
+        example: "AssertionError: ZeRO parameter intra parallel group is already initialized",
+        seen_in: "deepspeedai/DeepSpeed#4901",
+        ..FAILURE
+    },
+    Failure {
         names: &["an optimizer that older packages put into training mode"],
-        about: "transformers calls train() on the optimizer, for optimizers without a schedule, and this accelerate passes that on to DeepSpeed's optimizer, which has none.",
+        about: "transformers calls train() on the optimizer, for optimizers without a schedule, and this accelerate passes that on to one that has none.",
         advice: "pip install --upgrade transformers accelerate: newer releases ask first whether it is there",
         lines: &[
             &["'DeepSpeedZeroOptimizer", "object has no attribute 'train'"],
+            &["'AdamW' object has no attribute 'train'"],
             &["'DeepSpeedZeroOptimizer", "object has no attribute 'eval'"],
         ],
         example: "AttributeError: 'DeepSpeedZeroOptimizer_Stage3' object has no attribute 'train'",
@@ -2390,6 +2455,25 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["fp16 and bf16 in one operation"],
+        about: "One tensor is in fp16 and another in bf16. ZeRO++ (zero_quantized_weights) gave back fp16, whatever the model has, in older releases of DeepSpeed; else the model was loaded in one of the two, and the config or an adapter has the other.",
+        advice: "with zero_quantized_weights: --unset zero_optimization.zero_quantized_weights, fp16 all through, or a newer DeepSpeed; else --bf16 true with --torch_dtype bfloat16 (or fp16 with float16), and the adapter in the same",
+        lines: &[
+            &["have the same dtype, but got", "Half != c10::BFloat16"],
+            &["have the same dtype, but got", "BFloat16 != c10::Half"],
+            &["expected scalar type Half but found BFloat16"],
+            &["expected scalar type BFloat16 but found Half"],
+        ],
+        here: &[Advice {
+            key: "config.zero_optimization.zero_quantized_weights",
+            when: Is("true"),
+            text: "this config quantizes the weights: --unset zero_optimization.zero_quantized_weights",
+        }],
+        example: "RuntimeError: expected mat1 and mat2 to have the same dtype, but got: c10::Half != c10::BFloat16",
+        seen_in: "MakazhanAlpamys/Soup#336",
+        ..FAILURE
+    },
+    Failure {
         names: &["two precisions in one operation"],
         about: "One tensor is in 32 bits and another in 16: a part of the model, or the inputs, were not converted as the rest was. DeepSpeed converts the model that it is given, not what is added later, and not the inputs of a script.",
         advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback; with LoRA, no zero_optimization.zero_quantized_nontrainable_weights",
@@ -2481,6 +2565,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an option that is read as a dictionary"],
+        about: "transformers 4.53 and later ones before 5 may take --deepspeed for a dictionary instead of a path: it depends on what was imported before.",
+        advice: "the option in a YAML file, where the trainer takes one (LLaMA-Factory: deepspeed: FILE); or transformers 5, or one before 4.53",
+        lines: &[&[": error: argument --", ": invalid dict value: "]],
+        example: "launcher.py: error: argument --deepspeed: invalid dict value: 'examples/deepspeed/ds_z3_config.json'",
+        seen_in: "hiyouga/LlamaFactory#9012",
+        ..FAILURE
+    },
+    Failure {
         names: &["an argument that the trainer does not have"],
         about: "The argument has another name in this version, or belongs to another trainer.",
         advice: "zlaunch check -- COMMAND names it, and the nearest one that exists",
@@ -2539,6 +2632,38 @@ pub const FAILURES: &[Failure] = &[
         of_missing_ranks: Some("the others waited for it, so look at what happened there"),
         example: "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=28956, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600022 milliseconds before timing out.",
         seen_in: "meta-pytorch/torchtune#2093",
+        ..FAILURE
+    },
+    Failure {
+        names: &["NCCL timed out in a small exchange"],
+        about: "So few numbers are no weights: the ranks exchange lengths, metrics or texts, and one of them did not come. It waits for something else (a vLLM server, a reward, a download, the data), or it has died.",
+        advice: "look for the first error of another rank, and at the server, if there is one; py-spy dump --pid PID on the rank that stands still; if it is only slow, --ddp_timeout 7200",
+        lines: &[
+            &[
+                "Watchdog caught collective operation timeout",
+                "ALLGATHER",
+                "NumelIn=1,",
+            ],
+            &[
+                "Watchdog caught collective operation timeout",
+                "ALLGATHER",
+                "NumelIn=2,",
+            ],
+            &[
+                "Watchdog caught collective operation timeout",
+                "ALLGATHER",
+                "NumelIn=4,",
+            ],
+            &[
+                "Watchdog caught collective operation timeout",
+                "ALLGATHER",
+                "NumelIn=8,",
+            ],
+        ],
+        role: Consequence,
+        of_missing_ranks: Some("the others waited for it, so look at what happened there"),
+        example: "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=131, OpType=_ALLGATHER_BASE, NumelIn=8, NumelOut=24, Timeout(ms)=1800000) ran for 1800022 milliseconds before timing out.",
+        seen_in: "modelscope/ms-swift#4306",
         ..FAILURE
     },
     Failure {
@@ -2664,6 +2789,7 @@ pub const FAILURES: &[Failure] = &[
         advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN",
         lines: &[
             &["NCCL error in:", "unhandled cuda error"],
+            &["NCCL Error 1: unhandled cuda error"],
             &["ncclUnhandledCudaError: Call to CUDA function failed"],
         ],
         // What NCCL printed before.
@@ -2692,7 +2818,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["a rank that the others waited for"],
         about: "A rank waits at a barrier, or for a value, that another rank never reached or gave: that one is slow (preparing data, saving, loading), has died, or does something else.",
-        advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200, and prepare the data once before (on one rank, into the cache)",
+        advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200, and prepare the data once before (on one rank, into the cache). Without any other error, on several machines: the network (NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME)",
         lines: &[
             &["wait timeout after", "ms, keys:"],
             &["successfully reached monitoredBarrier, but received errors"],
@@ -3578,6 +3704,36 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an operation that failed on an NPU"],
+        about: "A core of the NPU stopped in an operation, and the line that Python shows is a later one: CANN and torch_npu of different versions, a precision or size that the operation does not take, an index outside of a tensor, or a fault of the NPU.",
+        advice: "once with ASCEND_LAUNCH_BLOCKING=1, which names the operation; CANN and torch_npu that belong together; ~/ascend/log; PYTORCH_NPU_ALLOC_CONF=expandable_segments:False if it was set",
+        lines: &[
+            &["NPU", "error code is 507015"],
+            &["NPU", "error code is 507035"],
+            &["The aicore execution is abnormal"],
+            &["aicore exception"],
+        ],
+        example: "RuntimeError: Sync:torch_npu/csrc/framework/OpCommand.cpp:190 NPU error, error code is 507015",
+        seen_in: "modelscope/ms-swift#1243",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an NPU that waited too long"],
+        about: "The NPU waited for others until its time was over: another rank is slow, does something else or has died, or the network between the machines lost something.",
+        advice: "look for the first error of another rank; where one is only slow (data, saving): --env HCCL_EXEC_TIMEOUT=7200 and --ddp_timeout 7200",
+        lines: &[
+            &["NPU", "error code is 107020"],
+            &["NPU", "error code is 507046"],
+            &["rtDeviceSynchronize execute failed, reason=["],
+            &["The wait execution of the Notify register times out"],
+        ],
+        role: Consequence,
+        of_missing_ranks: Some("the others waited for it, so look at what happened there"),
+        example: "        rtDeviceSynchronize execute failed, reason=[task timeout][FUNC:FuncErrorReason][FILE:error_message_manage.cc][LINE:53]",
+        seen_in: "hiyouga/LlamaFactory#5347",
+        ..FAILURE
+    },
+    Failure {
         names: &["HCCL failed"],
         about: "HCCL, the communication of Ascend NPUs, failed: an NPU that another process uses or that is not healthy, ranks that never came, or CANN and torch_npu of different versions. Its own reason stands above, with an EI or EJ number, or in ~/ascend/log.",
         advice: "`npu-smi info` shows processes and health; the line with EI0006 (a rank that did not come) or EJ0001 (a taken NPU) above; ASCEND_RT_VISIBLE_DEVICES, --env HCCL_CONNECT_TIMEOUT=1800, CANN and torch_npu that belong together",
@@ -3796,6 +3952,47 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["mat1 and mat2 shapes cannot be multiplied", "and 1x"]],
         example: "RuntimeError: mat1 and mat2 shapes cannot be multiplied (512x4096 and 1x8388608)",
         seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a layer that was written for another transformers"],
+        about: "A layer of the model is called otherwise than it wants (position_embeddings came in 4.46 to 4.48), or lacks what others ask it for (num_heads went in 4.48): the model's own code, or a package that replaces layers, is older or newer than transformers.",
+        advice: "the transformers that config.json of the model names (transformers_version), or that the trainer's documentation names for it; a newer copy of the model's code; upgrade the package that replaces layers",
+        lines: &[
+            &["forward() missing", "'position_embeddings'"],
+            &["Attention.forward() missing"],
+            &["Attention.forward() got an unexpected keyword argument"],
+            &["DecoderLayer.forward() got an unexpected keyword argument"],
+            &["Attention' object has no attribute 'num_"],
+        ],
+        example: "TypeError: LlamaAttention.forward() missing 1 required positional argument: 'position_embeddings'",
+        seen_in: "modelscope/ms-swift#3338",
+        ..FAILURE
+    },
+    Failure {
+        names: &["something that has another name now"],
+        about: "transformers and TRL renamed or moved it: tokenizer= of a trainer is processing_class=, max_seq_length is max_length, evaluation_strategy is eval_strategy; dataset_text_field, packing and the length belong to SFTConfig, not to SFTTrainer; load_in_4bit= is quantization_config=BitsAndBytesConfig(...); transformers.deepspeed is transformers.integrations.deepspeed.",
+        advice: "the new name, if the traceback's last line but one is in a script of your own; if it is in a package, pip install --upgrade that package",
+        lines: &[
+            &["got an unexpected keyword argument 'tokenizer'"],
+            &["got an unexpected keyword argument 'max_seq_length'"],
+            &["got an unexpected keyword argument 'evaluation_strategy'"],
+            &["SFTTrainer.__init__() got an unexpected keyword argument 'dataset_text_field'"],
+            &["SFTTrainer.__init__() got an unexpected keyword argument 'packing'"],
+            &["got an unexpected keyword argument 'load_in_"],
+            &["No module named 'transformers.deepspeed'"],
+        ],
+        example: "TypeError: Trainer.__init__() got an unexpected keyword argument 'tokenizer'",
+        seen_in: "huggingface/trl#6168",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a model without its engine, while weights are saved"],
+        about: "Under ZeRO-3, only DeepSpeed's engine can gather the weights for saving. The trainer handed over the model inside it: trainer, transformers and accelerate are of different times.",
+        advice: "upgrade trainer, transformers and accelerate together; until then --deepspeed zero2, or --set zero_optimization.stage3_gather_16bit_weights_on_model_save=false and zero_to_fp32.py on the checkpoint",
+        lines: &[&["object has no attribute 'zero_gather_16bit_weights_on_model_save'"]],
+        example: "[rank0]: AttributeError: 'Qwen2ForCausalLM' object has no attribute 'zero_gather_16bit_weights_on_model_save'",
+        seen_in: "modelscope/ms-swift#3280",
         ..FAILURE
     },
     Failure {

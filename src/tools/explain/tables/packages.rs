@@ -4,6 +4,7 @@
 pub const PACKAGES: &[(&str, &str)] = &[
     ("deepspeed", "deepspeed"),
     ("accelerate", "accelerate"),
+    ("transformers", "transformers"),
     ("trl", "trl"),
     ("peft", "peft"),
     ("swift", "ms-swift"),
@@ -12,7 +13,6 @@ pub const PACKAGES: &[(&str, &str)] = &[
     ("xtuner", "xtuner"),
     ("openrlhf", "openrlhf"),
     ("verl", "verl"),
-    ("transformers", "transformers"),
     ("torch", "torch"),
     ("lightning", "lightning"),
     ("pytorch_lightning", "pytorch-lightning"),
