@@ -918,6 +918,51 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["LLaMA-Factory without torchrun"],
+        about: "LLaMA-Factory starts torchrun itself where it sees several GPUs. With one, DeepSpeed needs it too.",
+        advice: "FORCE_TORCHRUN=1 llamafactory-cli train …; zlaunch -- llamafactory-cli train … always starts ranks",
+        lines: &[&["Please use `FORCE_TORCHRUN=1` to launch DeepSpeed training"]],
+        example: "ValueError: Please use `FORCE_TORCHRUN=1` to launch DeepSpeed training.",
+        seen_in: "hiyouga/LlamaFactory#6268",
+        ..FAILURE
+    },
+    Failure {
+        names: &["Gloo cannot reach all ranks"],
+        about: "Gloo, which carries what stays in host memory, found no way from each rank to each other: a network interface that the machines do not share, a name that resolves to 127.0.0.1, or a firewall.",
+        advice: "--env GLOO_SOCKET_IFNAME=INTERFACE (`ip -br addr`: the same network on all machines); the machine's name with its real address in /etc/hosts",
+        lines: &[&["Gloo connectFullMesh failed"]],
+        example: "RuntimeError: Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error",
+        seen_in: "vllm-project/vllm#5094",
+        ..FAILURE
+    },
+    Failure {
+        names: &["segments that this driver cannot expand"],
+        about: "For expandable segments, torch calls the GPU driver itself, and it or the container does not offer these calls.",
+        advice: "--unset-env PYTORCH_CUDA_ALLOC_CONF, or a newer GPU driver",
+        lines: &[&["INTERNAL ASSERT FAILED at", "c10/cuda/driver_api.cpp"]],
+        example: "RuntimeError: handle_0 INTERNAL ASSERT FAILED at \"../c10/cuda/driver_api.cpp\":15, please report a bug to PyTorch.",
+        seen_in: "LlamaChinese/Llama-Chinese#256",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an adapter loaded as the whole model"],
+        about: "The checkpoint has the weights of the adapter only, and is loaded as if it had all: a script that replaces model.state_dict (the alpaca-lora idiom), or a transformers that is too old for LoRA with DeepSpeed.",
+        advice: "take out the lines that replace model.state_dict; pip install --upgrade transformers peft; or start the adapter from the checkpoint and the optimizer anew (ms-swift: --adapters, LLaMA-Factory: adapter_name_or_path)",
+        lines: &[&["Error(s) in loading state_dict for PeftModel"]],
+        example: "RuntimeError: Error(s) in loading state_dict for PeftModelForCausalLM:",
+        seen_in: "huggingface/peft#1453",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a folder of a model without its processor"],
+        about: "LLaMA-Factory found no processor for pictures, sound or video in the model's folder: preprocessor_config.json is missing there (after a merge or a copy), or this transformers does not know the model.",
+        advice: "copy *processor*.json, and the tokenizer and chat template, from the original model; a transformers that the model names; python -c \"from transformers import AutoProcessor as A; A.from_pretrained('FOLDER')\" says what is wrong",
+        lines: &[&["ValueError: Processor was not found"]],
+        example: "ValueError: Processor was not found, please check and update your processor config.",
+        seen_in: "hiyouga/LlamaFactory#7717",
+        ..FAILURE
+    },
+    Failure {
         names: &["one process for all GPUs with DeepSpeed"],
         about: "ms-swift found more GPUs than processes on this machine, and would spread the model over them (device_map), which DeepSpeed does not allow. It counts processes by LOCAL_WORLD_SIZE, which torchrun sets and the deepspeed launcher does not.",
         advice: "one process for each GPU: NPROC_PER_NODE=GPUS swift sft …, torchrun, or zlaunch -- swift sft …",
@@ -2308,6 +2353,20 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an engine of vLLM that ended"],
+        about: "vLLM runs its engine in a process of its own, and this one ended. Why stands above, in lines that begin with EngineCore or Worker: memory, a model that this vLLM does not know, or a torch that it was not made for.",
+        advice: "look for the first ERROR of EngineCore or Worker above; the vLLM and torch that the trainer's documentation names together; a smaller --vllm_max_model_len and --vllm_gpu_memory_utilization",
+        lines: &[
+            &["Engine core initialization failed"],
+            &["EngineDeadError"],
+            &["Engine core proc", "died unexpectedly"],
+        ],
+        role: Consequence,
+        example: "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}",
+        seen_in: "huggingface/trl#3632",
+        ..FAILURE
+    },
+    Failure {
         names: &["no memory left for vLLM"],
         about: "vLLM may use its share of the GPU, and after its weights nothing of that share is left for the cache.",
         advice: "a larger --vllm_gpu_memory_utilization where training leaves room, a smaller --vllm_max_model_len, --vllm_tensor_parallel_size 2, or a vLLM server on other GPUs (--vllm_mode server)",
@@ -2952,6 +3011,18 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "RuntimeError: The server socket has failed to listen on any local network address. The server socket has failed to bind to [::]:520 (errno: 13 - Permission denied).",
         seen_in: "liucongg/ChatGLM-Finetuning#140",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a taken port for the weights on the vLLM server"],
+        about: "The port over which the trainer sends its weights to vLLM (51216) is taken: by another training on this machine, by what is left of one, or by a second server of the same training.",
+        advice: "another --vllm_group_port (TRL) or --vllm_server_group_port (ms-swift) for each training; `ss -ltnp | grep 51216` shows who has it",
+        lines: &[
+            &["51216", "EADDRINUSE"],
+            &["51216", "Address already in use"],
+        ],
+        example: "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. port: 51216, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
+        seen_in: "modelscope/ms-swift#7363",
         ..FAILURE
     },
     Failure {
