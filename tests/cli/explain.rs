@@ -687,7 +687,7 @@ fn the_installed_packages_are_asked_who_says_it() {
     for other in [
         "ValueError: the hose of a sprinkler leaks",
         "KeyError: The sprinkler of rank 7 has no hose to hang on; please water by hand",
-        "ValueError: there is no water",
+        "AssertionError: no water in the bath",
         // What raises it is no assertion.
         "RuntimeError: there is no water in the pipes of rank 0",
         // The opposite, in words that the source says twice.

@@ -306,7 +306,7 @@ impl<'a> Source<'a> {
         if is_meant && is_whole {
             return Some(same);
         }
-        let is_enough = begins && run > 2;
+        let is_enough = begins && run > 3;
         let is_most = is_share(own.len(), 6) && (of_message(5) || same > 4);
         // A message may be cut, so that the source has more.
         (is_meant && is_enough && (is_most || of_message(7))).then_some(same)

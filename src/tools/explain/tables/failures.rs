@@ -2336,7 +2336,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["a swap file shorter than what was written"],
         about: "DeepSpeed reads back a tensor from the NVMe, and the file is shorter than the tensor: likely the disk was full when it was written, or another run or rank uses the same folder.",
         advice: "`df -h` on the folder of nvme_path; remove the zero_stage_3 folder there; one nvme_path for each run",
-        lines: &[&["buffer nbytes != file bytes"]],
+        lines: &[
+            &["buffer nbytes != file bytes"],
+            &["Assertion", "== num_file_bytes' failed"],
+        ],
         example: "/nvme/zero_stage_3/optimizer/rank6/139649992513552.tensor.swp: buffer nbytes != file bytes 4001366016 != 3426746368",
         seen_in: "deepspeedai/DeepSpeed#3376",
         ..FAILURE
