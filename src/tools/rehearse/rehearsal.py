@@ -1441,7 +1441,7 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say."""
     if "initialize" not in REPORT.passed:
         return "shapes"
-    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and str(error) or re.search("unexpected keyword argument|TypeError: .*'str'", said)
+    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and str(error) or re.search(r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0", said)
     if is_raised and str(error) and "/deepspeed/runtime/" in last.filename and "not supported" not in said:
         return "refused"  # It has looked at the config, the optimizer, the layers or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/(?!runtime/state_dict_factory)|/torch/distributed/", last.filename) and not is_meant:
@@ -1451,7 +1451,7 @@ def judge_values(error, said, last, is_raised):
     if is_raised or isinstance(error, RAISED_BY_PYTHON):
         return "refused"
     # Torch's own words about shapes and values, unless it may be the smaller shapes.
-    return "refused" if isinstance(error, RuntimeError) and (not MINIATURE.is_shrunk or "does not require grad" in said) else "unsure"
+    return "refused" if isinstance(error, RuntimeError) and (not MINIATURE.is_shrunk or is_meant) else "unsure"
 
 
 def agree(event, more):
