@@ -699,7 +699,7 @@ def hook_modeling(module):
 
 # What a config calls its sizes, and what they are in a miniature. It has all of its layers: arguments and lists name them.
 SIZES = {
-    64: "hidden_size n_embd d_model embed_dim dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim lru_width encoder_hidden_size",
+    64: "hidden_size n_embd d_model embed_dim dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim projection_size lru_width encoder_hidden_size",
     2: "num_experts_per_tok moe_topk moe_k",
     4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads num_experts num_local_experts n_routed_experts moe_num_experts mamba_n_heads",
     16: "head_dim d_kv qk_head_dim v_head_dim q_lora_rank kv_lora_rank kv_channels global_head_dim linear_key_head_dim linear_value_head_dim rotary_dim",
