@@ -699,11 +699,11 @@ def hook_modeling(module):
 
 # What a config calls its sizes, and what they are in a miniature. It has all of its layers: arguments and lists name them.
 SIZES = {
-    64: "hidden_size n_embd d_model embed_dim dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim projection_size lru_width encoder_hidden_size",
+    64: "hidden_size n_embd d_model embed_dim dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim projection_size lru_width encoder_hidden_size cross_attention_hidden_size pooler_hidden_size embedding_size",
     2: "num_experts_per_tok moe_topk moe_k",
     4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads num_experts num_local_experts n_routed_experts moe_num_experts mamba_n_heads",
-    16: "head_dim d_kv qk_head_dim v_head_dim q_lora_rank kv_lora_rank kv_channels global_head_dim linear_key_head_dim linear_value_head_dim rotary_dim",
-    8: "qk_rope_head_dim qk_nope_head_dim index_head_dim index_topk",
+    16: "head_dim d_kv qk_head_dim v_head_dim q_lora_rank kv_lora_rank kv_channels global_head_dim linear_key_head_dim linear_value_head_dim rotary_dim shape_size",
+    8: "qk_rope_head_dim qk_nope_head_dim index_head_dim index_topk coordinate_size",
     32: "moe_intermediate_size shared_expert_intermediate_size expert_ffn_hidden_size hidden_size_per_layer_input mamba_d_head",
     128: "intermediate_size ffn_dim n_inner d_ff ffn_hidden_size encoder_ffn_dim decoder_ffn_dim mlp_hidden_size dense_intermediate_size intermediate_size_mlp shared_intermediate_size",
     1: "n_group n_groups mamba_n_groups topk_group n_shared_experts",
