@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::tables::units::{OF_BYTES, OF_PARAMETERS};
+use super::tables::units::{OF_BYTES, OF_NUMBERS, OF_PARAMETERS, OF_SECONDS};
 
 /// The short form: `64 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
@@ -63,12 +63,15 @@ pub fn number_meant(text: &str, name: &str) -> Option<u64> {
     if name.contains("block_size") {
         return parse_bytes(&text);
     }
+    if name.contains("timeout") {
+        return with_unit(&text, OF_SECONDS);
+    }
     // `4k` is 4096 for a length.
     let thousand = if name.contains("len") { 1024 } else { 1000 };
     let thousands = text
         .strip_suffix('k')
         .and_then(|count| Some(count.parse::<u64>().ok()?.saturating_mul(thousand)));
-    thousands.or_else(|| parse_count(&text))
+    thousands.or_else(|| with_unit(&text, OF_NUMBERS))
 }
 
 /// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`, or bytes without a unit.

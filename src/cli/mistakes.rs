@@ -199,12 +199,7 @@ fn meant_option(given: &str, place: &str, command: &Command) -> Option<MeantOpti
     }
     let mut spellings: Vec<&str> = options().filter_map(Arg::get_long).collect();
     spellings.extend(options().filter_map(Arg::get_all_aliases).flatten());
-    // `--gpu-mem`
-    let mut longer = spellings
-        .iter()
-        .filter(|long| bare.len() > 3 && long.starts_with(bare));
-    let only = longer.next().filter(|_| longer.next().is_none()).copied();
-    let near = report::nearest(name, spellings).or(only)?;
+    let near = report::nearest(name, spellings)?;
     option_named(options(), near).map(MeantOption::known)
 }
 

@@ -204,7 +204,8 @@ impl Fix {
     /// False if it sets a key to two values, or removes what it sets: the first would be lost.
     pub fn keeps_what_it_sets(&self) -> bool {
         let keys = self.changes.iter().filter_map(|change| match change {
-            Set(key, _) | Rename(_, key, _) => Some(key),
+            Set(key, _) | Rename(_, key, _) => Some(key.as_str()),
+            CorrectSetting(_, to) => Some(to.strip_prefix("--set ")?.split_once('=')?.0),
             _ => None,
         });
         let mut seen = HashSet::new();
@@ -217,10 +218,10 @@ impl Fix {
             })
         };
         keys.into_iter()
-            .all(|key| seen.insert(key.as_str()) && !is_removed(key))
+            .all(|key| seen.insert(key) && !is_removed(key))
     }
 
-    /// It corrects a name that was misspelt or stood in the wrong place, so that what was written counts.
+    /// It corrects a name or a value that was misspelt or stood in the wrong place, so that what was written counts.
     pub fn corrects_a_name(&self) -> bool {
         let is_variable = matches!(self.changes[..], [UnsetVariable(_), SetVariable(..)]);
         let is_moved = matches!(&self.changes[..], [Unset(_), others @ ..]
@@ -237,7 +238,10 @@ impl Fix {
     /// The right name.
     pub fn corrected(&self) -> Option<&str> {
         let renamed = self.changes.iter().find_map(|change| match change {
-            Rename(_, to, _) | RenameOption { to, .. } | SetVariable(to, _) => Some(to.as_str()),
+            Rename(_, to, _)
+            | RenameOption { to, .. }
+            | CorrectSetting(_, to)
+            | SetVariable(to, _) => Some(to.as_str()),
             _ => None,
         });
         self.meant.as_deref().or(renamed)
@@ -288,6 +292,14 @@ impl Fix {
         Fix {
             meant: Some(word.to_string()),
             ..self.lead(format!("did you mean `{word}`?"))
+        }
+    }
+
+    /// It writes this word in place of one that means the same and is not understood.
+    pub fn correcting(self, word: impl fmt::Display) -> Self {
+        Fix {
+            meant: Some(word.to_string()),
+            ..self
         }
     }
 

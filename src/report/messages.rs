@@ -186,9 +186,13 @@ impl fmt::Display for Wanted<'_> {
 impl<'a> Wanted<'a> {
     pub fn meant(self, name: &str, value: &str) -> Option<String> {
         let value = value.trim_matches([',', ';', '=', '"', '\'']);
+        // `3epochs`, `2e-5f`
+        let without_unit = value.trim_end_matches(|c: char| c.is_alphabetic() || c == ' ');
         match self {
             Bool => nearest(value, ["true", "false"]).map(str::to_string),
-            Int => number_meant(value, name).map(|number| number.to_string()),
+            Int => number_meant(value, name)
+                .or_else(|| without_unit.parse().ok())
+                .map(|number| number.to_string()),
             Number => {
                 if let Some(Ok(percent)) = value.strip_suffix('%').map(str::parse::<f64>) {
                     return Some((percent / 100.0).to_string());
@@ -197,7 +201,9 @@ impl<'a> Wanted<'a> {
                 if with_point.parse::<f64>().is_ok() {
                     return Some(with_point);
                 }
+                let number = without_unit.parse::<f64>().ok();
                 Int.meant(name, value)
+                    .or_else(|| number.map(|_| without_unit.to_string()))
             }
             OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
             Text | Mapping => None,
@@ -235,7 +241,7 @@ pub fn refused_value(
 ) -> Problem {
     let place = Place::option(option, value);
     let fix = match wanted.meant(option, value) {
-        Some(meant) => give(option, meant),
+        Some(meant) => give(option, &meant).correcting(&meant),
         None if matches!(wanted, Wanted::Mapping) => drop_word(option),
         // Only a config can leave it to the trainer.
         None if value == "auto" && matches!(wanted, Int | Number) => drop_word(&place),
@@ -337,9 +343,15 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         Some(((slips(&lower, candidate)?, Reverse(alike)), candidate))
     });
     let alike = known.iter().find(|known| **known == same);
+    // `gpu-mem`, if nothing else begins like it.
+    let mut longer = known
+        .iter()
+        .filter(|it| same.len() > 3 && it.replace('-', "_").starts_with(&same));
+    let only = longer.next().filter(|_| longer.next().is_none());
     other
         .or(alike)
-        .or_else(|| Some(near.min_by_key(|(rank, _)| *rank)?.1))
+        .or_else(|| near.min_by_key(|(rank, _)| *rank).map(|(_, near)| near))
+        .or(only)
         .copied()
 }
 

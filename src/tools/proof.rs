@@ -11,7 +11,7 @@ use crate::{
     judge::Judged,
     plan::Plan,
     report::{
-        Problem, RuleSubject, Severity,
+        Place, Problem, RuleSubject, Severity,
         fix::{Change, Fix, Owner, meant, run},
     },
     request::Launch,
@@ -66,8 +66,8 @@ pub fn is_same(one: &Problem, other: &Problem) -> bool {
 
 /// Something that a fix changes, and that can be judged again.
 pub trait Trial: Sized {
-    /// `with_value`: an option that is dropped goes with its value.
-    fn with(&self, fix: &Fix, with_value: bool) -> Tried<Self>;
+    /// `wrong`: where the problem is. `with_value`: an option that is dropped goes with its value.
+    fn with(&self, fix: &Fix, wrong: &[Place], with_value: bool) -> Tried<Self>;
 
     /// A fix may bring other mistakes to light that were there before.
     fn is_partly_judged(&self) -> bool;
@@ -142,17 +142,27 @@ impl<T: Trial> Proof<'_, T> {
 
     /// The fix as it is shown, or `None` if it does not hold.
     fn proven(&mut self, fix: Fix, at: usize) -> Option<Fix> {
-        // An option that is dropped may have a value or none: both are tried.
-        let ways: &[bool] = if fix.drops() {
-            &[false, true]
-        } else {
-            &[false]
+        let wrong = &self.before[at].places.clone();
+        let has_value = fix.changes.iter().any(|change| {
+            let is_it = |place: &Place| match (place, change) {
+                (Place::Option { option, value }, Change::Drop { word, .. }) => {
+                    option == word && !value.is_empty()
+                }
+                _ => false,
+            };
+            wrong.iter().any(is_it)
+        });
+        // An option that is dropped may have a value or none: both are tried where nobody knows.
+        let ways: &[bool] = match fix.drops() {
+            true if has_value => &[true],
+            true => &[false, true],
+            false => &[false],
         };
         for with_value in ways {
             if self.trials_left == 0 {
                 return Some(fix);
             }
-            let (changed, after) = match self.subject.with(&fix, *with_value) {
+            let (changed, after) = match self.subject.with(&fix, wrong, *with_value) {
                 Tried::NotHere => return Some(fix),
                 Tried::Impossible => continue,
                 Tried::Judged(changed, after) => (changed, after),
@@ -171,7 +181,7 @@ impl<T: Trial> Proof<'_, T> {
             let is_last = Some(with_value) == ways.last();
             if is_last
                 && whole.keeps_what_it_sets()
-                && let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
+                && let Tried::Judged(changed, after) = self.subject.with(&whole, wrong, *with_value)
                 && let Some([]) = self.new_warnings(at, &changed, &after).as_deref()
             {
                 return Some(changed.pasted(whole));
@@ -289,7 +299,7 @@ impl Line {
         Some((self, problems))
     }
 
-    fn make(&mut self, change: &Change, with_value: bool) -> Option<()> {
+    fn make(&mut self, change: &Change, wrong: &[Place], with_value: bool) -> Option<()> {
         match change {
             Change::Set(key, value) => self.add_option(&["--set", &format!("{key}={value}")]),
             Change::Unset(key) => self.add_option(&["--unset", key]),
@@ -304,7 +314,7 @@ impl Line {
                 owner,
                 option,
                 value,
-            } => self.give(*owner, option, value),
+            } => self.give(*owner, option, value, wrong),
             Change::Drop { owner, word } => {
                 let words = self.words_of(*owner);
                 let mut given = find(words, &plain_words(word)?)?;
@@ -332,14 +342,21 @@ impl Line {
         }
     }
 
-    fn give(&mut self, owner: Owner, option: &str, value: &str) -> Option<()> {
+    fn give(&mut self, owner: Owner, option: &str, value: &str, wrong: &[Place]) -> Option<()> {
         let given = [option, value].map(OsString::from);
         let given = given[..if value.is_empty() { 1 } else { 2 }].to_vec();
         if is_to_be_filled_in(value) {
             return None;
         }
         let words = self.words_of(owner);
-        if let Some(known) = find(words, &given[..1]) {
+        // An option may be given several times.
+        let mut wrong = wrong.iter().filter_map(|place| match place {
+            Place::Option { option, value } => Some([option.into(), value.into()]),
+            _ => None,
+        });
+        let is_it = |wrong: &[OsString; 2]| wrong[0] == *option && !wrong[1].is_empty();
+        let known = wrong.find(is_it).and_then(|wrong| find(words, &wrong));
+        if let Some(known) = known.or_else(|| find(words, &given[..1])) {
             words.splice(known, given);
             return Some(());
         }
@@ -416,10 +433,10 @@ impl Line {
 }
 
 impl Trial for Line {
-    fn with(&self, fix: &Fix, with_value: bool) -> Tried<Self> {
+    fn with(&self, fix: &Fix, wrong: &[Place], with_value: bool) -> Tried<Self> {
         let mut line = self.clone();
         let mut changes = fix.changes.iter();
-        if !changes.all(|change| line.make(change, with_value).is_some()) {
+        if !changes.all(|change| line.make(change, wrong, with_value).is_some()) {
             return Tried::NotHere;
         }
         let judged = line.judged();
@@ -451,7 +468,7 @@ fn find(words: &[OsString], given: &[OsString]) -> Option<Range<usize>> {
     let is_joined = |word: &OsString| word.to_string_lossy().starts_with(&joined);
     let at = words
         .iter()
-        .position(|word| word == option || is_joined(word))?;
+        .rposition(|word| word == option || is_joined(word))?;
     let has_value = !is_joined(&words[at])
         && words.get(at + 1).is_some_and(|next| {
             let next = next.to_string_lossy();

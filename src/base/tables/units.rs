@@ -20,3 +20,16 @@ pub const OF_BYTES: &[(&str, f64)] = &[
 ];
 
 pub const OF_PARAMETERS: &[(&str, f64)] = &[("T", 1e12), ("B", 1e9), ("M", 1e6), ("", 1.0)];
+
+pub const OF_NUMBERS: &[(&str, f64)] =
+    &[("T", 1e12), ("B", 1e9), ("G", 1e9), ("M", 1e6), ("", 1.0)];
+
+pub const OF_SECONDS: &[(&str, f64)] = &[
+    ("MIN", 60.0),
+    ("SEC", 1.0),
+    ("D", 86400.0),
+    ("H", 3600.0),
+    ("M", 60.0),
+    ("S", 1.0),
+    ("", 1.0),
+];

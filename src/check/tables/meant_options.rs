@@ -57,4 +57,22 @@ pub const MEANT_OPTIONS: &[MeantOption] = &[
         names: &["group_by_length"],
         meant: Option("train_sampling_strategy", "group_by_length"),
     },
+    MeantOption {
+        names: FLASH,
+        meant: Option("attn_impl", "flash_attn"),
+    },
+    MeantOption {
+        names: FLASH,
+        meant: Option("flash_attn", "fa2"),
+    },
+    MeantOption {
+        names: FLASH,
+        meant: Option("attn_implementation", "flash_attention_2"),
+    },
+];
+
+const FLASH: &[&str] = &[
+    "use_flash_attn",
+    "use_flash_attention",
+    "use_flash_attention_2",
 ];

@@ -18,6 +18,7 @@ use crate::{
 /// Every trainer that uses transformers inherits its refusals.
 const TRANSFORMERS: &[&Trainer] = &[];
 const HF_AND_TRL: &[&Trainer] = &[&front_ends::HF, &front_ends::TRL];
+const UNCHANGED: &[&Trainer] = &[&front_ends::HF, &front_ends::TRL, &front_ends::LLAMAFACTORY];
 const LLAMAFACTORY: &[&Trainer] = &[&front_ends::LLAMAFACTORY];
 const SWIFT: &[&Trainer] = &[&front_ends::SWIFT];
 const TRL: &[&Trainer] = &[&front_ends::TRL];
@@ -218,7 +219,7 @@ pub const REFUSALS: &[Refusal] = &[
         ],
     },
     Refusal {
-        by: HF_AND_TRL,
+        by: UNCHANGED,
         argument: "load_best_model_at_end",
         when: &[
             True("load_best_model_at_end"),

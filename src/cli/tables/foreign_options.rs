@@ -61,6 +61,8 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
             "deepspeed_config_file",
             "ds_config",
             "ds",
+            "d",
+            "deepspeed_template",
         ],
         instead: Option("--deepspeed", ""),
     },

@@ -17,7 +17,10 @@ use crate::{
         target::ParsedCommand,
     },
     host::Host,
-    report::{Problem, Rule},
+    report::{
+        Problem, Rule,
+        fix::{Owner, rename_option, say},
+    },
 };
 
 pub fn ignores_unknown(_: &Job, host: &Host) -> bool {
@@ -86,9 +89,13 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 /// Every word after a run file becomes a key, with its dashes.
 fn not_assigned(given: &str, host: &Host) -> Problem {
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
-    let problem = Problem::error(Rule::Argument, what)
-        .at(given)
-        .fix("write NAME=VALUE, without dashes");
+    let parts = given.trim_start_matches('-').split([' ', ':', '=']);
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    let fix = match parts[..] {
+        [name, value] => rename_option(given, format!("{name}={value}")).of(Owner::Trainer),
+        _ => say("write NAME=VALUE, without dashes"),
+    };
+    let problem = Problem::error(Rule::Argument, what).at(given).fix(fix);
     if is_switched_on(vars::ALLOW_EXTRA_ARGS, host) {
         problem.into_warning()
     } else {
