@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::tables::units::{OF_BYTES, OF_NUMBERS, OF_PARAMETERS, OF_SECONDS};
+use super::tables::units::{OF_BYTES, OF_PARAMETERS, UNITS_OF_NUMBERS};
 
 /// The short form: `64 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
@@ -59,19 +59,9 @@ pub fn number_meant(text: &str, name: &str) -> Option<u64> {
     if text == "dynamic" && name.ends_with("loss_scale") {
         return Some(0);
     }
-    // Blocks of a file are powers of two.
-    if name.contains("block_size") {
-        return parse_bytes(&text);
-    }
-    if name.contains("timeout") {
-        return with_unit(&text, OF_SECONDS);
-    }
-    // `4k` is 4096 for a length.
-    let thousand = if name.contains("len") { 1024 } else { 1000 };
-    let thousands = text
-        .strip_suffix('k')
-        .and_then(|count| Some(count.parse::<u64>().ok()?.saturating_mul(thousand)));
-    thousands.or_else(|| with_unit(&text, OF_NUMBERS))
+    let mut rows = UNITS_OF_NUMBERS.iter();
+    let (_, units) = rows.find(|(part, _)| name.contains(part))?;
+    with_unit(&text, units)
 }
 
 /// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`, or bytes without a unit.

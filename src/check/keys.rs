@@ -438,12 +438,7 @@ fn value_advice(key: &Key, entry: &KeySpec, subject: &Subject) -> Fixes {
         return set(path, r#"{"device": "cpu"}"#).or(set(path, r#"{"device": "nvme"}"#));
     }
     if let Some(meant) = value_meant(key.value, entry) {
-        let fix = set_json(path, &meant).correcting(&meant).safe();
-        return match meant.as_str() {
-            // It needs a path, which may be the wrong one.
-            Some("nvme") => fix.or(format_args!("write {}", entry.wanted())),
-            _ => fix.into(),
-        };
+        return set_json(path, &meant).correcting(&meant).safe().into();
     }
     let choices = entry.choices();
     // The nearest stage, for example.

@@ -21,7 +21,6 @@ use crate::{
     },
     command::{
         argument_class::{TRAINING_ARGUMENTS, Versions},
-        argv::hf_bool,
         parser::{ArgType, Parser, Rejected, Rejection},
         run_file,
         tables::front_end::{ArgumentParser, RunFilePlace},
@@ -29,7 +28,7 @@ use crate::{
     },
     report::{
         self, Place, Problem, Rule, Severity, Wanted,
-        fix::{Change, Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
+        fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
         nearest,
     },
 };
@@ -341,16 +340,6 @@ impl<'a> Reading<'a> {
         };
         if let Some(in_file) = self.place_in_run_file(sought) {
             problem.places = vec![in_file];
-            // What argparse refuses there is refused whatever follows it.
-            for change in problem.fixes.changes().filter(|_| !self.parser.mapping) {
-                if let Change::Give { owner, value, .. } = change {
-                    *change = Change::RenameOption {
-                        owner: *owner,
-                        option: format!("{name}: {sought}"),
-                        to: format!("{name}: {value}"),
-                    };
-                }
-            }
         }
         problem.what += &self.versions.doubt();
         let severity = Severity::error_if(is_certain && self.versions.certain());
@@ -414,7 +403,8 @@ impl<'a> Reading<'a> {
             };
             let colon = if self.parser.mapping { ":" } else { "" };
             let meant = format!("{}{colon} {value}", self.option(to));
-            let is_there = self.parser.has(to, &self.versions) && hf_bool(given) != Some(false);
+            let is_there =
+                self.parser.has(to, &self.versions) && !given.eq_ignore_ascii_case("false");
             is_there.then(|| rename_option(Place::option(shown, given), meant))
         })
     }
@@ -441,11 +431,8 @@ impl<'a> Reading<'a> {
             format!("neither {script} nor {version} has an option `{shown}`")
         };
         let ours = launch_option(shown.trim_start_matches('-'));
-        let ours = ours.filter(|_| {
-            self.place_in_run_file(name).is_none()
-                && !once
-                && self.before_script(shown, name).is_none()
-        });
+        let ours =
+            ours.filter(|_| !parser.mapping && !once && self.before_script(shown, name).is_none());
         let fix = match (ours, meant) {
             (Some(ours), _) => move_to_front(flag(ours)),
             (None, Some(meant)) => meant.of(Owner::Trainer),

@@ -261,8 +261,7 @@ impl Remedy {
             GiveNearest { argument, files } => {
                 let value = subject.argument(argument).unwrap_or_default();
                 let sources: Vec<String> = installed_of(subject, files).collect();
-                let named = sources.iter().flat_map(|source| named(source, argument));
-                match nearest(value, named) {
+                match nearest(value, sources.iter().flat_map(|source| quoted(source))) {
                     Some(name) => give(subject.spelled(argument), name).of(Owner::Trainer),
                     None => say(format!("see {} for its values", files[0])),
                 }
@@ -350,10 +349,10 @@ impl Condition {
                 installed_of(subject, files).any(|source| source.contains(text))
             }
             NotNamedIn { argument, files } => {
-                is_unnamed(subject.argument(argument), argument, files, subject)
+                is_unnamed(subject.argument(argument), files, subject)
             }
             VariableNotNamedIn { variable, files } => {
-                is_unnamed(host.nonempty_var(variable), variable, files, subject)
+                is_unnamed(host.nonempty_var(variable), files, subject)
             }
             ScriptSays(text) => subject.script_says(&[text]) == Some(true),
             Before("deepspeed", version) => subject.is_before(version),
@@ -460,22 +459,15 @@ fn installed_of<'s>(
     paths.filter_map(|path| reading::text_if_any(&path))
 }
 
-fn is_unnamed(
-    value: Option<&str>,
-    name: &str,
-    files: &'static [&'static str],
-    subject: &Subject,
-) -> bool {
+fn is_unnamed(value: Option<&str>, files: &'static [&'static str], subject: &Subject) -> bool {
     let Some(value) = value else { return false };
     let mut sources = installed_of(subject, files).peekable();
-    sources.peek().is_some() && sources.all(|source| named(&source, name).all(|name| name != value))
+    sources.peek().is_some() && sources.all(|source| quoted(&source).all(|name| name != value))
 }
 
-/// The names in quotes: parts between two quotes, without a space. All of them, or those in `stage: Literal["sft", …]`.
-fn named<'s>(source: &'s str, argument: &str) -> impl Iterator<Item = &'s str> {
-    let list = source.split_once(&format!(" {argument}: Literal["));
-    let list = list.and_then(|(_, list)| list.split_once(']'));
-    let lines = list.map_or(source, |(list, _)| list).lines();
+/// The names in quotes: parts between two quotes, without a space.
+fn quoted(source: &str) -> impl Iterator<Item = &str> {
+    let lines = source.lines();
     let parts = lines.flat_map(|line| line.split(['\'', '"']));
     parts.filter(|part| !part.is_empty() && !part.contains(' '))
 }

@@ -197,9 +197,9 @@ fn meant_option(given: &str, place: &str, command: &Command) -> Option<MeantOpti
         None if argument_class::is_recorded(name) => return None,
         None => {}
     }
-    let mut spellings: Vec<&str> = options().filter_map(Arg::get_long).collect();
-    spellings.extend(options().filter_map(Arg::get_all_aliases).flatten());
-    let near = report::nearest(name, spellings)?;
+    let aliases = options().filter_map(Arg::get_all_aliases).flatten();
+    let spellings = options().filter_map(Arg::get_long).chain(aliases);
+    let near = report::nearest(bare, spellings)?;
     option_named(options(), near).map(MeantOption::known)
 }
 

@@ -3,3 +3,4 @@
 pub mod foreign_options;
 pub mod other_commands;
 pub mod overview;
+pub mod words;

@@ -22,21 +22,14 @@ use crate::{
         fix::{give_as, rename_option},
         nearest,
     },
-    request::Format,
 };
+
+pub use super::tables::words::{BOOLS, FORMATS, REPORT_FORMATS, SHIM_ACTIONS};
 
 pub type Words<T> = fn() -> Vec<(&'static str, T)>;
 
 pub const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
 pub const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
-pub const FORMATS: Words<Format> = || {
-    vec![
-        ("text", Format::Text),
-        ("json", Format::Json),
-        ("shell", Format::Shell),
-    ]
-};
-pub const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
 pub const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
 pub const TRAINERS: Words<&Trainer> = || {
     trainer::ALL

@@ -220,11 +220,8 @@ fn mismatch_fixes(
 ) -> Fixes {
     let auto = set(key, "auto");
     // `"lr": "1e-4"`: the trainer compares numbers.
-    let text = value.as_str().map(|text| serde_json::from_str(text.trim()));
-    let number = text.and_then(|read: Result<Value, _>| read.ok());
-    let number = number.filter(|it| !python_equal(it, &computed.value));
-    let is_text = number.is_some();
-    let value = number.as_ref().unwrap_or(value);
+    let read = value.as_str().and_then(|text| text.parse().ok());
+    let value = read.as_ref().unwrap_or(value);
     let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
         // A list has an argument for each part: `betas`.
         (Value::Array(parts), Value::Array(wanted)) => {
@@ -250,12 +247,11 @@ fn mismatch_fixes(
     let Some((argument, part)) = argument else {
         return auto.or(set_json(key, &computed.value));
     };
-    let mut argument = give(argument, part).of(Owner::Trainer);
-    if is_text {
-        argument = argument.and(set_json(key, value));
-    } else {
-        argument = argument.remark("for the trainer");
-    }
+    let argument = give(argument, part).of(Owner::Trainer);
+    let argument = match read {
+        Some(_) => argument.and(set_json(key, value)),
+        None => argument.remark("for the trainer"),
+    };
     // What was written counts more than what nobody gave.
     if let [(_, Source::TrainerDefault(_))] = parts[..] {
         argument.or(auto)

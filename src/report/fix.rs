@@ -289,10 +289,8 @@ impl Fix {
 
     /// The fix is for those who meant this word.
     pub fn meaning(self, word: impl fmt::Display) -> Self {
-        Fix {
-            meant: Some(word.to_string()),
-            ..self.lead(format!("did you mean `{word}`?"))
-        }
+        let lead = format!("did you mean `{word}`?");
+        self.correcting(word).lead(lead)
     }
 
     /// It writes this word in place of one that means the same and is not understood.

@@ -64,7 +64,7 @@ pub fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
 pub fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
     usage_error(format!("`{}` is not {wanted}", sourced.value))
         .at(sourced)
-        .fix(give_as(&sourced.from, example))
+        .fix(give_as(&sourced.from, example).correcting(example))
 }
 
 pub fn not_a_number(
@@ -186,13 +186,9 @@ impl fmt::Display for Wanted<'_> {
 impl<'a> Wanted<'a> {
     pub fn meant(self, name: &str, value: &str) -> Option<String> {
         let value = value.trim_matches([',', ';', '=', '"', '\'']);
-        // `3epochs`, `2e-5f`
-        let without_unit = value.trim_end_matches(|c: char| c.is_alphabetic() || c == ' ');
         match self {
             Bool => nearest(value, ["true", "false"]).map(str::to_string),
-            Int => number_meant(value, name)
-                .or_else(|| without_unit.parse().ok())
-                .map(|number| number.to_string()),
+            Int => number_meant(value, name).map(|number| number.to_string()),
             Number => {
                 if let Some(Ok(percent)) = value.strip_suffix('%').map(str::parse::<f64>) {
                     return Some((percent / 100.0).to_string());
@@ -201,9 +197,7 @@ impl<'a> Wanted<'a> {
                 if with_point.parse::<f64>().is_ok() {
                     return Some(with_point);
                 }
-                let number = without_unit.parse::<f64>().ok();
                 Int.meant(name, value)
-                    .or_else(|| number.map(|_| without_unit.to_string()))
             }
             OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
             Text | Mapping => None,
@@ -346,7 +340,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     // `gpu-mem`, if nothing else begins like it.
     let mut longer = known
         .iter()
-        .filter(|it| same.len() > 3 && it.replace('-', "_").starts_with(&same));
+        .filter(|it| lower.len() > 3 && it.starts_with(&lower));
     let only = longer.next().filter(|_| longer.next().is_none());
     other
         .or(alike)

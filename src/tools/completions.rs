@@ -3,7 +3,10 @@
 use clap::Command;
 use clap_complete::Shell;
 
-use super::{prelude::*, tables::completions::CHANGES};
+use super::{
+    prelude::*,
+    tables::completions::{CHANGES, SHELLS},
+};
 use crate::cli::command;
 
 #[derive(Args)]
@@ -11,14 +14,6 @@ pub struct CompletionsArgs {
     #[arg(value_parser = AnyValue(SHELLS))]
     shell: Given,
 }
-
-const SHELLS: Words<Shell> = || {
-    vec![
-        ("bash", Shell::Bash),
-        ("zsh", Shell::Zsh),
-        ("fish", Shell::Fish),
-    ]
-};
 
 impl Tool for CompletionsArgs {
     fn read(self, mut reader: Reader) -> Requested {

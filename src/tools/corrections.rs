@@ -5,7 +5,7 @@ use super::proof::is_same;
 use super::proof::{Trial, Tried};
 use crate::{
     base::json::Edit,
-    report::{Place, Problem, Severity, fix::Fix},
+    report::{Problem, Severity, fix::Fix},
 };
 
 /// No config has as many mistakes that can be corrected.
@@ -76,7 +76,7 @@ pub struct Config<'a> {
 }
 
 impl Trial for Config<'_> {
-    fn with(&self, fix: &Fix, _: &[Place], _: bool) -> Tried<Self> {
+    fn with(&self, fix: &Fix, _: bool) -> Tried<Self> {
         let edits = fix.edits();
         if edits.is_empty() {
             return Tried::NotHere;

@@ -44,7 +44,7 @@ struct TrainingOptions {
     optimizer: Option<Given>,
     micro_batch: Option<Given>,
     grad_accum: Option<Given>,
-    #[arg(value_parser = AnyValue(BOOLS))]
+    #[arg(value_parser = AnyValue(values::BOOLS))]
     gradient_checkpointing: Option<Given>,
     #[arg(value_parser = AnyValue(ATTENTIONS))]
     attention: Option<Given>,
@@ -59,7 +59,6 @@ const OPTIMIZER_NAMES: Words<Optimizer> = || {
     let names = OPTIMIZERS.iter().flat_map(|row| row.names);
     names.map(|name| (*name, Optimizer::named(name))).collect()
 };
-const BOOLS: Words<bool> = || vec![("true", true), ("false", false)];
 const ATTENTIONS: Words<Attention> = || Attention::NAMES.to_vec();
 const ACCOUNTINGS: Words<Accounting> = || Accounting::NAMES.to_vec();
 
@@ -162,7 +161,7 @@ fn read_training(options: TrainingOptions, reader: &mut Reader) -> TrainingArgs 
             .one(options.optimizer, one_of(OPTIMIZER_NAMES))
             .value(),
         checkpointing: reader
-            .one(options.gradient_checkpointing, one_of(BOOLS))
+            .one(options.gradient_checkpointing, one_of(values::BOOLS))
             .value(),
         attention: reader.one(options.attention, one_of(ATTENTIONS)).value(),
         fused_loss: options.fused_loss,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     prelude::*,
-    tables::generate::{Setting, ZERO_KEYS},
+    tables::generate::{STAGES, Setting, ZERO_KEYS},
 };
 use crate::{
     base::{
@@ -41,8 +41,6 @@ pub struct GenerateArgs {
 
 /// The limit of each of the three numbers, whose product DeepSpeed reads.
 const MOST: u64 = 1 << 20;
-
-const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
 
 impl Tool for GenerateArgs {
     fn read(self, mut reader: Reader) -> Requested {

@@ -11,7 +11,7 @@ use crate::{
     judge::Judged,
     plan::Plan,
     report::{
-        Place, Problem, RuleSubject, Severity,
+        Problem, RuleSubject, Severity,
         fix::{Change, Fix, Owner, meant, run},
     },
     request::Launch,
@@ -66,8 +66,8 @@ pub fn is_same(one: &Problem, other: &Problem) -> bool {
 
 /// Something that a fix changes, and that can be judged again.
 pub trait Trial: Sized {
-    /// `wrong`: where the problem is. `with_value`: an option that is dropped goes with its value.
-    fn with(&self, fix: &Fix, wrong: &[Place], with_value: bool) -> Tried<Self>;
+    /// `with_value`: an option that is dropped goes with its value.
+    fn with(&self, fix: &Fix, with_value: bool) -> Tried<Self>;
 
     /// A fix may bring other mistakes to light that were there before.
     fn is_partly_judged(&self) -> bool;
@@ -142,27 +142,17 @@ impl<T: Trial> Proof<'_, T> {
 
     /// The fix as it is shown, or `None` if it does not hold.
     fn proven(&mut self, fix: Fix, at: usize) -> Option<Fix> {
-        let wrong = &self.before[at].places.clone();
-        let has_value = fix.changes.iter().any(|change| {
-            let is_it = |place: &Place| match (place, change) {
-                (Place::Option { option, value }, Change::Drop { word, .. }) => {
-                    option == word && !value.is_empty()
-                }
-                _ => false,
-            };
-            wrong.iter().any(is_it)
-        });
-        // An option that is dropped may have a value or none: both are tried where nobody knows.
-        let ways: &[bool] = match fix.drops() {
-            true if has_value => &[true],
-            true => &[false, true],
-            false => &[false],
+        // An option that is dropped may have a value or none: one that stays could become another of the option before it.
+        let ways: &[bool] = if fix.drops() {
+            &[true, false]
+        } else {
+            &[false]
         };
         for with_value in ways {
             if self.trials_left == 0 {
                 return Some(fix);
             }
-            let (changed, after) = match self.subject.with(&fix, wrong, *with_value) {
+            let (changed, after) = match self.subject.with(&fix, *with_value) {
                 Tried::NotHere => return Some(fix),
                 Tried::Impossible => continue,
                 Tried::Judged(changed, after) => (changed, after),
@@ -177,11 +167,8 @@ impl<T: Trial> Proof<'_, T> {
                 return Some(changed.pasted(fix));
             }
             let whole = more.into_iter().fold(fix.clone(), Fix::and);
-            // The value that a dropped option leaves behind is no other problem.
-            let is_last = Some(with_value) == ways.last();
-            if is_last
-                && whole.keeps_what_it_sets()
-                && let Tried::Judged(changed, after) = self.subject.with(&whole, wrong, *with_value)
+            if whole.keeps_what_it_sets()
+                && let Tried::Judged(changed, after) = self.subject.with(&whole, *with_value)
                 && let Some([]) = self.new_warnings(at, &changed, &after).as_deref()
             {
                 return Some(changed.pasted(whole));
@@ -299,7 +286,7 @@ impl Line {
         Some((self, problems))
     }
 
-    fn make(&mut self, change: &Change, wrong: &[Place], with_value: bool) -> Option<()> {
+    fn make(&mut self, change: &Change, with_value: bool) -> Option<()> {
         match change {
             Change::Set(key, value) => self.add_option(&["--set", &format!("{key}={value}")]),
             Change::Unset(key) => self.add_option(&["--unset", key]),
@@ -314,7 +301,7 @@ impl Line {
                 owner,
                 option,
                 value,
-            } => self.give(*owner, option, value, wrong),
+            } => self.give(*owner, option, value),
             Change::Drop { owner, word } => {
                 let words = self.words_of(*owner);
                 let mut given = find(words, &plain_words(word)?)?;
@@ -342,21 +329,14 @@ impl Line {
         }
     }
 
-    fn give(&mut self, owner: Owner, option: &str, value: &str, wrong: &[Place]) -> Option<()> {
+    fn give(&mut self, owner: Owner, option: &str, value: &str) -> Option<()> {
         let given = [option, value].map(OsString::from);
         let given = given[..if value.is_empty() { 1 } else { 2 }].to_vec();
         if is_to_be_filled_in(value) {
             return None;
         }
         let words = self.words_of(owner);
-        // An option may be given several times.
-        let mut wrong = wrong.iter().filter_map(|place| match place {
-            Place::Option { option, value } => Some([option.into(), value.into()]),
-            _ => None,
-        });
-        let is_it = |wrong: &[OsString; 2]| wrong[0] == *option && !wrong[1].is_empty();
-        let known = wrong.find(is_it).and_then(|wrong| find(words, &wrong));
-        if let Some(known) = known.or_else(|| find(words, &given[..1])) {
+        if let Some(known) = find(words, &given[..1]) {
             words.splice(known, given);
             return Some(());
         }
@@ -433,10 +413,10 @@ impl Line {
 }
 
 impl Trial for Line {
-    fn with(&self, fix: &Fix, wrong: &[Place], with_value: bool) -> Tried<Self> {
+    fn with(&self, fix: &Fix, with_value: bool) -> Tried<Self> {
         let mut line = self.clone();
         let mut changes = fix.changes.iter();
-        if !changes.all(|change| line.make(change, wrong, with_value).is_some()) {
+        if !changes.all(|change| line.make(change, with_value).is_some()) {
             return Tried::NotHere;
         }
         let judged = line.judged();

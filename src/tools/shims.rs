@@ -29,22 +29,16 @@ const SHIM: &str = include_str!("../../shims/shim.sh");
 
 #[derive(Args)]
 pub struct ShimsArgs {
-    #[arg(value_parser = AnyValue(ACTIONS))]
+    #[arg(value_parser = AnyValue(values::SHIM_ACTIONS))]
     action: Given,
     #[arg(value_hint = ValueHint::DirPath)]
     dir: Option<Given>,
 }
 
-const ACTIONS: Words<&str> = || {
-    ["install", "remove", "list"]
-        .map(|action| (action, action))
-        .to_vec()
-};
-
 impl Tool for ShimsArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let action = reader
-            .one(Some(self.action), one_of(ACTIONS))
+            .one(Some(self.action), one_of(values::SHIM_ACTIONS))
             .map_or("list", |action| action.value);
         let given = reader
             .one(self.dir, values::path)

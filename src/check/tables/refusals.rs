@@ -51,7 +51,8 @@ const SWIFT_TUNERS: &[&str] = &[
 ];
 const SWIFT_TRAINING: &[&str] = &["swift/trainers/arguments.py"];
 const SWIFT_SFT_ARGUMENTS: &[&str] = &["swift/arguments/sft_args.py"];
-const LLAMAFACTORY_STAGES: &[&str] = &["llamafactory/hparams/finetuning_args.py"];
+const LLAMAFACTORY_METHODS: &[&str] = &["llamafactory/hparams/finetuning_args.py"];
+const LLAMAFACTORY_STAGES: &[&str] = &["llamafactory/train/tuner.py"];
 const LLAMAFACTORY_TEMPLATES: &[&str] = &["llamafactory/data/template.py"];
 
 const JSON: &str = "write JSON in single quotes, as '{\"key\": true}'";
@@ -1550,12 +1551,12 @@ pub const REFUSALS: &[Refusal] = &[
         argument: "finetuning_type",
         when: &[NotNamedIn {
             argument: "finetuning_type",
-            files: LLAMAFACTORY_STAGES,
+            files: LLAMAFACTORY_METHODS,
         }],
         why: "this version has no such method",
         fixes: &[GiveNearest {
             argument: "finetuning_type",
-            files: LLAMAFACTORY_STAGES,
+            files: LLAMAFACTORY_METHODS,
         }],
         examples: &[
             Refused {

@@ -89,10 +89,11 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 /// Every word after a run file becomes a key, with its dashes.
 fn not_assigned(given: &str, host: &Host) -> Problem {
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
-    let parts = given.trim_start_matches('-').split([' ', ':', '=']);
-    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-    let fix = match parts[..] {
-        [name, value] => rename_option(given, format!("{name}={value}")).of(Owner::Trainer),
+    let plain = given.trim_start_matches('-');
+    let fix = match plain.split_once([' ', ':', '=']) {
+        Some((name, value)) if !value.contains(' ') => {
+            rename_option(given, format!("{name}={value}")).of(Owner::Trainer)
+        }
         _ => say("write NAME=VALUE, without dashes"),
     };
     let problem = Problem::error(Rule::Argument, what).at(given).fix(fix);

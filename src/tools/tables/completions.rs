@@ -2,6 +2,16 @@
 
 use clap_complete::Shell;
 
+use crate::cli::values::Words;
+
+pub const SHELLS: Words<Shell> = || {
+    vec![
+        ("bash", Shell::Bash),
+        ("zsh", Shell::Zsh),
+        ("fish", Shell::Fish),
+    ]
+};
+
 #[derive(Debug)]
 pub struct Change {
     pub shell: Shell,

@@ -1,5 +1,9 @@
 //! What `generate` writes into the section of ZeRO below `stage`.
 
+use crate::cli::values::Words;
+
+pub const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
+
 pub struct ZeroKey {
     pub key: &'static str,
     pub stages: &'static [u64],
