@@ -681,7 +681,7 @@ fn numbers_between_quotes_are_not_guessed_anew() {
     }
     let set = ["--set", "train_micro_batch_size_per_gpu=\"4\""];
     let run = sandbox.launch(&[&two[..], &set].concat(), &["swift", "sft"]);
-    run.refused(&["help: --set train_micro_batch_size_per_gpu=auto"]);
+    run.refused(&["--set train_micro_batch_size_per_gpu=4 -- swift sft --per_device_train_batch_size 4"]);
 }
 
 #[test]

@@ -42,6 +42,10 @@ pub const UNITS_OF_NUMBERS: &[(&str, &[(&str, f64)])] = &[
     (
         "",
         &[
+            ("EPOCHS", 1.0),
+            ("EPOCH", 1.0),
+            ("STEPS", 1.0),
+            ("GPUS", 1.0),
             ("T", 1e12),
             ("B", 1e9),
             ("G", 1e9),

@@ -1591,6 +1591,45 @@ pub const REFUSALS: &[Refusal] = &[
         ],
     },
     Refusal {
+        by: LLAMAFACTORY,
+        argument: "eval_strategy",
+        when: &[
+            Given("eval_strategy"),
+            Not(&Is("eval_strategy", "no")),
+            LeftOut("eval_dataset"),
+            Not(&AtLeast("val_size", 1e-6)),
+            FileSays {
+                files: &["llamafactory/hparams/parser.py"],
+                text: "Please make sure eval_dataset be provided",
+            },
+        ],
+        why: "it has nothing to evaluate with: neither `eval_dataset` nor `val_size`",
+        fixes: &[With {
+            remark: "a tenth of the dataset, for example",
+            remedy: &Give {
+                owner: Trainer,
+                option: "val_size",
+                value: "0.1",
+            },
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "eval_strategy: steps",
+                argument: "eval_strategy: steps",
+                help: "val_size: 0.1 (a tenth of the dataset, for example)",
+            },
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "load_best_model_at_end: true, val_size: 0.1",
+                argument: "load_best_model_at_end: true",
+                help: "eval_strategy: steps, or drop load_best_model_at_end",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "eval_strategy: steps, val_size: 0.1"),
+            Accepted(LLAMAFACTORY_TRAIN, "eval_strategy: steps, eval_dataset: tiny"),
+        ],
+    },
+    Refusal {
         by: HF_AND_TRL,
         argument: "gradient_checkpointing_kwargs",
         when: &[NoJson("gradient_checkpointing_kwargs")],

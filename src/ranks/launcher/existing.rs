@@ -377,7 +377,7 @@ impl ExistingLauncher {
                     &option,
                     size::number_meant(value, &option)
                         .filter(|it| *it > 0)
-                        .unwrap_or(1),
+                        .map_or("N".to_string(), |it| it.to_string()),
                 ),
                 Launcher::Torchrun => give(&option, count),
                 Launcher::Deepspeed => {

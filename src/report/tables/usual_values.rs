@@ -54,6 +54,11 @@ pub const USUAL_VALUES: &[UsualValue] = &[
         value: "1e-5",
     },
     UsualValue {
+        part: "steps",
+        is_whole: false,
+        value: "100",
+    },
+    UsualValue {
         part: "eps",
         is_whole: false,
         value: "1e-5",
