@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::tables::units::{OF_BYTES, OF_PARAMETERS, UNITS_OF_NUMBERS};
+use super::tables::units::{NUMBER_WORDS, OF_BYTES, OF_PARAMETERS, UNITS_OF_NUMBERS};
 
 /// The short form: `64 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
@@ -39,11 +39,6 @@ impl fmt::Display for Size {
 pub fn parse_count(text: &str) -> Option<u64> {
     with_unit(text, OF_PARAMETERS)
 }
-
-/// From zero on.
-const NUMBER_WORDS: &[&str] = &[
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
-];
 
 /// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants. `0,5` is none.
 pub fn number_meant(text: &str, name: &str) -> Option<u64> {

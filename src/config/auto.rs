@@ -220,7 +220,9 @@ fn mismatch_fixes(
 ) -> Fixes {
     let auto = set(key, "auto");
     // `"lr": "1e-4"`: the trainer compares numbers.
-    let read = value.as_str().and_then(|text| text.to_lowercase().parse().ok());
+    let read = value
+        .as_str()
+        .and_then(|text| text.to_lowercase().parse().ok());
     let value = read.as_ref().unwrap_or(value);
     let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
         // A list has an argument for each part: `betas`.

@@ -104,7 +104,7 @@ pub fn prove(subject: &impl Trial, problems: &mut [Problem]) {
         match proof.hidden_by[at] {
             // Its own fix would only hide the misspelling.
             Some(misspelt) => problems[at].fixes = problems[misspelt].fixes.clone(),
-            None => proof.leave_what_holds(at, &mut problems[at]),
+            None => _ = proof.leave_what_holds(at, &mut problems[at]),
         }
     }
 }
@@ -120,24 +120,25 @@ struct Proof<'a, T> {
 impl<T: Trial> Proof<'_, T> {
     fn correct(&mut self, at: usize, problem: &mut Problem) {
         let meant = problem.fixes.0[0].corrected().map(meant);
-        self.leave_what_holds(at, problem);
-        let is_proven = problem.fixes.0.first().is_some_and(Fix::corrects_a_name);
+        let is_proven = self.leave_what_holds(at, problem);
         // What it brings to light is to be decided, but nothing else was meant.
         if let (false, Some(meant)) = (is_proven, meant) {
             problem.fixes = meant.into();
         }
     }
 
-    fn leave_what_holds(&mut self, at: usize, problem: &mut Problem) {
-        if problem.fixes.is_empty() {
-            return;
-        }
+    /// Whether the first fix holds.
+    fn leave_what_holds(&mut self, at: usize, problem: &mut Problem) -> bool {
         let fixes = std::mem::take(&mut problem.fixes.0).into_iter();
-        problem.fixes.0 = fixes.filter_map(|fix| self.proven(fix, at)).collect();
-        if problem.fixes.is_empty() {
+        let tried: Vec<Option<Fix>> = fixes.map(|fix| self.proven(fix, at)).collect();
+        let is_first_proven = matches!(tried[..], [Some(_), ..]);
+        let has_fixes = !tried.is_empty();
+        problem.fixes.0 = tried.into_iter().flatten().collect();
+        if has_fixes && problem.fixes.is_empty() {
             let page = format!("`zlaunch explain {}` says what it is about", problem.rule);
             problem.fixes = page.into();
         }
+        is_first_proven
     }
 
     /// The fix as it is shown, or `None` if it does not hold.

@@ -643,7 +643,7 @@ fn a_fix_keeps_what_the_config_says() {
         ),
         (
             zero3(r#""offload_optimizer": {"device": "disk"}"#),
-            "did you mean `nvme`?\n",
+            "did you mean `\"nvme\"`?\n",
         ),
         (
             r#"{"fp16": {"enabled": true, "loss_scale": "dynamic"}, "zero_optimization": {"stage": 2}}"#.to_string(),

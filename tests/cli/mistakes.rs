@@ -681,7 +681,9 @@ fn numbers_between_quotes_are_not_guessed_anew() {
     }
     let set = ["--set", "train_micro_batch_size_per_gpu=\"4\""];
     let run = sandbox.launch(&[&two[..], &set].concat(), &["swift", "sft"]);
-    run.refused(&["--set train_micro_batch_size_per_gpu=4 -- swift sft --per_device_train_batch_size 4"]);
+    run.refused(&[
+        "--set train_micro_batch_size_per_gpu=4 -- swift sft --per_device_train_batch_size 4",
+    ]);
 }
 
 #[test]

@@ -55,3 +55,8 @@ pub const UNITS_OF_NUMBERS: &[(&str, &[(&str, f64)])] = &[
         ],
     ),
 ];
+
+/// From zero on.
+pub const NUMBER_WORDS: &[&str] = &[
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
+];

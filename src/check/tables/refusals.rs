@@ -256,6 +256,12 @@ pub const REFUSALS: &[Refusal] = &[
                 argument: "--load_best_model_at_end",
                 help: "--eval_strategy no, or drop --load_best_model_at_end",
             },
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "load_best_model_at_end: true, val_size: 0.1",
+                argument: "load_best_model_at_end: true",
+                help: "eval_strategy: steps, or drop load_best_model_at_end",
+            },
             Accepted(TRL_SFT, "--load_best_model_at_end --save_strategy best"),
             Accepted(
                 TRL_SFT,
@@ -1619,14 +1625,11 @@ pub const REFUSALS: &[Refusal] = &[
                 argument: "eval_strategy: steps",
                 help: "val_size: 0.1 (a tenth of the dataset, for example)",
             },
-            Refused {
-                launch: LLAMAFACTORY_TRAIN,
-                with: "load_best_model_at_end: true, val_size: 0.1",
-                argument: "load_best_model_at_end: true",
-                help: "eval_strategy: steps, or drop load_best_model_at_end",
-            },
             Accepted(LLAMAFACTORY_TRAIN, "eval_strategy: steps, val_size: 0.1"),
-            Accepted(LLAMAFACTORY_TRAIN, "eval_strategy: steps, eval_dataset: tiny"),
+            Accepted(
+                LLAMAFACTORY_TRAIN,
+                "eval_strategy: steps, eval_dataset: tiny",
+            ),
         ],
     },
     Refusal {

@@ -89,8 +89,7 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 /// Every word after a run file becomes a key, with its dashes.
 fn not_assigned(given: &str, host: &Host) -> Problem {
     let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
-    let plain = given.trim_start_matches('-');
-    let fix = match plain.split_once([' ', ':', '=']) {
+    let fix = match given.trim_start_matches('-').split_once([' ', ':', '=']) {
         Some((name, value)) if !value.contains(' ') => {
             rename_option(given, format!("{name}={value}")).of(Owner::Trainer)
         }
