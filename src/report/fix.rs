@@ -211,11 +211,7 @@ impl Fix {
         let mut seen = HashSet::new();
         let is_removed = |key: &str| {
             let mut changes = self.changes.iter();
-            changes.any(|change| match change {
-                Unset(gone) => key.starts_with(gone),
-                Drop { word, .. } => word.contains(key),
-                _ => false,
-            })
+            changes.any(|change| matches!(change, Unset(gone) if key.starts_with(gone)))
         };
         keys.into_iter()
             .all(|key| seen.insert(key) && !is_removed(key))

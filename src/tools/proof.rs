@@ -220,8 +220,8 @@ impl<T: Trial> Proof<'_, T> {
                 continue;
             }
             let fix = found.fixes.0.first();
-            let fix = fix.filter(|_| found.severity == Severity::Warning)?;
-            // A value that the user wrote is not given up for another problem.
+            // What the user wrote is not given up for another problem.
+            let fix = fix.filter(|fix| found.severity == Severity::Warning && !fix.drops())?;
             if !fix.leaves_to_trainer() {
                 fixes.push(fix.clone());
             }

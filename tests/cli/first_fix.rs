@@ -630,3 +630,127 @@ fn the_argument_of_the_trainer_is_offered() {
         assert!(run.stdout.contains(help), "{line}: {run:?}");
     }
 }
+
+/// Values that mean something are not given up for others, and nothing of them is left behind.
+#[test]
+fn what_was_meant_is_kept() {
+    let sandbox = Sandbox::new();
+    for (package, version) in [
+        ("ms_swift", "4.6.0"),
+        ("transformers", "5.19.0"),
+        ("accelerate", "1.14.0"),
+        ("deepspeed", "0.19.8"),
+        ("llamafactory", "0.9.5"),
+    ] {
+        sandbox.installed(package, version);
+    }
+    sandbox.file("hf.py", SCRIPT);
+    sandbox.file(
+        "lf.yaml",
+        "model_name_or_path: a/b\ndataset: tiny\noutput_dir: out\n",
+    );
+    sandbox.file(
+        "swift.yaml",
+        "model: a/b\ndataset: c/d\nnum_train_epochs: three\n",
+    );
+    let zero2 = "--nproc-per-node 2 --deepspeed zero2";
+    let swift = "-- swift sft --model a/b --dataset c/d";
+    let hf = "hf.py --output_dir out";
+    for (line, help) in [
+        (
+            format!(
+                "{zero2} --set optimizer.type=AdamW --set optimizer.params.lr=\"3e-4\" -- python {hf}"
+            ),
+            "--set optimizer.params.lr=0.0003 -- python hf.py --output_dir out --learning_rate 0.0003",
+        ),
+        (
+            format!("{zero2} --set bf16.enabled=True -- python {hf}"),
+            "--set bf16.enabled=true -- python hf.py --output_dir out --bf16 true",
+        ),
+        (
+            format!("{zero2} --set bf16=true -- python {hf}"),
+            "--set bf16.enabled=true -- python hf.py --output_dir out --bf16 true",
+        ),
+        (
+            format!("{zero2} --set sequence_parallel_size=\"2\" -- python {hf}"),
+            "help: --set sequence_parallel_size=2\n",
+        ),
+        (
+            format!("{zero2} --set tensor_parallel.autotp=2 -- python {hf}"),
+            "did you mean `autotp_size`?",
+        ),
+        (
+            format!("{zero2} --set zero_optimization.offload_optimizer=nvme {swift}"),
+            "help: did you mean `--set zero_optimization.offload_optimizer.device=nvme`?\n",
+        ),
+        (
+            format!("{zero2} --set zero_optimization.sub_group_size=1G {swift}"),
+            "help: --set zero_optimization.sub_group_size=1000000000\n",
+        ),
+        (
+            format!("{zero2} --set fp16.enabled:true --set steps_per_print=5 {swift}"),
+            "help: did you mean `fp16.enabled=true`?\n",
+        ),
+        (
+            format!("-d zero2 --nproc-per-node 2 {swift}"),
+            "help: did you mean `--deepspeed zero2`?\n",
+        ),
+        (
+            format!("{zero2} {swift} --ddp_timeout 30m"),
+            "help: --ddp_timeout 1800\n",
+        ),
+        (
+            format!("{zero2} {swift} --num_train_epochs 3epochs"),
+            "help: --num_train_epochs 3\n",
+        ),
+        (
+            format!("{zero2} {swift} --warmup_steps many"),
+            "help: --warmup_steps 100 (for example)\n",
+        ),
+        // The last one counts.
+        (
+            format!("{zero2} {swift} --lr_scheduler_type cosine --lr_scheduler_type liner"),
+            "help: --lr_scheduler_type linear\n",
+        ),
+        (
+            format!("{zero2} {swift} --use_flash_attn true"),
+            "did you mean `--attn_impl flash_attn`?\n",
+        ),
+        (
+            format!("{zero2} {swift} --use_flash_attn false"),
+            "help: correct its name, or leave it out\n",
+        ),
+        (
+            format!("{zero2} {swift} --gradient_acc_steps 4"),
+            "help: did you mean `--gradient_accumulation_steps`?\n",
+        ),
+        (
+            format!("{zero2} -- swift sft swift.yaml"),
+            "help: did you mean `3`?\n",
+        ),
+        // Another config was asked for.
+        (
+            format!("{zero2} {swift} --zero_stage 3"),
+            "help: did you mean `--deepspeed zero3`?\n",
+        ),
+        (
+            format!("{zero2} -- llamafactory-cli train lf.yaml --learning_rate 1e-4"),
+            "help: did you mean `learning_rate=1e-4`?\n",
+        ),
+        (
+            format!("--deepspeed zero2 -- torchrun --nproc_per_node fuor {hf}"),
+            "help: --nproc_per_node N\n",
+        ),
+        (
+            format!(
+                "--deepspeed zero2 -- accelerate launch --num_processes 2 --mixed_precision bfloat16 {hf}"
+            ),
+            "help: did you mean `bf16`?\n",
+        ),
+    ] {
+        let line = format!("check {line}");
+        let run = sandbox.run(line.split(' '));
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains(help), "{line}: {said}");
+    }
+}

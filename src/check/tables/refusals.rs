@@ -1933,6 +1933,13 @@ pub const REFUSALS: &[Refusal] = &[
                 argument: "--warmup_ratio 5",
                 help: "zlaunch check --format json --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --torch_dtype bfloat16 --warmup_steps 5",
             },
+            // What stayed of it would be another dataset.
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--dataset e/f --warmup_ratio 5",
+                argument: "--warmup_ratio 5",
+                help: "zlaunch check --format json --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --torch_dtype bfloat16 --dataset e/f --warmup_steps 5",
+            },
             Accepted(SWIFT_SFT, "--warmup_ratio 0.05"),
         ],
     },
