@@ -1625,6 +1625,7 @@ pub const REFUSALS: &[Refusal] = &[
                 argument: "eval_strategy: steps",
                 help: "val_size: 0.1 (a tenth of the dataset, for example)",
             },
+            Accepted(LLAMAFACTORY_TRAIN, "eval_strategy: 'no'"),
             Accepted(LLAMAFACTORY_TRAIN, "eval_strategy: steps, val_size: 0.1"),
             Accepted(
                 LLAMAFACTORY_TRAIN,
