@@ -17,7 +17,7 @@ use crate::{
     config::{layers::Layers, template::Search},
     host::Host,
     report::{self, Place, Problem, Rule, fix::drop_given, reading::path_advice},
-    request::Launch,
+    request::{Format, Launch},
 };
 
 const NOT_OPTIONS: [&str; 3] = [
@@ -279,6 +279,13 @@ impl Reader<'_> {
             .into_iter()
             .filter_map(|given| self.one(Some(given), &read))
             .collect()
+    }
+
+    /// The `--format` of a report, without its variable, which is about plans.
+    pub fn report_format(&mut self) -> Format {
+        let given = self.given("format").pop();
+        self.one(given, values::one_of(REPORT_FORMATS))
+            .map_or(Format::Text, |format| format.value)
     }
 
     pub fn search(&mut self) -> Search {

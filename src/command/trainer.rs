@@ -31,7 +31,6 @@ mod scripts;
 mod swift;
 pub mod tables;
 mod trl;
-mod xtuner;
 
 pub const PASSTHROUGH: &str = tables::PASSTHROUGH.name;
 

@@ -238,8 +238,8 @@ fn mismatch_fixes(
             .collect(),
     };
     let argument = match parts[..] {
-        // A product has other parts too, and no argument takes a string.
-        _ if key == "train_batch_size" || value.is_string() => None,
+        // A product has other parts too, no argument takes a string, and this one may say the same already.
+        _ if key == "train_batch_size" || value.is_string() || value == &computed.value => None,
         [(part, Source::TrainerDefault(default))] if context.can_be_given(default) => {
             Some((format!("--{}", default.argument), part))
         }

@@ -47,11 +47,7 @@ pub fn only_a_space() -> Problem {
 pub fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
     let all = one_of(known, if known.len() > 20 { 10 } else { 20 });
     let value = given.value.as_str();
-    // `mismatches` of `default-mismatch`
-    let has_part = |word: &&&str| word.split('-').any(|part| nearest(value, [part]).is_some());
-    let with_part: Vec<&str> = known.iter().filter(has_part).copied().collect();
     let fixes = match nearest(value, known.iter().copied()) {
-        None if !with_part.is_empty() => Fixes::from(one_of(&with_part, 10)),
         Some(word) => give_as(&given.from, word).meaning(word).or(all),
         None => Fixes::from(all),
     };

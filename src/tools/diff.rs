@@ -35,11 +35,7 @@ impl Tool for DiffArgs {
         LaunchOptions::AllShowing(&["deepspeed", "template_dir", "set", "format"]);
 
     fn read(self, mut reader: Reader) -> Requested {
-        // Not that of ZLAUNCH_FORMAT, which is about plans.
-        let format = reader.given("format").pop();
-        let format = reader
-            .one(format, one_of(REPORT_FORMATS))
-            .map_or(Format::Text, |format| format.value);
+        let format = reader.report_format();
         let specs = reader.many(self.configs, values::text);
         let launch = launch::read_described(self.command, &mut reader);
         let wanted = if launch.command.is_empty() { 2 } else { 1 };

@@ -28,7 +28,7 @@ use crate::{
     },
     cli::{
         LaunchOptions, Reader, Requested, Tool, launch,
-        values::{self, REPORT_FORMATS, Words, one_of},
+        values::{self, Words},
     },
     config::{schema, template::Search},
     host::{Host, terminal},
@@ -84,10 +84,7 @@ impl Tool for ExplainArgs {
     }
 
     fn read(self, mut reader: Reader) -> Requested {
-        let format = reader.given("format").pop();
-        let format = reader
-            .one(format, one_of(REPORT_FORMATS))
-            .map_or(Format::Text, |format| format.value);
+        let format = reader.report_format();
         let words: Vec<String> = reader
             .many(self.word, values::text)
             .into_iter()

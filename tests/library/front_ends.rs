@@ -280,21 +280,6 @@ fn ranks_are_told_who_started_them() {
 }
 
 #[test]
-fn xtuners_own_variables_name_the_rendezvous() {
-    let mut xtuner = xtuner();
-    xtuner.var("ADDR", "10.0.0.1").var("PORT", "2950");
-    let variables = xtuner.job("xtuner train c.py").variables;
-    let pairs: Vec<_> = variables
-        .iter()
-        .map(|it| (it.name.as_str(), it.value.as_str()))
-        .collect();
-    assert_eq!(
-        pairs,
-        [("MASTER_ADDR", "10.0.0.1"), ("MASTER_PORT", "2950")]
-    );
-}
-
-#[test]
 fn commands_without_a_config_are_recognised_by_their_examples() {
     let sandbox = Sandbox::new();
     let rows = trainer::ALL.iter().flat_map(|trainer| {

@@ -545,11 +545,6 @@ pub const VARS: &[DocumentedVars] = &[
         about: "where the user's site is, if not in ~/.local",
     },
     DocumentedVars {
-        names: &["ADDR", "PORT"],
-        does: READS,
-        about: "xtuner's names for MASTER_ADDR and MASTER_PORT",
-    },
-    DocumentedVars {
         names: &[
             "FLUX_ENCLOSING_ID",
             "RAY_JOB_CONFIG_JSON_ENV_VAR",

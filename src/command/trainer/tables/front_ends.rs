@@ -1,11 +1,11 @@
 //! The front ends that take a config, and what is special about each. Their functions are in the files of their names.
 
-use super::super::{axolotl, hf, llamafactory, scripts, swift, trl, xtuner};
+use super::super::{axolotl, hf, llamafactory, scripts, swift, trl};
 use crate::{
     base::{recorded::Table, vars},
     command::{
         argument_class::ArgumentClass,
-        job::Trainer,
+        job::{Job, Trainer},
         model::{HiddenSizeLookup, Hub},
         tables::{
             AXOLOTL_INPUTS, CONFIG_OPTIONS, HF_INPUTS, LLAMAFACTORY_INPUTS, SWIFT_INPUTS,
@@ -381,9 +381,12 @@ pub const TRL: Trainer = Trainer {
 };
 
 pub const XTUNER: Trainer = Trainer {
+    // `xtuner train CONFIG …` starts `tools/train.py` of its package: alone, or with torchrun and `--launcher pytorch` where
+    // NPROC_PER_NODE or NNODES is more than 1. zlaunch runs that file directly. CONFIG is a Python file with model, batch and
+    // optimizer, which is not read. With `framework = 'huggingface'` in it, transformers fills more keys than told here.
     name: "xtuner",
     distribution: Some("xtuner"),
-    recognise: xtuner::recognise,
+    recognise: Job::of_command,
     launch: LaunchTraits {
         consoles: &["xtuner"],
         commands: &[TrainingCommand {
