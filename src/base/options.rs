@@ -19,9 +19,12 @@ use super::{
 /// A value as it was given. It is read later, because clap would stop at the first wrong one.
 pub type Given = Sourced<OsString>;
 
+/// The words that an option takes, and what they stand for.
+pub type Words<T> = fn() -> Vec<(&'static str, T)>;
+
 /// Takes any value, keeps where it came from, and gives the completions these words.
 #[derive(Clone)]
-pub struct AnyValue<T = ()>(pub fn() -> Vec<(&'static str, T)>);
+pub struct AnyValue<T = ()>(pub Words<T>);
 
 impl ValueParserFactory for Given {
     type Parser = AnyValue;

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::{
     base::{
         json,
-        options::Given,
+        options::{Given, Words},
         recorded::Version,
         size::{number_meant, parse_count},
         source::Sourced,
@@ -25,8 +25,6 @@ use crate::{
 };
 
 pub use super::tables::words::{BOOLS, FORMATS, REPORT_FORMATS, SHIM_ACTIONS};
-
-pub type Words<T> = fn() -> Vec<(&'static str, T)>;
 
 pub const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
 pub const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();

@@ -223,6 +223,7 @@ fn mismatch_fixes(
     let read = value
         .as_str()
         .and_then(|text| text.to_lowercase().parse().ok());
+    let read = read.filter(|it| !python_equal(it, &computed.value));
     let value = read.as_ref().unwrap_or(value);
     let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
         // A list has an argument for each part: `betas`.

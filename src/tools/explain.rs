@@ -24,12 +24,9 @@ use super::output::{err, out};
 use crate::{
     base::{
         layout::{filled, wrapped},
-        options::{AnyValue, Given, launch_options, variable},
+        options::{AnyValue, Given, Words, launch_options, variable},
     },
-    cli::{
-        LaunchOptions, Reader, Requested, Tool, launch,
-        values::{self, Words},
-    },
+    cli::{LaunchOptions, Reader, Requested, Tool, launch, values},
     config::{schema, template::Search},
     host::{Host, terminal},
     judge::Judged,

@@ -6,12 +6,12 @@ pub(crate) use crate::report;
 
 pub use super::output::{err, out, out_bytes, show, styled};
 pub use crate::{
-    base::options::{AnyValue, Given},
+    base::options::{AnyValue, Given, Words},
     cli::{
         LaunchOptions, Outcome, Reader, Requested, Tool, Tools,
         launch::{self, LaunchArgs},
         usage,
-        values::{self, REPORT_FORMATS, TEMPLATES, Words, one_of},
+        values::{self, REPORT_FORMATS, TEMPLATES, one_of},
     },
     host::{Host, terminal},
     judge::Judged,

@@ -127,7 +127,7 @@ impl<T: Trial> Proof<'_, T> {
         }
     }
 
-    /// Whether the first fix holds.
+    /// True if the first fix holds.
     fn leave_what_holds(&mut self, at: usize, problem: &mut Problem) -> bool {
         let fixes = std::mem::take(&mut problem.fixes.0).into_iter();
         let tried: Vec<Option<Fix>> = fixes.map(|fix| self.proven(fix, at)).collect();

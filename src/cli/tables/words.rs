@@ -1,6 +1,6 @@
 //! The words that options take.
 
-use crate::{cli::values::Words, request::Format};
+use crate::{base::options::Words, request::Format};
 
 pub const FORMATS: Words<Format> = || {
     vec![

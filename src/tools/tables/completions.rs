@@ -2,7 +2,7 @@
 
 use clap_complete::Shell;
 
-use crate::cli::values::Words;
+use crate::base::options::Words;
 
 pub const SHELLS: Words<Shell> = || {
     vec![

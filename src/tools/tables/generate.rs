@@ -1,6 +1,6 @@
 //! What `generate` writes into the section of ZeRO below `stage`.
 
-use crate::cli::values::Words;
+use crate::base::options::Words;
 
 pub const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
 
