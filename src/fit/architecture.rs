@@ -407,17 +407,11 @@ impl ModelConfig<'_> {
         }
         // Every token goes through these.
         if adapted > 0 {
-            let (up, gate) = match of.joined_up {
-                Some(name) => (linear(name, hidden, 2 * adapted), None),
-                None => (
-                    linear("up_proj", hidden, adapted),
-                    (of.mlp.ups > 1).then(|| linear("gate_proj", hidden, adapted)),
-                ),
-            };
-            shape
-                .linears
-                .extend([up, linear("down_proj", adapted, hidden)]);
-            shape.linears.extend(gate);
+            let names = of.mlp.names;
+            let outputs = of.mlp.ups * adapted / names.len() as u64;
+            let ups = names.iter().map(|name| linear(name, hidden, outputs));
+            shape.linears.extend(ups);
+            shape.linears.push(linear("down_proj", adapted, hidden));
         }
         params
     }

@@ -11,6 +11,7 @@ use super::{
     strategy::Strategy,
     tables::{
         memories::{DISK, GPU, HOST, MemoryKind},
+        sizes::LEAST_GAPS,
         usual::{LARGEST_MICRO_BATCH, SEQ_LEN_STEP},
         verdicts::{FITS, NOT, TIGHT, UNKNOWN, Verdict},
         words::{Accounting, REAL, Tuner},
@@ -104,7 +105,7 @@ impl TemplateRow {
 
     /// The smallest GPU on which it fits: the need, what the allocator loses to gaps, and room to start.
     pub fn with_margin(&self) -> u64 {
-        let gaps = self.need.allocated() * self.gaps() / 100;
+        let gaps = (self.need.allocated() * self.gaps() / 100).max(LEAST_GAPS);
         (self.need.gpu() + gaps).max(self.need.start)
     }
 }

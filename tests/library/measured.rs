@@ -250,7 +250,6 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     let name = text("name").or(text("model")).unwrap();
     if !settings.algorithm.headless
         && run["trainable"].is_u64()
-        && !name.starts_with("f-")
         && name != "vl"
         && (tuner == Tuner::Full || !name.starts_with("t-"))
     {
@@ -433,9 +432,8 @@ fn evaluations_and_saves_take_what_was_measured() {
     {
         let need = lab_predicted(&run).unwrap();
         let allocated = need.allocated();
-        // Too much: the answers of a preference and of a dataset are taken to have no prompt, and adapters of joined projections to
-        // be apart.
-        let is_over = run["algorithm"].is_string() || run["name"] == "phi3" && run["lora"].is_u64();
+        // Too much: the answers of a preference and of a dataset are taken to have no prompt.
+        let is_over = run["algorithm"].is_string();
         if let Some(cap) = run["cap"].as_u64() {
             // The margins of `fits`. Most evaluations were tried with less, one of them in vain.
             let gaps = if need.peak.is_between_steps { 9 } else { 5 };

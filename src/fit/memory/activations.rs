@@ -283,16 +283,14 @@ impl MemoryModel<'_> {
             // its own input. Under autocast it casts it twice.
             let is_cast = self.stage == Some(3) && self.settings.tuner == Tuner::Lora;
             cast = match self.stage {
-                Some(3) if is_cast => FP32 * adapters.inputs,
+                _ if is_cast => FP32 * adapters.inputs,
                 None if self.autocasts() => element * adapters.inputs.saturating_sub(unkept),
                 _ => 0,
             };
             // Dropout keeps its mask and what comes out of it, but not its input. What is cast was counted.
-            let dropped = match self.settings.dropout && shape.routed == 0 && !self.autocasts() {
-                true if is_cast => adapters.inputs,
-                true => unkept.min(adapters.inputs),
-                false => 0,
-            };
+            let dropped = self.settings.dropout && shape.routed == 0 && !self.autocasts();
+            let inputs = adapters.inputs;
+            let dropped = only_if(dropped, if is_cast { inputs } else { unkept.min(inputs) });
             more_kept += adapters.kept;
             more_kept = more_kept.saturating_sub(dropped);
         }

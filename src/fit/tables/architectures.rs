@@ -30,8 +30,6 @@ pub struct Architecture {
     pub projections: Projections,
     /// The module that computes queries, keys and values together.
     pub joined_qkv: Option<&'static str>,
-    /// The module that computes gate and up together.
-    pub joined_up: Option<&'static str>,
     pub qkv_bias: Presence,
     pub out_bias: Presence,
     /// Queries and keys are normed once more.
@@ -115,6 +113,8 @@ pub enum Recurrence {
 pub struct Mlp {
     /// Projections to the inner size.
     pub ups: u64,
+    /// The modules that compute them, in equal parts.
+    pub names: &'static [&'static str],
     /// Tensors of the inner size that are kept for the backward pass.
     pub kept: u64,
     /// As many more if autocast makes something fp32.
@@ -124,13 +124,21 @@ pub struct Mlp {
 /// Gate, up, down.
 const GATED: Mlp = Mlp {
     ups: 2,
+    names: &["up_proj", "gate_proj"],
     kept: 4,
     in_autocast: 0,
+};
+
+/// Gate and up in one, down.
+const JOINED: Mlp = Mlp {
+    names: &["gate_up_proj"],
+    ..GATED
 };
 
 /// Up, down.
 const PLAIN: Mlp = Mlp {
     ups: 1,
+    names: &["up_proj"],
     kept: 2,
     in_autocast: 0,
 };
@@ -207,7 +215,6 @@ pub enum Scores {
 pub const LLAMA: Architecture = Architecture {
     projections: Projections::Grouped,
     joined_qkv: None,
-    joined_up: None,
     qkv_bias: If(&["attention_bias"]),
     out_bias: If(&["attention_bias"]),
     qk_norm: Never,
@@ -256,7 +263,7 @@ const CHATGLM: Architecture = Architecture {
 };
 
 const GLM: Architecture = Architecture {
-    joined_up: Some("gate_up_proj"),
+    mlp: JOINED,
     qkv_bias: Unless("attention_bias"),
     ..CHATGLM
 };
@@ -385,8 +392,8 @@ pub const ARCHITECTURES: &[Row] = &[
         model_types: &["phi3"],
         architecture: Architecture {
             joined_qkv: Some("qkv_proj"),
-            joined_up: Some("gate_up_proj"),
-            hidden_kept: 2,
+            mlp: JOINED,
+            hidden_kept: 3,
             ..LLAMA
         },
         examples: &[
@@ -574,7 +581,10 @@ pub const ARCHITECTURES: &[Row] = &[
         model_types: &["chatglm"],
         architecture: Architecture {
             joined_qkv: Some("query_key_value"),
-            joined_up: Some("dense_h_to_4h"),
+            mlp: Mlp {
+                names: &["dense_h_to_4h"],
+                ..GATED
+            },
             ..CHATGLM
         },
         examples: &[
