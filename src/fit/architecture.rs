@@ -74,6 +74,8 @@ pub struct Shape {
     pub heads: u64,
     /// Elements of queries, keys, values and the attention's output, for one token of one layer.
     pub attention: u64,
+    /// Elements of them that generation keeps.
+    pub cached: u64,
     /// Elements of the queries and keys that are normed once more.
     pub normed: u64,
     pub inner: u64,
@@ -340,6 +342,8 @@ struct Mixer {
     normed: u64,
     /// Elements kept for each token.
     activations: u64,
+    /// Keys and values among them, or all if they cannot be told apart.
+    cached: u64,
 }
 
 impl Mixer {
@@ -370,6 +374,7 @@ impl ModelConfig<'_> {
             attention
         };
         shape.attention = most.activations;
+        shape.cached = most.cached;
         shape.normed = most.normed;
         shape.linears = most.linears;
         params
@@ -468,6 +473,7 @@ impl ModelConfig<'_> {
                 + only_if(of.sinks, heads),
             normed: self.if_has(of.qk_norm, query + key),
             activations: query + queries + 2 * key,
+            cached: 2 * key,
         }
     }
 
@@ -499,6 +505,7 @@ impl ModelConfig<'_> {
             others: narrow + rank,
             normed: narrow + rank,
             activations: 2 * query + 2 * heads * value + 2 * narrow,
+            cached: query + heads * value,
         }
     }
 
@@ -527,6 +534,7 @@ impl ModelConfig<'_> {
         // The inputs and outputs of every module are kept for the backward pass.
         let linears = mixer.linears.iter();
         mixer.activations = linears.map(|linear| 2 * linear.outputs).sum();
+        mixer.cached = mixer.activations;
         mixer
     }
 

@@ -11,7 +11,6 @@ use super::{
     strategy::Strategy,
     tables::{
         memories::{DISK, GPU, HOST, MemoryKind},
-        sizes::LEAST_GAPS,
         usual::{LARGEST_MICRO_BATCH, SEQ_LEN_STEP},
         verdicts::{FITS, NOT, TIGHT, UNKNOWN, Verdict},
         words::{Accounting, REAL, Tuner},
@@ -105,7 +104,7 @@ impl TemplateRow {
 
     /// The smallest GPU on which it fits: the need, what the allocator loses to gaps, and room to start.
     pub fn with_margin(&self) -> u64 {
-        let gaps = (self.need.allocated() * self.gaps() / 100).max(LEAST_GAPS);
+        let gaps = self.need.allocated() * self.gaps() / 100;
         (self.need.gpu() + gaps).max(self.need.start)
     }
 }
@@ -288,18 +287,13 @@ impl FitInputs<'_> {
     /// More GPUs in each machine, up to eight, then more machines.
     fn more_gpus(&self) -> Option<Remedy> {
         let double = |cluster: &Cluster| {
-            let Cluster { nodes, gpus } = *cluster;
-            Some(if nodes == self.cluster.nodes && gpus <= 4 {
-                Cluster {
-                    nodes,
-                    gpus: 2 * gpus,
-                }
+            let mut larger = *cluster;
+            if larger.nodes == self.cluster.nodes && larger.gpus <= 4 {
+                larger.gpus *= 2;
             } else {
-                Cluster {
-                    nodes: 2 * nodes,
-                    gpus,
-                }
-            })
+                larger.nodes *= 2;
+            }
+            Some(larger)
         };
         let mut larger = iter::successors(double(&self.cluster), double).take(12);
         larger.find_map(|cluster| {

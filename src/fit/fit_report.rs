@@ -216,13 +216,9 @@ impl FitReport<'_> {
             Tuner::Lora => format!("LoRA of rank {rank}, {trainable}"),
             Tuner::Quantised(bits) => format!("LoRA of rank {rank} on {bits} bits, {trainable}"),
         };
-        let checkpointing = if settings.checkpointing {
-            "gradient checkpointing"
-        } else {
-            "no gradient checkpointing"
-        };
+        let no = if settings.checkpointing { "" } else { "no " };
         format!(
-            "{tuner}, {}, {}, {} × {} tokens, {checkpointing}",
+            "{tuner}, {}, {}, {} × {} tokens, {no}gradient checkpointing",
             settings.dtype.name, settings.optimizer.name, settings.micro_batch, settings.seq_len
         )
     }

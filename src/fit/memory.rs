@@ -468,9 +468,7 @@ impl<'a> MemoryModel<'a> {
             // Where answers were generated, ranks do not release a head before the layers.
             BACKWARD if rollout.is_some() && self.strategy.params == GPU => self.live() + embedding,
             _ if self.shape.tied => self.live(),
-            LOSS | EVALUATION | GENERATION => {
-                self.live_at_head().min(workload.params) + workload.reference_head
-            }
+            LOSS | EVALUATION | GENERATION => self.live_at_head() + workload.reference_head,
             // The gradient of its bias sends that of the head to the host while the head is still there.
             BACKWARD if self.shape.head_has_bias => self.live_at_head(),
             // A head of its own is released before the layers.
@@ -489,11 +487,12 @@ impl<'a> MemoryModel<'a> {
     /// gathered again for its backward pass, which comes before that of the embedding.
     fn live_at_head(&self) -> u64 {
         let embedding = self.shape.embedding;
-        let tower = self.workload.tower.as_ref();
-        let behind_embedding = match tower.filter(|tower| tower.seq_len > 0) {
-            Some(_) => self.workload.params.saturating_sub(embedding),
-            None => self.shape.layers * self.shape.layer + embedding,
-        };
+        let Workload {
+            params,
+            forward_only,
+            ..
+        } = self.workload;
+        let behind_embedding = params.saturating_sub(embedding + forward_only);
         match self.live_params() {
             live if live < embedding => embedding,
             // A module is kept if few enough parameters come behind it, whatever its own size.

@@ -177,13 +177,7 @@ impl MemoryModel<'_> {
             (None, Some(new)) => all += new,
             _ => return 0,
         }
-        let is_cached = |linear: &&Linear| ["k_proj", "v_proj"].contains(&linear.name);
-        let cached = shape.linears.iter().filter(is_cached);
-        let cached = match cached.map(|linear| linear.outputs).sum() {
-            // All of the attention if these two cannot be told apart.
-            0 => self.element * shape.attention,
-            outputs => self.element * outputs,
-        };
+        let cached = self.element * shape.cached;
         let at_start = prompt * (shape.layers * cached + self.forward());
         let at_end = all * shape.layers * cached + (6 * FP32 * shape.vocab).max(all * cached / 2);
         let generated = at_start.max(at_end);
@@ -277,20 +271,24 @@ impl MemoryModel<'_> {
         let mut more_kept = shape.more_kept;
         let mut cast = 0;
         if let Some(adapters) = &self.workload.adapters {
-            // The inputs of frozen modules, which an adapter keeps in another form.
-            let unkept = shape.inner + 2 * shape.hidden;
             // PEFT makes adapters fp32. Only stage 3 leaves them so, unless the model is quantised, and then each adapter casts
             // its own input. Under autocast it casts it twice.
-            let is_cast = self.stage == Some(3) && self.settings.tuner == Tuner::Lora;
-            cast = match self.stage {
-                _ if is_cast => FP32 * adapters.inputs,
-                None if self.autocasts() => element * adapters.inputs.saturating_sub(unkept),
-                _ => 0,
-            };
-            // Dropout keeps its mask and what comes out of it, but not its input. What is cast was counted.
-            let dropped = self.settings.dropout && shape.routed == 0 && !self.autocasts();
             let inputs = adapters.inputs;
-            let dropped = only_if(dropped, if is_cast { inputs } else { unkept.min(inputs) });
+            let is_cast = self.stage == Some(3) && self.settings.tuner == Tuner::Lora;
+            // The inputs of frozen modules, which an adapter keeps in another form.
+            let unkept = if is_cast {
+                inputs
+            } else {
+                inputs.min(shape.inner + 2 * shape.hidden)
+            };
+            cast = if is_cast {
+                FP32 * inputs
+            } else {
+                only_if(self.autocasts(), element * (inputs - unkept))
+            };
+            // Dropout keeps its mask and what comes out of it, but not its input.
+            let drops = self.settings.dropout && shape.routed == 0 && !self.autocasts();
+            let dropped = only_if(drops, unkept);
             more_kept += adapters.kept;
             more_kept = more_kept.saturating_sub(dropped);
         }
