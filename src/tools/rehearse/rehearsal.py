@@ -712,7 +712,8 @@ SIZE_OF = {name: size for size, names in SIZES.items() for name in names.split()
 
 
 def sizes_of(config):
-    return {name: value for name, value in vars(config).items() if type(value) is int}
+    """Those that are not for each stage: models of pictures that grow wider with each one stay as they are."""
+    return {name: value for name, value in vars(config).items() if type(value) is int and not hasattr(config, "depths")}
 
 
 def parts_of(config):
