@@ -28,6 +28,12 @@ SEEING = {
     "smolvlm": ({"vocab_size": 49280, "pad_token_id": 2}, {"image_size": 364, "patch_size": 14}, {"image_token_id": 49190, "pad_token_id": 2, "scale_factor": 2}),
     "whisper": None,
 }
+# What is trained on other things than the next token, and what it gets.
+OTHERS = {
+    "DebertaForSequenceClassification": "input_ids", "DebertaV2ForSequenceClassification": "input_ids", "ElectraForTokenClassification": "input_ids", "LayoutLMv3ForTokenClassification": "input_ids",
+    "SqueezeBertForSequenceClassification": "input_ids", "T5GemmaForConditionalGeneration": "input_ids labels", "SiglipModel": "input_ids pixel_values", "SiglipForImageClassification": "pixel_values",
+    "SwinForImageClassification": "pixel_values", "SegformerForImageClassification": "pixel_values",
+}
 
 
 def passes(config, kind, device):
@@ -109,6 +115,22 @@ def sees(kind, rehearsal):
     return None if is_right else ("wrong", f"loss {loss}, {len(reached)} weights of the part reached, widths {widths}")
 
 
+def answers(name, rehearsal):
+    """The forward and the backward pass of what has no loss of its own."""
+    import torch
+    import transformers
+
+    kind = getattr(transformers, name, None)
+    if kind is None:
+        return "skip", "this transformers does not know it"
+    config = kind.config_class()
+    rehearsal.shrink(config)
+    side = getattr(getattr(config, "vision_config", config), "image_size", 64)
+    tokens = torch.tensor([[1, 2, 3, 4]])
+    given = {"input_ids": tokens, "labels": tokens, "pixel_values": torch.randn(1, 3, side, side)}
+    kind(config)(**{word: given[word] for word in OTHERS[name].split()})[0].sum().backward()
+
+
 def inside():
     import transformers
 
@@ -121,12 +143,13 @@ def inside():
     for line in (ROOT / "src/recorded/parameter-counts.jsonl").read_text().splitlines():
         model = json.loads(line)
         print("FOUND", json.dumps([model["name"], small(model["config"], rehearsal, kinds)]), flush=True)
-    for kind in SEEING:
+    more = [(f"{kind} with its picture or sound", sees, kind) for kind in SEEING] + [(name, answers, name) for name in OTHERS]
+    for shown, ask, name in more:
         try:
-            found = sees(kind, rehearsal)
+            found = ask(name, rehearsal)
         except Exception as error:
             found = "wrong", f"{type(error).__name__}: {error}"
-        print("FOUND", json.dumps([f"{kind} with its picture or sound", found]), flush=True)
+        print("FOUND", json.dumps([shown, found]), flush=True)
 
 
 def main():
