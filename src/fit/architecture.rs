@@ -26,16 +26,16 @@ use super::{
 
 impl Dtype {
     pub fn named(name: &str) -> Option<Self> {
-        let found = Self::NAMES.iter().find(|(known, _)| *known == name)?;
-        Some(found.1)
+        Some(Self::NAMES.iter().find(|(known, _)| *known == name)?.1)
     }
 }
 
 impl Architecture {
     /// `None` if the table does not have it.
     fn of(model_type: &str) -> Option<&'static Self> {
-        let mut rows = ARCHITECTURES.iter();
-        let row = rows.find(|row| row.model_types.contains(&model_type))?;
+        let row = ARCHITECTURES
+            .iter()
+            .find(|row| row.model_types.contains(&model_type))?;
         Some(&row.architecture)
     }
 

@@ -163,11 +163,13 @@ impl FitInputs<'_> {
 
     /// The fastest template that fits.
     pub fn first_fit(&self) -> Option<TemplateRow> {
-        let mut rows = self.order.iter().filter_map(|name| {
-            let candidate = self.templates.iter().find(|known| known.name == *name)?;
-            Some(self.judge(candidate))
-        });
-        rows.find(|row| row.verdict == FITS)
+        self.order
+            .iter()
+            .filter_map(|name| {
+                let candidate = self.templates.iter().find(|known| known.name == *name)?;
+                Some(self.judge(candidate))
+            })
+            .find(|row| row.verdict == FITS)
     }
 
     /// With the fastest template that fits.
@@ -273,7 +275,7 @@ impl FitInputs<'_> {
         with_memory.memories.host = Some(u64::MAX);
         let row = with_memory.first_fit()?;
         let change = format!("{} of host memory", Size(row.need.host));
-        remedy(change, Some(row))
+        Some(Remedy { change, row })
     }
 
     fn disk(&self) -> Option<Remedy> {
@@ -281,7 +283,7 @@ impl FitInputs<'_> {
         with_disk.memories.disk = Some(u64::MAX);
         let row = with_disk.first_fit()?;
         let change = format!("a local NVMe disk with {} free", Size(row.need.disk));
-        remedy(change, Some(row))
+        Some(Remedy { change, row })
     }
 
     /// More GPUs in each machine, up to eight, then more machines.

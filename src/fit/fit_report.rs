@@ -138,8 +138,11 @@ impl FitReport<'_> {
     }
 
     fn assumed(&self) -> Vec<&str> {
-        let assumed = self.inputs.assumed.iter();
-        assumed.map(|assumption| assumption.text.as_str()).collect()
+        self.inputs
+            .assumed
+            .iter()
+            .map(|it| it.text.as_str())
+            .collect()
     }
 
     /// What is not counted, if something is.
@@ -201,8 +204,8 @@ impl FitReport<'_> {
             1 => cards,
             _ => format!("{nodes} machines, each {cards}"),
         };
-        let unknown = || "unknown size".to_string();
-        let size = |memory: Option<u64>| memory.map_or_else(unknown, |it| Size(it).to_string());
+        let size =
+            |memory: Option<u64>| memory.map_or("unknown size".into(), |it| Size(it).to_string());
         let Memories { gpu, host, .. } = self.memories();
         format!("{cards} of {} and host memory of {}", size(gpu), size(host))
     }
@@ -303,7 +306,7 @@ impl FitReport<'_> {
         let line = if row.verdict == NOT {
             let short = row.short.iter();
             let short = short.map(|it| format!("{} short ({})", Size(it.bytes), it.kind.name));
-            let short: Vec<String> = short.collect();
+            let short: Vec<_> = short.collect();
             format!("{} does not fit: {}", row.title(), short.join(", "))
         } else {
             format!("{}: {}", row.needs(), row.words())
@@ -394,8 +397,13 @@ impl FitReport<'_> {
     /// A bar for the memory of each row, and a line where the GPU ends. A part of a bar has its name as a tooltip.
     pub fn svg(&self) -> String {
         let gpu = self.memories().gpu;
-        let sizes = self.rows.iter().map(|row| row.need.gpu());
-        let most = sizes.chain(gpu).max().unwrap_or(1);
+        let most = self
+            .rows
+            .iter()
+            .map(|row| row.need.gpu())
+            .chain(gpu)
+            .max()
+            .unwrap_or(1);
         let at = |bytes: u64| LEFT + scaled(BAR, bytes, most);
         let mut y = LINE;
         let mut body = svg_text(8, y, &self.model_line());

@@ -30,7 +30,6 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
     let model = MemoryModel::new(workload, strategy, cluster);
     let total = |phase: &Phase| model.usage(*phase).total();
     let peak = PHASES.into_iter().max_by_key(total).unwrap_or(WHOLE);
-    let of_step = PHASES.iter().filter(|phase| !phase.is_between_steps);
     // Tensors of many sizes come and go: gathered parameters, the logits of pairs of answers or of other batches than a step's.
     let has_pairs = model.algorithm.pairs && !model.algorithm.headless;
     // Stages 1 and 2 first join the trained weights into one tensor: on the GPU if the driver says that it has room there, which
@@ -39,7 +38,12 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
     MemoryNeed {
         usage: model.usage(peak),
         peak,
-        step: of_step.map(total).max().unwrap_or(0),
+        step: PHASES
+            .iter()
+            .filter(|phase| !phase.is_between_steps)
+            .map(total)
+            .max()
+            .unwrap_or(0),
         fragments: model.gathers || has_pairs || peak.is_between_steps,
         start: only_if(matches!(strategy.stage, Some(1 | 2)), joined),
         host: model.host(),
@@ -487,12 +491,10 @@ impl<'a> MemoryModel<'a> {
     /// gathered again for its backward pass, which comes before that of the embedding.
     fn live_at_head(&self) -> u64 {
         let embedding = self.shape.embedding;
-        let Workload {
-            params,
-            forward_only,
-            ..
-        } = self.workload;
-        let behind_embedding = params.saturating_sub(embedding + forward_only);
+        let behind_embedding = self
+            .workload
+            .params
+            .saturating_sub(embedding + self.workload.forward_only);
         match self.live_params() {
             live if live < embedding => embedding,
             // A module is kept if few enough parameters come behind it, whatever its own size.
@@ -526,8 +528,10 @@ impl<'a> MemoryModel<'a> {
 
     /// Parameters are gathered module by module; the experts of a layer are one.
     fn largest_module(&self) -> u64 {
-        let linears = self.shape.linears.iter().map(Linear::weights);
-        linears
+        self.shape
+            .linears
+            .iter()
+            .map(Linear::weights)
             .max()
             .filter(|_| self.shape.routed == 0)
             .unwrap_or(self.shape.layer)

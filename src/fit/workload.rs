@@ -147,8 +147,11 @@ impl Workload {
         };
         // With LoRA the model without its adapters is the reference.
         let has_reference = algorithm.has_reference && is_full;
-        let rewards = settings.rewards.iter();
-        let rewards: u64 = rewards.map(|reward| limited(reward.params)).sum();
+        let rewards: u64 = settings
+            .rewards
+            .iter()
+            .map(|reward| limited(reward.params))
+            .sum();
         let of_model = if shape.scores == Scores::Eager {
             Attention::Eager
         } else {

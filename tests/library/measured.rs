@@ -250,6 +250,10 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         // Nothing uses a tower without pictures.
         workload.forward_only += weights.tower.as_ref().map_or(0, |tower| tower.params());
     }
+    if let Some(tower) = &mut workload.tower {
+        // Some of the tokens are text.
+        tower.seq_len = number("patches", 0);
+    }
     // The script also adapts the vision tower of one. A reward model has one output more.
     let name = text("name").or(text("model")).unwrap();
     if !settings.algorithm.headless

@@ -15,17 +15,19 @@ impl Tower {
         let vision = config.get("vision_config")?;
         let whole = model_type(config)?;
         let names = [model_type(vision).unwrap_or_default(), whole];
-        let encoder = names.iter().find_map(|name| {
-            let mut rows = ENCODERS.iter();
-            rows.find(|row| row.model_types.contains(name))
-        })?;
-        let mut rows = PROJECTORS.iter();
-        let projector = rows.find(|row| row.model_types.contains(&whole))?;
+        let encoder = names
+            .iter()
+            .find_map(|name| ENCODERS.iter().find(|row| row.model_types.contains(name)))?;
+        let projector = PROJECTORS
+            .iter()
+            .find(|row| row.model_types.contains(&whole))?;
         // Below the largest numbers, no sum can overflow.
         let number = |names: &[&str], default: u64, most: u64| {
             let found = names.iter().find_map(|name| vision.get(name));
-            let side = found.map(|found| found.get(0).unwrap_or(found));
-            side.and_then(Value::as_u64).unwrap_or(default).min(most)
+            found
+                .and_then(|found| found.get(0).unwrap_or(found).as_u64())
+                .unwrap_or(default)
+                .min(most)
         };
         let patch = number(&["patch_size"], encoder.patch, 1 << 10).max(1);
         let frames = number(&["temporal_patch_size"], encoder.frames, 8);
