@@ -353,6 +353,11 @@ fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
             run["peak_alloc"]
         );
         eprintln!("{row}");
+        // Frozen towers, dropout and joined projections at stage 3.
+        let is_late = ["thirteenth", "fourteenth"]
+            .iter()
+            .any(|name| run["run"] == *name);
+        assert!(!is_late || gpu < 3.0, "{row}");
         errors.push((gpu, row));
     }
     // At most one in twenty needs less than said (half of these train in fp32), and none needs more.
