@@ -342,8 +342,8 @@ impl Condition {
             }
 
             NotInstalled(modules) => subject.job.python.as_ref().is_some_and(|python| {
-                let mut modules = modules.iter();
-                subject.runs_here() && modules.all(|module| python.lacks_module(module, host))
+                let is_missing = |module: &&str| python.lacks_module(module, host);
+                subject.runs_here() && modules.iter().all(is_missing)
             }),
             FileSays { files, text } => {
                 installed_of(subject, files).any(|source| source.contains(text))
@@ -358,8 +358,7 @@ impl Condition {
             Before("deepspeed", version) => subject.is_before(version),
             Before(package, version) => subject.job.has_older(package, version),
             GpuIs(models) => {
-                let is_one = |name: &String| models.iter().any(|model| is_model(name, model));
-                host.gpus().iter().any(is_one)
+                (host.gpus().iter()).any(|name| models.iter().any(|model| is_model(name, model)))
             }
 
             TrainerIs(name) => trainer.name == name,

@@ -134,10 +134,6 @@ const MISTAKES: &[(&str, &str)] = &[
         "--env NCCL_DEBUG:INFO -- swift sft",
         "--env NCCL_DEBUG=INFO\n",
     ),
-    (
-        "--allow mismatches -- swift sft",
-        "one of default-mismatch, doubtful-mismatch\n",
-    ),
     ("-- zlaunch swift sft", "zlaunch swift sft\n"),
     (
         "--deepspeed zero2 -- zlaunch --nproc-per-node 2 -- swift sft",
