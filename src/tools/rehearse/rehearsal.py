@@ -1350,7 +1350,7 @@ def run_python(program, module, words):
 OF_THE_GPU = re.compile(r"CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|driver")
 # Weights have no values, and the type that they are made with, a collective has no partner.
 OF_THE_PRETENCE = re.compile(r"\b[Mm]eta\W+(tensor|device|backend)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|"
-                             r"SimpleNamespace|'Anything'|((Input|scalar) type\b|same dtype)(?!.*[Dd]ouble)")
+                             r"SimpleNamespace|'Anything'|(Input type \(|scalar type\b|same dtype)(?!.*[Dd]ouble)")
 OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
 # The sandbox stops a write in one of these ways, and another program that it stops only fails.
