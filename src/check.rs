@@ -23,8 +23,11 @@ use tables::{
 
 /// A rule with two severities has two checks, the first of which says what the rule is.
 pub fn rules() -> impl Iterator<Item = &'static Check> {
-    let rules = about_config().chain(VARIABLES).chain(HERE).chain(ARGUMENTS);
-    rules.filter(|check| !check.about.is_empty())
+    about_config()
+        .chain(VARIABLES)
+        .chain(HERE)
+        .chain(ARGUMENTS)
+        .filter(|check| !check.about.is_empty())
 }
 
 fn about_config() -> impl Iterator<Item = &'static Check> {
@@ -49,8 +52,12 @@ pub fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
 pub fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
     let config = about_config().filter(|_| !subject.config.is_null());
     let here = if subject.runs_here() { HERE } else { &[] };
-    let rules = config.chain(VARIABLES).chain(here).chain(ARGUMENTS);
-    run(rules, subject, allow, notes)
+    run(
+        config.chain(VARIABLES).chain(here).chain(ARGUMENTS),
+        subject,
+        allow,
+        notes,
+    )
 }
 
 fn run(

@@ -46,7 +46,7 @@ pub fn parse(argv: &[OsString], host: &Host, tools: &'static Tools) -> Result<As
     if words.is_empty() {
         return Ok(Asked::Text(help::overview(host, tools), REFUSED));
     }
-    let mut problems: Vec<Problem> = Vec::new();
+    let mut problems: Vec<Problem> = vec![];
     // clap stops at the first mistake: without that word, it finds the next one.
     let asked = loop {
         let why = match ask(&words, host, tools) {
@@ -127,8 +127,8 @@ fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Request
         words: &words,
         options: &words,
         host,
-        problems: Vec::new(),
-        warnings: Vec::new(),
+        problems: vec![],
+        warnings: vec![],
         command,
         matches,
     };
@@ -141,12 +141,13 @@ fn ask(words: &[OsString], host: &Host, tools: &'static Tools) -> Result<Request
 
 fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
     let name = |word: &OsString| Some(word.to_str()?.split('=').next()?.to_string());
-    let exact = refused_argument(why).and_then(|refused| {
-        words
-            .iter()
-            .position(|word| name(word).as_ref() == Some(&refused))
-    });
-    exact.or_else(|| words.iter().position(has_one_dash))
+    refused_argument(why)
+        .and_then(|refused| {
+            words
+                .iter()
+                .position(|word| name(word).as_ref() == Some(&refused))
+        })
+        .or_else(|| words.iter().position(has_one_dash))
 }
 
 /// `-hostfile`, which clap takes for `-h` and more letters, and mpirun's `-np`.
@@ -157,9 +158,12 @@ fn has_one_dash(word: &OsString) -> bool {
 
 /// The value of an option among words that may be wrong.
 pub fn asked<'a>(words: &'a [OsString], option: &str) -> Option<&'a str> {
-    let ours = words.iter().filter_map(|word| word.to_str());
-    let mut ours = ours.take_while(|word| *word != "--");
+    let mut ours = words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .take_while(|word| *word != "--");
     let is_value = |rest: &&str| rest.is_empty() || rest.starts_with('=');
-    let value = ours.find_map(|word| word.strip_prefix(option).filter(is_value))?;
-    value.strip_prefix('=').or_else(|| ours.next())
+    ours.find_map(|word| word.strip_prefix(option).filter(is_value))?
+        .strip_prefix('=')
+        .or_else(|| ours.next())
 }

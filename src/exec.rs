@@ -117,13 +117,13 @@ fn write_record(record: &Record) -> Result<(), Problem> {
             replace_record(record)?;
         }
         Ok(foreign)
-    });
-    let foreign =
-        foreign.map_err(|why| report::cannot_write(OutputFile::RECORD, &record.folder, &why))?;
+    })
+    .map_err(|why| report::cannot_write(OutputFile::RECORD, &record.folder, &why))?;
     let Some(file) = foreign else { return Ok(()) };
     let folder = file.parent().unwrap_or(&file).join("zlaunch");
     let what = "this file is not part of a launch record, and is not overwritten";
-    Err(Problem::error(Rule::Record, what)
+    Err(Rule::Record
+        .error(what)
         .at(&file)
         .fix(give("--record", folder.display())))
 }

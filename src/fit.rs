@@ -77,8 +77,9 @@ pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>,
         (!own.value.is_empty()).then(|| understood.own_file(own))
     });
     let named = launch.deepspeed.clone().or(own);
-    let template = named.as_ref();
-    let template = template.and_then(|named| inputs::template_of(named, launch, host).ok());
+    let template = named
+        .as_ref()
+        .and_then(|named| inputs::template_of(named, launch, host).ok());
     let written = template.as_ref().map(|template| &template.config);
     let training = request.training.clone();
     let mut inputs = FitInputs::new(training, job, written, cluster, launch, host)?;
@@ -109,12 +110,13 @@ pub fn choose(
     understood: &UnderstoodLaunch,
 ) -> Result<ChosenTemplate, Vec<Problem>> {
     let UnderstoodLaunch { job, host, .. } = understood;
-    let refused = |what: &str| Problem::error(Rule::AutoTemplate, what).at(spec);
+    let refused = |what: &str| Rule::AutoTemplate.error(what).at(spec);
     let cannot = |why: &str| refused(&format!("a template cannot be chosen: {why}"));
     let name_one = || give("--deepspeed", "zero3");
     let Some(cluster) = cluster_of(topology) else {
-        let problem = cannot("the number of GPUs is unknown");
-        return Err(problem.fix(name_one()).into());
+        return Err(cannot("the number of GPUs is unknown")
+            .fix(name_one())
+            .into());
     };
     let argument = job.trainer.model.argument;
     if job.args.text(argument).is_none() {
@@ -142,8 +144,12 @@ pub fn choose(
     } else {
         refused("no template fits this run").fix(remedies)
     };
-    let lines = report.rows.iter().map(TemplateRow::needs);
-    Err(lines.fold(problem, Problem::at).into())
+    Err(report
+        .rows
+        .iter()
+        .map(TemplateRow::needs)
+        .fold(problem, Problem::at)
+        .into())
 }
 
 /// A warning if the config of a launch does not fit. `config`: as it will be written. Nothing is judged unless the model, the ranks
@@ -193,13 +199,14 @@ pub fn warning(
     let is_certain =
         guesses.is_empty() || are_least && refused(&inputs.with_settings(&inputs.least)).is_some();
     let will = if is_certain { "will" } else { "may" };
-    let what = format!(
-        "{} needs about {} {place}: this run {will} run out of memory",
-        template.name,
-        Size(bytes)
-    );
     let gpus = format!("GPUs of {} ({})", Size(gpu_memory.value), gpu_memory.from);
-    let mut problem = Problem::warning(Rule::MemoryShort, what).at(gpus);
+    let mut problem = Rule::MemoryShort
+        .warning(format!(
+            "{} needs about {} {place}: this run {will} run out of memory",
+            template.name,
+            Size(bytes)
+        ))
+        .at(gpus);
     if is_certain {
         let would = would_fit(&inputs, need.peak, host);
         return Some(problem.fix(would.unwrap_or("zlaunch fit shows what would fit".to_string())));
@@ -251,8 +258,9 @@ pub fn host_memory(
     let cluster = cluster_of(topology)?;
     let inputs = inputs_of(understood, None, cluster).ok()?;
     let strategy = Strategy::of(config, inputs.weights.shape.hidden);
-    let offloads = strategy.offloads();
-    offloads.then(|| memory::need(&inputs.workload, &strategy, cluster).host)
+    strategy
+        .offloads()
+        .then(|| memory::need(&inputs.workload, &strategy, cluster).host)
 }
 
 fn cluster_of(topology: &Topology) -> Option<Cluster> {
@@ -274,8 +282,10 @@ fn cluster(request: &FitRequest, topology: Option<&Topology>) -> Result<Cluster,
         }
         _ if request.card.is_some() => 1,
         _ => {
-            let problem = Problem::error(Rule::Usage, "the number of GPUs is unknown");
-            return Err(problem.at("zlaunch fit").fix(give("--gpu", "H100x8")));
+            return Err(Rule::Usage
+                .error("the number of GPUs is unknown")
+                .at("zlaunch fit")
+                .fix(give("--gpu", "H100x8")));
         }
     };
     let nodes = topology.and_then(|topology| topology.nnodes.value());

@@ -171,7 +171,7 @@ impl Host {
     /// The models of the GPUs, as the NVIDIA driver names them.
     pub fn gpus(&self) -> Vec<String> {
         if self.nvidia_gpus.is_none() {
-            Vec::new()
+            vec![]
         } else {
             Machine::here().gpus()
         }
@@ -181,9 +181,11 @@ impl Host {
     pub fn online_cpus(&self) -> usize {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();
         // The first line is the sum of all.
-        let lines = text.lines().skip(1);
-        let online = lines.filter(|line| line.starts_with("cpu")).count();
-        online.max(self.cpus)
+        text.lines()
+            .skip(1)
+            .filter(|line| line.starts_with("cpu"))
+            .count()
+            .max(self.cpus)
     }
 
     /// The path is in a folder that other machines usually do not share.
@@ -228,18 +230,16 @@ impl Host {
     /// The folder for resolved configs: in the user's cache if only this user can write it, or else a private one in the
     /// temporary folder. `exec` creates it, but neither a home nor the folder that TMPDIR names.
     pub fn configs_folder(&self) -> PathBuf {
-        let cache = self
-            .cache_home()
+        self.cache_home()
             .filter(|cache| cache.is_dir() || cache.parent().is_some_and(Path::is_dir))
             .map(|cache| cache.join("zlaunch/configs"))
             .filter(|folder| can_be_written(folder))
-            .filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none());
-        cache.unwrap_or_else(|| {
-            let temporary = self
-                .folder(vars::TMPDIR)
-                .unwrap_or_else(|| PathBuf::from("/tmp"));
-            temporary.join(format!("zlaunch-{}", geteuid()))
-        })
+            .filter(|folder| open_to_others(folder, Trust::OwnerAlone).is_none())
+            .unwrap_or_else(|| {
+                self.folder(vars::TMPDIR)
+                    .unwrap_or_else(|| PathBuf::from("/tmp"))
+                    .join(format!("zlaunch-{}", geteuid()))
+            })
     }
 }
 
@@ -256,18 +256,22 @@ pub fn is_shim(file: &Path) -> bool {
 
 /// Our caller made us ignore this signal. /proc says so, and no handler has to be changed for that.
 pub fn is_ignored(signal: Signal) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
+    fs::read_to_string("/proc/self/status")
+        .unwrap_or_default()
         .lines()
-        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    mask.unwrap_or(0) >> (signal as i32 - 1) & 1 == 1
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok())
+        .unwrap_or(0)
+        >> (signal as i32 - 1)
+        & 1
+        == 1
 }
 
 /// The children of this process, which has one thread that starts any. A kernel without this file lists none.
 pub fn children() -> Vec<Pid> {
     let pid = getpid();
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace()
+    fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+        .unwrap_or_default()
+        .split_whitespace()
         .filter_map(|word| word.parse().ok())
         .map(Pid::from_raw)
         .collect()
@@ -286,10 +290,12 @@ pub fn stays_below(name: &str) -> bool {
 
 /// The folder, or the nearest one above it that exists, can be written.
 pub fn can_be_written(folder: &Path) -> bool {
-    let existing = folder.ancestors().find(|path| path.exists());
-    existing.is_some_and(|path| {
-        path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()
-    })
+    folder
+        .ancestors()
+        .find(|path| path.exists())
+        .is_some_and(|path| {
+            path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()
+        })
 }
 
 #[derive(Clone, Copy, PartialEq)]

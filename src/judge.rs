@@ -68,8 +68,8 @@ fn judge(draft: &Draft) -> (Vec<Problem>, bool) {
     let output = understood.launch.output;
     let mut judge = Judge {
         draft,
-        problems: Vec::new(),
-        findings: Vec::new(),
+        problems: vec![],
+        findings: vec![],
     };
     judge.command();
     judge.add(draft.refusals.iter().cloned());
@@ -84,8 +84,7 @@ fn judge(draft: &Draft) -> (Vec<Problem>, bool) {
     judge.put_into_run_file();
     let blocker = understood.blocker(draft.launcher);
     let is_new = |blocker: &&Problem| output.check && !judge.problems.contains(blocker);
-    let new = blocker.iter().find(is_new).cloned();
-    judge.add(new);
+    judge.add(blocker.iter().find(is_new).cloned());
     let notes = draft.topology.as_ref().map(|topology| &topology.notes);
     judge.add(notes.into_iter().flatten().cloned());
     let (mut problems, is_refused) = judge.verdict();
@@ -160,12 +159,14 @@ impl Judge<'_> {
         let flag = understood.launch.deepspeed.as_ref();
         match (flag, &understood.own_config()) {
             (Some(flag), Some(own)) if own.value != flag.value && !own.value.is_empty() => {
-                let what = format!(
-                    "`{}` is used, not the command's own `{}`",
-                    flag.value, own.value
-                );
                 let fix = drop_given(flag).remark("to use the command's own");
-                let problem = Problem::warning(Rule::TwoConfigs, what).at(flag).at(own);
+                let problem = Rule::TwoConfigs
+                    .warning(format!(
+                        "`{}` is used, not the command's own `{}`",
+                        flag.value, own.value
+                    ))
+                    .at(flag)
+                    .at(own);
                 self.add([problem.fix(fix.or(drop_given(own)))]);
             }
             (None, Some(own)) => self.add(asked_config::not_shipped(understood, own)),
@@ -213,8 +214,7 @@ impl Judge<'_> {
             return;
         };
         let place = |key: &str| {
-            let mut fills = resolved.fills.iter();
-            let fill = fills.find(|fill| fill.key == key);
+            let fill = resolved.fills.iter().find(|fill| fill.key == key);
             match fill.map(|fill| &fill.filled.arguments[..]) {
                 Some([only]) => Place::from(only),
                 _ => places.of(key),
@@ -233,8 +233,9 @@ impl Judge<'_> {
             existing_launcher,
             ..
         } = &self.draft.understood;
-        let settings = existing_launcher.as_ref();
-        let settings = settings.and_then(|it| it.settings_as_config(job, named, host));
+        let settings = existing_launcher
+            .as_ref()
+            .and_then(|it| it.settings_as_config(job, named, host));
         let Some((config, file)) = settings else {
             return false;
         };
@@ -313,12 +314,15 @@ impl Judge<'_> {
                 );
                 let fix =
                     give("--config-out", "PATH").remark("in a folder that all machines share");
-                self.add([Problem::error(Rule::Hosts, what).at(path).fix(fix)]);
+                self.add([Rule::Hosts.error(what).at(path).fix(fix)]);
             } else if machines > 1 && file.kind == FileKind::Ours {
                 // With `--config-out`, the user chose a folder that all machines see.
                 let kind = Machine::here().file_system(path);
-                let kind = kind.as_deref();
-                self.add(machine::config_may_be_local(path, machines, kind));
+                self.add(machine::config_may_be_local(
+                    path,
+                    machines,
+                    kind.as_deref(),
+                ));
             }
         }
     }
@@ -347,8 +351,11 @@ impl Judge<'_> {
             let mut found = machine::at_launch(&resolved.config, job, host);
             found.retain(|problem| !launch.allow.contains(&problem.rule));
             let is_plan = output.only_shows() && !output.check;
-            let found = found.into_iter();
-            self.add(found.map(|problem| problem.into_warning_unless(!is_plan)));
+            self.add(
+                found
+                    .into_iter()
+                    .map(|problem| problem.into_warning_unless(!is_plan)),
+            );
         }
         let short = fit::warning(&layered.template, &resolved.config, topology, understood);
         self.add(short.filter(|short| output.wants_notes() || short.severity != Severity::Note));

@@ -56,7 +56,7 @@ impl<'a> Draft<'a> {
             layered: None,
             resolved: None,
             handed_over: None,
-            refusals: Vec::new(),
+            refusals: vec![],
         };
         draft.place_ranks();
         draft.resolve_config(choose);
@@ -70,11 +70,9 @@ impl<'a> Draft<'a> {
     }
 
     fn place_ranks(&mut self) {
-        let placed = self.understood.topology();
-        self.topology = self.keep(placed);
+        self.topology = self.keep(self.understood.topology());
         if let Some(topology) = &self.topology {
-            let launcher = self.understood.launcher(topology);
-            self.launcher = self.keep(launcher);
+            self.launcher = self.keep(self.understood.launcher(topology));
         }
     }
 
@@ -190,8 +188,10 @@ impl<'a> Draft<'a> {
         let run_file = file
             .as_ref()
             .and_then(|file| PlannedFile::of_run_file(&file.path, understood));
-        let config = run_file.as_ref().or(file.as_ref());
-        let config = config.map(|file| file.path.as_os_str());
+        let config = run_file
+            .as_ref()
+            .or(file.as_ref())
+            .map(|file| file.path.as_os_str());
         let mut environment = EnvironmentInputs {
             understood,
             template,
@@ -266,15 +266,14 @@ fn argv(
         let extra = if is_asked { context.extra } else { &[] };
         let options = launch.forwarded_options();
         let LaunchContext { topology, host, .. } = *context;
-        let argv = launcher::srun::argv(
+        return Ok(launcher::srun::argv(
             srun.as_ref(),
             &options,
             &launch.command,
             extra,
             topology,
             host,
-        );
-        return Ok(argv?);
+        )?);
     }
     // Behind a launcher in the command, a script keeps the arguments it was given.
     let adds_arguments = existing_launcher.is_none() || job.rewritten;
@@ -283,8 +282,11 @@ fn argv(
         _ if context.topology.ranks_exist() => Ranks::Existing,
         _ => Ranks::Launched,
     };
-    let starter = job.starter_option(ranks).filter(|_| adds_arguments);
-    let added = starter.into_iter().flatten();
+    let added = job
+        .starter_option(ranks)
+        .filter(|_| adds_arguments)
+        .into_iter()
+        .flatten();
     if let Some(existing) = existing_launcher {
         let mut words = existing.argv(context, config);
         words.extend(added);

@@ -68,17 +68,15 @@ impl Launch {
             return;
         }
         ranks.node_rank = Some(Sourced::new(0, Source::Machine(who)));
-        let is_set = |names: [&str; 2]| {
-            let mut names = names.iter();
-            names.any(|name| host.nonempty_var(name).is_some())
-        };
+        let is_set = |names: [&str; 2]| names.iter().any(|name| host.nonempty_var(name).is_some());
         if !is_set([vars::MASTER_ADDR, vars::PET_MASTER_ADDR]) {
             let here = || Sourced::new(host.hostname.clone(), Source::Machine(who));
             ranks.master_addr.get_or_insert_with(here);
         }
         if !is_set([vars::MASTER_PORT, vars::PET_MASTER_PORT]) {
-            let usual = Sourced::new(29500, Source::Machine(who));
-            ranks.master_port.get_or_insert(usual);
+            ranks
+                .master_port
+                .get_or_insert(Sourced::new(29500, Source::Machine(who)));
         }
     }
 
@@ -121,7 +119,7 @@ impl Launch {
             Some("launcher" | "launcher-arg") => goes_to_srun,
             _ => false,
         };
-        let mut forwarded = Vec::new();
+        let mut forwarded = vec![];
         let mut words = self.options.iter();
         while let Some(word) = words.next() {
             // Only a value can be other than text, and then it is joined to its option.

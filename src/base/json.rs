@@ -117,13 +117,12 @@ pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
         return if wanted(config) {
             vec![String::new()]
         } else {
-            Vec::new()
+            vec![]
         };
     };
-    let mut found = Vec::new();
+    let mut found = vec![];
     for (key, value) in object {
-        let inside = leaves(value, wanted).into_iter();
-        found.extend(inside.map(|path| match &*path {
+        found.extend(leaves(value, wanted).into_iter().map(|path| match &*path {
             "" => key.clone(),
             path => format!("{key}.{path}"),
         }));
@@ -134,8 +133,11 @@ pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
 /// The dotted keys of the leaves that differ, in the order of the first object.
 pub fn differing(one: &Value, two: &Value) -> Vec<String> {
     let mut keys = leaves(one, |_| true);
-    let new = leaves(two, |_| true);
-    keys.extend(new.into_iter().filter(|key| get(one, key).is_none()));
+    keys.extend(
+        leaves(two, |_| true)
+            .into_iter()
+            .filter(|key| get(one, key).is_none()),
+    );
     keys.retain(|key| get(one, key) != get(two, key));
     keys
 }
@@ -306,13 +308,17 @@ fn with_comments_of(key: Range<usize>, text: &str, plain: &str) -> Range<usize> 
     if !text[line..key.start].trim().is_empty() || !matches!(behind[..end].trim(), "" | ",") {
         return key;
     }
-    let lines = text[..line].split_inclusive('\n').rev();
-    let comments = lines.scan(line, |at, text| {
-        *at -= text.len();
-        let is_comment = plain[*at..*at + text.len()].trim().is_empty() && !text.trim().is_empty();
-        is_comment.then(|| *at + text.len() - text.trim_start().len())
-    });
-    let start = comments.last().unwrap_or(key.start);
+    let start = text[..line]
+        .split_inclusive('\n')
+        .rev()
+        .scan(line, |at, text| {
+            *at -= text.len();
+            let is_comment =
+                plain[*at..*at + text.len()].trim().is_empty() && !text.trim().is_empty();
+            is_comment.then(|| *at + text.len() - text.trim_start().len())
+        })
+        .last()
+        .unwrap_or(key.start);
     let is_at_top = plain[..start].trim() == "{";
     let start = if is_at_top { key.start } else { start };
     start..key.end + text[key.end..key.end + end].trim_end().len()
@@ -347,8 +353,8 @@ struct Open {
 fn scan(text: &str) -> Result<Scanned, SyntaxError> {
     let fault = |at: usize, what: &str| Err(fault_at(&text.as_bytes()[..at], what.to_string()));
     let mut plain = text.to_string();
-    let mut keys: Vec<Key> = Vec::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut keys: Vec<Key> = vec![];
+    let mut open: Vec<Open> = vec![];
     // The last token that is neither space nor a comment, and a comma if that is what it is.
     let mut last = 0..0;
     let mut comma = None;
@@ -358,8 +364,9 @@ fn scan(text: &str) -> Result<Scanned, SyntaxError> {
             return fault(at, "this comment is not closed");
         }
         if token.starts_with("//") || token.starts_with("/*") {
-            let bytes = token.bytes();
-            let blank = bytes.map(|byte| if byte == b'\n' { '\n' } else { ' ' });
+            let blank = token
+                .bytes()
+                .map(|byte| if byte == b'\n' { '\n' } else { ' ' });
             plain.replace_range(at..end, &blank.collect::<String>());
             continue;
         }
@@ -463,12 +470,13 @@ pub fn fault_at(before: &[u8], what: String) -> SyntaxError {
 
 fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     // serde_json names the place of the first letter of a word, or of the one behind a sign.
-    let mut lines = text.lines().skip(why.line().saturating_sub(1));
-    let rest = lines
-        .next()
+    let rest = text
+        .lines()
+        .nth(why.line().saturating_sub(1))
         .unwrap_or_default()
-        .get(why.column().saturating_sub(1)..);
-    let rest = rest.unwrap_or_default().trim_start_matches('-');
+        .get(why.column().saturating_sub(1)..)
+        .unwrap_or_default()
+        .trim_start_matches('-');
     let first = text.trim_start().lines().next().unwrap_or_default();
     let is_key = first.trim_end().ends_with(':') || first.contains(": ");
     let is_yaml = is_key && first.starts_with(|c: char| c.is_ascii_alphabetic());

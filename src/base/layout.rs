@@ -47,7 +47,7 @@ impl TextTable {
             widest: 60,
             numbers: 0..0,
             limit: usize::MAX,
-            lines: Vec::new(),
+            lines: vec![],
         }
     }
 
@@ -77,7 +77,7 @@ impl TextTable {
         // The last column keeps some room.
         let room = self.limit.saturating_sub(self.indent + 2 + NARROW);
         let most = self.widest.min(room.max(NARROW));
-        let mut widths = Vec::new();
+        let mut widths = vec![];
         for cells in rows {
             widths.resize(widths.len().max(cells.len()), 0);
             for (width, cell) in widths.iter_mut().zip(cells) {
@@ -120,11 +120,14 @@ impl TextTable {
 
 impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = self.lines.iter().map(|line| match line {
-            Line::Heading(_) => Vec::new(),
-            Line::Row(cells) => cells.iter().map(|cell| escaped(cell, &[])).collect(),
-        });
-        let rows: Vec<Vec<String>> = rows.collect();
+        let rows: Vec<Vec<String>> = self
+            .lines
+            .iter()
+            .map(|line| match line {
+                Line::Heading(_) => vec![],
+                Line::Row(cells) => cells.iter().map(|cell| escaped(cell, &[])).collect(),
+            })
+            .collect();
         let widths = self.widths(&rows);
         for (line, cells) in self.lines.iter().zip(&rows) {
             match line {
@@ -183,8 +186,10 @@ pub fn wrapped_command(text: &str, indent: usize, limit: usize) -> String {
     if indent + columns(text) <= limit {
         return wrapped(text, indent, limit);
     }
-    let text = wrapped(text, indent, limit.saturating_sub(2));
-    text.trim_end_matches('\n').replace('\n', " \\\n") + "\n"
+    wrapped(text, indent, limit.saturating_sub(2))
+        .trim_end_matches('\n')
+        .replace('\n', " \\\n")
+        + "\n"
 }
 
 /// `visible` text in lines of at most `limit` columns.

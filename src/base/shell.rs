@@ -53,7 +53,7 @@ pub fn text(words: &[OsString]) -> String {
 
 /// The words of a plain command. `None` if a shell would do more than split and unquote it.
 pub fn plain_words(text: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
+    let mut words = vec![];
     let mut word: Option<String> = None;
     let mut chars = text.trim().chars();
     while let Some(c) = chars.next() {

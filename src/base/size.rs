@@ -54,8 +54,9 @@ pub fn number_meant(text: &str, name: &str) -> Option<u64> {
     if text == "dynamic" && name.ends_with("loss_scale") {
         return Some(0);
     }
-    let mut rows = UNITS_OF_NUMBERS.iter();
-    let (_, units) = rows.find(|(part, _)| name.contains(part))?;
+    let (_, units) = UNITS_OF_NUMBERS
+        .iter()
+        .find(|(part, _)| name.contains(part))?;
     with_unit(&text, units)
 }
 

@@ -39,11 +39,13 @@ pub struct Entry {
 }
 
 pub fn entries(file: &'static str) -> impl Iterator<Item = Entry> {
-    let first = file.strip_prefix("# ").unwrap_or(file);
-    first.split("\n# ").map(|entry| {
-        let (head, body) = entry.split_once('\n').unwrap_or((entry, ""));
-        Entry { head, body }
-    })
+    file.strip_prefix("# ")
+        .unwrap_or(file)
+        .split("\n# ")
+        .map(|entry| {
+            let (head, body) = entry.split_once('\n').unwrap_or((entry, ""));
+            Entry { head, body }
+        })
 }
 
 pub fn find(file: &'static str, name: &str) -> Option<Entry> {
@@ -70,8 +72,8 @@ impl Entry {
 
     /// The texts of a field that may be repeated.
     pub fn fields(&self, field: &str) -> Vec<&'static str> {
-        let lines = self.body.lines();
-        lines
+        self.body
+            .lines()
             .filter_map(|line| line.strip_prefix(field)?.strip_prefix(": "))
             .collect()
     }
@@ -83,7 +85,7 @@ impl Entry {
 
     pub fn texts(&self, field: &str, language: Language) -> Vec<&'static str> {
         let chinese = match (language, field) {
-            (Language::English, _) => Vec::new(),
+            (Language::English, _) => vec![],
             (Language::Chinese, "en") => self.fields("zh"),
             (Language::Chinese, _) => self.fields(&format!("{field}.zh")),
         };

@@ -30,12 +30,13 @@ impl Var {
 
 /// The variables that are not only an engine's.
 pub fn of_no_engine() -> Vec<Var> {
-    let vars = VARS.iter().map(|row| Var {
-        names: row.names.iter().copied().map(Cow::from).collect(),
-        does: row.does,
-        about: row.about,
-    });
-    vars.collect()
+    VARS.iter()
+        .map(|row| Var {
+            names: row.names.iter().copied().map(Cow::from).collect(),
+            does: row.does,
+            about: row.about,
+        })
+        .collect()
 }
 
 /// A word of the list that ends with `_` is a prefix.

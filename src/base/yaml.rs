@@ -96,7 +96,7 @@ impl<'a> Loader<'a> {
                 (anchor, value)
             }
             SequenceStart(anchor, _) => {
-                let mut list = Vec::new();
+                let mut list = vec![];
                 loop {
                     match self.next()? {
                         (SequenceEnd | StreamEnd, _) => break (anchor, list.into()),

@@ -96,8 +96,11 @@ impl GivenSizes {
     /// divides it by the sequence-parallel size.
     fn inferred(&self, ranks: f64) -> Option<[f64; 3]> {
         let over = |one: f64, two: f64| (one / two).floor();
-        let mut given = [self.global, self.micro, self.steps].into_iter().flatten();
-        if given.any(|size| size <= 0.0) {
+        if [self.global, self.micro, self.steps]
+            .into_iter()
+            .flatten()
+            .any(|size| size <= 0.0)
+        {
             return None;
         }
         let steps = match (self.global, self.micro) {
@@ -154,6 +157,8 @@ fn ranks(subject: &Subject) -> Option<f64> {
 
 /// Elastic training computes the batch itself.
 fn is_elastic(subject: &Subject) -> bool {
-    let enabled = subject.get("elasticity.enabled");
-    enabled.is_some_and(schema::is_true) && subject.reads("elasticity")
+    subject
+        .get("elasticity.enabled")
+        .is_some_and(schema::is_true)
+        && subject.reads("elasticity")
 }

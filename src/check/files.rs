@@ -105,8 +105,12 @@ pub fn missing_weights(subject: &Subject, found: &mut Findings) {
 
 /// 4 of `model-00001-of-00004.safetensors`.
 fn parts_of(name: &str) -> Option<usize> {
-    let part = name.strip_prefix("model-")?.strip_suffix(".safetensors")?;
-    part.split_once("-of-")?.1.parse().ok()
+    name.strip_prefix("model-")?
+        .strip_suffix(".safetensors")?
+        .split_once("-of-")?
+        .1
+        .parse()
+        .ok()
 }
 
 pub fn unreadable_datasets(subject: &Subject, found: &mut Findings) {
@@ -143,15 +147,16 @@ pub fn unreadable_model(subject: &Subject, found: &mut Findings) {
     {
         let what =
             format!("there is no folder `{value}`, so the trainer looks for this model on the hub");
-        let fix = give_as(&model.from, &near).meaning(near);
-        found.at([place], what, fix).error_if(false);
+        found
+            .at([place], what, give_as(&model.from, &near).meaning(near))
+            .error_if(false);
     } else if let Some(variable) = keeps_from_download(subject, value) {
         let offline = subject.host.var(variable).unwrap_or_default();
         let what = format!(
             "`{value}` is not in the Hugging Face cache, and {variable} prevents the download"
         );
-        let download = run(format!("hf download {value}"));
-        let download = download.remark("on a machine with network access");
+        let download =
+            run(format!("hf download {value}")).remark("on a machine with network access");
         let places = [place, Place::variable(variable, offline)];
         found
             .at(places, what, download.or(unset_variable(variable)))
@@ -167,8 +172,9 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
         let value = host.nonempty_var(name).unwrap_or_default().to_uppercase();
         ["1", "ON", "YES", "TRUE"].contains(&&*value)
     };
-    let variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"];
-    let variable = variables.into_iter().find(is_on)?;
+    let variable = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
+        .into_iter()
+        .find(is_on)?;
     let is_needed = is_name
         && job.args.list("cache_dir").is_none()
         && job.hub(host) == Hub::HuggingFace
@@ -190,8 +196,11 @@ pub fn checkpoint_ranks(subject: &Subject, found: &mut Findings) {
             folder.join("trainer_state.json").is_file() && !names_in(&folder).any(is_whole);
         if is_weights && subject.is_hf() && value(subject, "resume_only_model").is_none() {
             let what = "the checkpoint has the states of no rank (global_step…), as --save_only_model leaves it: DeepSpeed refuses to resume from it";
-            let help = "give it as the model, and start with a new optimizer";
-            found.at([place], what, help);
+            found.at(
+                [place],
+                what,
+                "give it as the model, and start with a new optimizer",
+            );
         }
         return;
     };
@@ -200,8 +209,9 @@ pub fn checkpoint_ranks(subject: &Subject, found: &mut Findings) {
     };
     let parts = names_in(&folder.join(tag.trim())).filter(is_part).count() as u64;
     // With these, the number of files is another one, or does not matter.
-    let mut dividing = ["checkpoint", "sequence_parallel_size", "tensor_parallel"].iter();
-    let is_divided = dividing.any(|key| subject.get(key).is_some());
+    let is_divided = ["checkpoint", "sequence_parallel_size", "tensor_parallel"]
+        .iter()
+        .any(|key| subject.get(key).is_some());
     if parts > 0 && parts != ranks && !is_divided {
         let what =
             format!("{parts} ranks wrote the checkpoint, and DeepSpeed refuses it on {ranks}");
@@ -219,8 +229,12 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
     let cwd = &subject.host.cwd;
     let folder = value(subject, "dataset_dir").unwrap_or("data");
     let lists = ["dataset", "eval_dataset"].map(|name| value(subject, name).unwrap_or_default());
-    let names = lists.iter().flat_map(|names| names.split(','));
-    let names: Vec<&str> = names.map(str::trim).filter(|it| !it.is_empty()).collect();
+    let names: Vec<&str> = lists
+        .iter()
+        .flat_map(|names| names.split(','))
+        .map(str::trim)
+        .filter(|it| !it.is_empty())
+        .collect();
     // Tokenized data are read instead.
     let is_tokenized = value(subject, "tokenized_path").is_some_and(|path| cwd.join(path).exists());
     let is_remote = folder == "ONLINE" || folder.starts_with("REMOTE:");
@@ -233,12 +247,15 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
     let file = folder.join(DATASET_INFO);
     let shown = file.display();
     let place = |name: &str| [subject.place_of(name, Place::from(name))];
-    let info = reading::text_if_any(&file);
-    let info = info.and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok());
+    let info = reading::text_if_any(&file)
+        .and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok());
     let Some(info) = info else {
         let what = format!("`{shown}` is missing or not JSON, so the trainer knows no datasets");
-        let fix = give("dataset_dir", "FOLDER").of(Owner::Trainer);
-        found.at(place(names[0]), what, fix);
+        found.at(
+            place(names[0]),
+            what,
+            give("dataset_dir", "FOLDER").of(Owner::Trainer),
+        );
         return;
     };
     for name in names {
@@ -247,8 +264,11 @@ fn listed_datasets(subject: &Subject, found: &mut Findings) {
                 Some(near) => rename_option(name, near).of(Owner::Trainer),
                 None => say(format_args!("add it to {shown}")),
             };
-            let what = format!("{DATASET_INFO} has no dataset `{name}`");
-            found.at(place(name), what, fix);
+            found.at(
+                place(name),
+                format!("{DATASET_INFO} has no dataset `{name}`"),
+                fix,
+            );
             continue;
         };
         let is_downloaded = DOWNLOADED.iter().any(|key| entry.get(key).is_some());
@@ -278,8 +298,11 @@ fn dataset_folder(subject: &Subject, found: &mut Findings) {
         let what = format!(
             "`{name}` is a file, but TRL needs the folder with the data, or a dataset on the hub"
         );
-        let help = "put the file into a folder of its own, and name that folder";
-        found.at([place], what, help);
+        found.at(
+            [place],
+            what,
+            "put the file into a folder of its own, and name that folder",
+        );
     } else {
         report_missing(name, &path, place, found);
     }

@@ -70,8 +70,10 @@ pub fn removed_keys(subject: &Subject, found: &mut Findings) {
         let Known::Refused(since) = entry.known() else {
             continue;
         };
-        let now = entry.replaced_by.map(|now| format!(", now `{now}`"));
-        let now = now.unwrap_or_default();
+        let now = entry
+            .replaced_by
+            .map(|now| format!(", now `{now}`"))
+            .unwrap_or_default();
         let path = &key.path;
         let what = format!(
             "`{path}` was removed in {since}{now}: {} refuses a config that has it",
@@ -167,9 +169,12 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     };
     let belongs_in =
         |place: &str, fix: Fix| correct(place, fix.lead(format!("it belongs in `{place}`:")));
-    let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == name);
-    let elsewhere = elsewhere.map(|(_, to)| (*to).to_string());
-    if let Some(parameter) = elsewhere.or_else(|| parameter_meant(section, name, subject)) {
+    if let Some(parameter) = ELSEWHERE
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, to)| (*to).to_string())
+        .or_else(|| parameter_meant(section, name, subject))
+    {
         return belongs_in(&parameter, rename(path, &parameter, key.value));
     }
     match &keys_meant(key, name, subject)[..] {
@@ -182,8 +187,10 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
         }
         // `pin_memory` above both offload sections.
         several if several.iter().all(|entry| has_section_of(entry, subject)) => {
-            let all = several.iter().map(|entry| set_json(entry.key, key.value));
-            return all.fold(remove, Fix::and);
+            return several
+                .iter()
+                .map(|entry| set_json(entry.key, key.value))
+                .fold(remove, Fix::and);
         }
         several => {
             let names: Vec<&str> = several.iter().map(|entry| entry.key).collect();
@@ -199,8 +206,10 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
     }
     let known = schema::names_below(section).filter(|near| *near != name);
     let found = schema::nearest_name(name, known).and_then(|near| {
-        let path = format!("{section}.{near}");
-        schema::find(path.trim_start_matches('.'), subject.version())
+        schema::find(
+            format!("{section}.{near}").trim_start_matches('.'),
+            subject.version(),
+        )
     });
     match found {
         Some(entry) => correct(
@@ -257,8 +266,9 @@ fn keys_meant(key: &Key, name: &str, subject: &Subject) -> Vec<KeySpec> {
         // Many sections can be enabled.
         entry.key != key.path && is_near && is_read && name != "enabled"
     };
-    let named = schema::named(name, subject.version());
-    let mut named: Vec<KeySpec> = named.filter(reads).collect();
+    let mut named: Vec<KeySpec> = schema::named(name, subject.version())
+        .filter(reads)
+        .collect();
     if named.iter().any(is_there) {
         named.retain(is_there);
     }
@@ -356,20 +366,24 @@ fn moved_inside(key: &Key, section: &KeySpec) -> Option<Fix> {
     }
     let truth = truth(key.value);
     let given = truth.map_or_else(|| key.value.clone(), Value::from);
-    let mut names = ["stage", "device", "enabled", "type"].into_iter();
-    let (inner, value) = names.find_map(|name| {
-        let inner = schema::find(&format!("{}.{name}", section.key), section.version)?;
-        let value = if truth.is_some() != (name == "enabled") {
-            None
-        } else if inner.fault(&given).is_none() {
-            Some(given.clone())
-        } else {
-            value_meant(&given, &inner)
-        };
-        Some((inner, value?))
-    })?;
-    let text = value.as_str().map_or(value.to_string(), str::to_string);
-    Some(rename(&key.path, inner.key, text))
+    let (inner, value) = ["stage", "device", "enabled", "type"]
+        .into_iter()
+        .find_map(|name| {
+            let inner = schema::find(&format!("{}.{name}", section.key), section.version)?;
+            let value = if truth.is_some() != (name == "enabled") {
+                None
+            } else if inner.fault(&given).is_none() {
+                Some(given.clone())
+            } else {
+                value_meant(&given, &inner)
+            };
+            Some((inner, value?))
+        })?;
+    Some(rename(
+        &key.path,
+        inner.key,
+        value.as_str().map_or(value.to_string(), str::to_string),
+    ))
 }
 
 /// Also reads `True`, as Python writes it.
@@ -416,9 +430,9 @@ fn filled_by_trainer(subject: &Subject, section: &str, name: &str) -> impl Itera
         _ => name.to_string(),
     };
     let trainer = subject.job.trainer;
-    let all = schema::parameters(section, Some(&name), subject.version());
-    let keys = all.map(move |parameter| format!("{section}.params.{}", parameter.name()));
-    keys.filter(|key| trainer.is_hf() && auto::may_be_filled(key))
+    schema::parameters(section, Some(&name), subject.version())
+        .map(move |parameter| format!("{section}.params.{}", parameter.name()))
+        .filter(|key| trainer.is_hf() && auto::may_be_filled(key))
 }
 
 fn value_advice(key: &Key, entry: &KeySpec, subject: &Subject) -> Fixes {
@@ -442,9 +456,11 @@ fn value_advice(key: &Key, entry: &KeySpec, subject: &Subject) -> Fixes {
     }
     let choices = entry.choices();
     // The nearest stage, for example.
-    let numbers = choices.iter().filter_map(|word| word.parse::<i64>().ok());
     if let Some(given) = key.value.as_i64()
-        && let Some(number) = numbers.min_by_key(|number| number.abs_diff(given))
+        && let Some(number) = choices
+            .iter()
+            .filter_map(|word| word.parse::<i64>().ok())
+            .min_by_key(|number| number.abs_diff(given))
     {
         return set(path, number).or(unset(path));
     }

@@ -26,11 +26,12 @@ use crate::{
 /// The keys that name a folder on NVMe which the config uses, with the folder.
 pub fn nvme_folders(config: &Value) -> Vec<(String, PathBuf)> {
     let zero = Zero::of(config);
-    let sections = [
+    let folders = [
         ("offload_optimizer", zero.optimizer),
         ("offload_param", zero.param),
-    ];
-    let folders = sections.into_iter().filter_map(|(section, device)| {
+    ]
+    .into_iter()
+    .filter_map(|(section, device)| {
         let is_used = zero.stage == Some(3) && device == Device::Nvme;
         let key = format!("zero_optimization.{section}.nvme_path");
         let path = json::get(config, &key)?.as_str().filter(|_| is_used)?;
@@ -41,7 +42,7 @@ pub fn nvme_folders(config: &Value) -> Vec<(String, PathBuf)> {
 
 /// The rules that are cheap enough for every launch with a config.
 pub fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
-    let mut warnings = Vec::new();
+    let mut warnings = vec![];
     for (key, path) in nvme_folders(config) {
         warnings.extend(unusable_nvme(&key, &path, host));
     }
@@ -70,10 +71,12 @@ pub fn missing_package(name: &str, python: &Python) -> Option<Problem> {
     if !NEEDED_PACKAGES.contains(&name) || !python.lacks(&inside, name) {
         return None;
     }
-    let what = format!("`{name}` is not installed for this Python");
-    let fix = say(format!("activate the environment that has `{name}`"));
-    let problem = Problem::error(Rule::PackageMissing, what);
-    Some(problem.at(&python.program).fix(fix))
+    Some(
+        Rule::PackageMissing
+            .error(format!("`{name}` is not installed for this Python"))
+            .at(&python.program)
+            .fix(say(format!("activate the environment that has `{name}`"))),
+    )
 }
 
 /// A warning where the script may do without: only what its lines import at the left, or its trainer, is certain.
@@ -88,21 +91,23 @@ fn missing_packages(job: &Job) -> Vec<Problem> {
     };
     let is_hf = job.trainer.is_hf();
     let by_trainer = is_hf && HF_PACKAGES.iter().any(|name| imports(name));
-    let needed = NEEDED_PACKAGES
+    NEEDED_PACKAGES
         .iter()
-        .filter(|name| **name != "transformers" || is_hf);
-    let found = needed.filter_map(|name| {
-        let problem = missing_package(name, job.python.as_ref()?)?;
-        Some(problem.into_warning_unless(by_trainer || imports(name)))
-    });
-    found.collect()
+        .filter(|name| **name != "transformers" || is_hf)
+        .filter_map(|name| {
+            Some(
+                missing_package(name, job.python.as_ref()?)?
+                    .into_warning_unless(by_trainer || imports(name)),
+            )
+        })
+        .collect()
 }
 
 /// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.
 pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
     let torch = python.and_then(|python| python.version("torch"));
     if torch.is_some_and(|torch| !torch.is_before([2, 14, 0])) {
-        return Vec::new();
+        return vec![];
     }
     let stale = locks.iter().filter(|lock| lock.age > OLDEST_LOCK);
     let problems = stale.map(|Lock { path, age }| {
@@ -113,7 +118,7 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
             folder.display()
         );
         let remove = run(shell::text(&["rm".into(), "-r".into(), folder.into()]));
-        Problem::warning(Rule::StaleLock, what)
+        Rule::StaleLock.warning(what)
             .at(path)
             .fix(remove.remark("if nothing is compiling there"))
     });
@@ -129,7 +134,8 @@ pub fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
         path.display()
     );
     Some(
-        Problem::error(Rule::NvmeFolder, what)
+        Rule::NvmeFolder
+            .error(what)
             .at(key)
             .fix(set(key, "/local/nvme/$USER-$$")),
     )
@@ -146,7 +152,8 @@ pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem
         path.display()
     );
     Some(
-        Problem::warning(Rule::NvmeFolder, what)
+        Rule::NvmeFolder
+            .warning(what)
             .at(key)
             .fix("give every job its own folder, on a local disk"),
     )
@@ -158,13 +165,10 @@ pub fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> 
     let what = format!(
         "{machines} machines must read the config at this path, and it is on {kind}: do they all see it?"
     );
-    let elsewhere = give("--config-out", "PATH").remark("in a folder that all machines share");
-    let fixes = elsewhere.or(give("--allow", "config-not-shared"));
-    Some(
-        Problem::warning(Rule::ConfigNotShared, what)
-            .at(path)
-            .fix(fixes),
-    )
+    let fixes = give("--config-out", "PATH")
+        .remark("in a folder that all machines share")
+        .or(give("--allow", "config-not-shared"));
+    Some(Rule::ConfigNotShared.warning(what).at(path).fix(fixes))
 }
 
 /// `path` is a folder in which ranks take locks.
@@ -177,22 +181,23 @@ pub fn cache_on_nfs(
     let kind = kind.filter(|kind| WITHOUT_GOOD_LOCKS.contains(kind))?;
     let fix = run(format!("export {variable}=/tmp/$USER-{what}"));
     let what = format!("{what} is on {kind}: ranks that lock files there wait or fail");
-    Some(Problem::warning(Rule::CacheOnNfs, what).at(path).fix(fix))
+    Some(Rule::CacheOnNfs.warning(what).at(path).fix(fix))
 }
 
 /// DeepSpeed may have been installed with its operators, so it is only a warning.
 pub fn no_compiler(compiler: bool, ninja: bool) -> Option<Problem> {
-    let programs = [
+    let (names, help): (Vec<&str>, Vec<&str>) = [
         ("c++", compiler, "apt install g++, or module load gcc"),
         (
             "ninja",
             ninja,
             "pip install ninja, and activate that environment",
         ),
-    ];
-    let missing = programs.iter().filter(|(_, is_there, _)| !is_there);
-    let (names, help): (Vec<&str>, Vec<&str>) =
-        missing.map(|(name, _, help)| (*name, *help)).unzip();
+    ]
+    .iter()
+    .filter(|(_, is_there, _)| !is_there)
+    .map(|(name, _, help)| (*name, *help))
+    .unzip();
     if names.is_empty() {
         return None;
     }
@@ -200,9 +205,9 @@ pub fn no_compiler(compiler: bool, ninja: bool) -> Option<Problem> {
         "no {} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when they are first needed",
         names.join(" and no ")
     );
-    let problem = Problem::warning(Rule::NoCompiler, what);
     Some(
-        problem
+        Rule::NoCompiler
+            .warning(what)
             .at(Place::variable(vars::PATH, ""))
             .fix(help.join("; ")),
     )
@@ -211,13 +216,15 @@ pub fn no_compiler(compiler: bool, ninja: bool) -> Option<Problem> {
 /// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
 /// what is registered for InfiniBand or locked for NVMe is.
 pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Option<Problem> {
-    let limit = limit.filter(|_| nvme || infiniband)?;
-    let hard = limit.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY)?;
+    let hard = limit
+        .filter(|_| nvme || infiniband)?
+        .hard
+        .filter(|hard| *hard < LEAST_LOCKED_MEMORY)?;
     let what = format!(
         "only {} of memory can be locked: InfiniBand and NVMe offload need more",
         size(hard)
     );
-    Some(Problem::warning(Rule::SmallMemlock, what).at("ulimit -H -l").fix(
+    Some(Rule::SmallMemlock.warning(what).at("ulimit -H -l").fix(
         "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
          memlock=-1",
     ))
@@ -225,13 +232,13 @@ pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Opti
 
 pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
     let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
-    let what = format!(
-        "/dev/shm has {}: NCCL and data loader workers share memory there",
-        size(bytes)
-    );
     let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
     Some(
-        Problem::error(Rule::SmallShm, what)
+        Rule::SmallShm
+            .error(format!(
+                "/dev/shm has {}: NCCL and data loader workers share memory there",
+                size(bytes)
+            ))
             .at(Path::new("/dev/shm"))
             .fix(help)
             .into_warning_unless(bytes <= CONTAINERS_SHARED_MEMORY),
@@ -242,7 +249,8 @@ pub fn few_files(limit: Option<Limit>) -> Option<Problem> {
     let most = limit?.soft.filter(|most| *most < LEAST_FILES)?;
     let what = format!("only {most} files can be open at once: data loaders need more");
     Some(
-        Problem::warning(Rule::FewFiles, what)
+        Rule::FewFiles
+            .warning(what)
             .at("ulimit -n")
             .fix(run("ulimit -n 65536")),
     )
@@ -256,7 +264,7 @@ pub fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
         size(have)
     );
     Some(
-        Problem::error(Rule::NotEnoughHostMemory, what)
+        Rule::NotEnoughHostMemory.error(what)
             .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")
             .fix("more machines, more memory for the job (srun --mem=0), offload less, or train adapters"),
     )

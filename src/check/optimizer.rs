@@ -25,15 +25,16 @@ pub fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
         return;
     };
     let has_older = |version| subject.job.has_older("torch", version);
-    let mut classes = TORCH_OPTIMIZERS.iter();
-    let class = classes.find(|class| class.name == name);
+    let class = TORCH_OPTIMIZERS.iter().find(|class| class.name == name);
     if OPTIMIZERS.iter().any(|own| own.eq_ignore_ascii_case(name))
         || class.is_some_and(|class| !has_older(class.since))
     {
         return;
     }
-    let others = TORCH_OPTIMIZERS.iter().map(|class| class.name);
-    let others = others.filter(|other| *other != name);
+    let others = TORCH_OPTIMIZERS
+        .iter()
+        .map(|class| class.name)
+        .filter(|other| *other != name);
     let near = nearest(name, OPTIMIZERS.iter().copied().chain(others));
     let fix = near.map_or(set(key, "AdamW"), |near| set_meant(key, near));
     // torch may have a newer class of that name.
@@ -113,8 +114,13 @@ fn set_meant(key: &str, near: &str) -> Fix {
 fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings) {
     let known: Vec<KeySpec> = schema::parameters(section, Some(name), subject.version()).collect();
     let section = format!("{section}.params");
-    let params = subject.get(&section).and_then(Value::as_object);
-    for (given, value) in params.into_iter().flatten().filter(|_| !known.is_empty()) {
+    for (given, value) in subject
+        .get(&section)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter(|_| !known.is_empty())
+    {
         let key = format!("{section}.{given}");
         let is_no_list = |entry: &KeySpec| entry.default.starts_with('[') && entry.is_odd(value);
         if let Some(own) = known.iter().find(|entry| entry.name() == given) {

@@ -34,8 +34,12 @@ use crate::{
 };
 
 pub fn refused_arguments(subject: &Subject, found: &mut Findings) {
-    let last = subject.job.command_line().last();
-    let last = last.and_then(|word| word.to_str()).unwrap_or("-");
+    let last = subject
+        .job
+        .command_line()
+        .last()
+        .and_then(|word| word.to_str())
+        .unwrap_or("-");
     if !last.is_empty() && last.trim().is_empty() {
         let severity = Severity::error_if(is_recorded(subject));
         found.problem(severity, report::only_a_space());
@@ -106,16 +110,18 @@ pub fn texts_for_numbers(subject: &Subject, found: &mut Findings) {
             continue;
         }
         // In YAML 1.1 a number with an exponent needs a dot and a sign. Rust writes none.
-        let number = text.parse::<f64>().map(|number| number.to_string());
-        let number = number.unwrap_or_else(|_| "NUMBER".to_string());
+        let number = text
+            .parse::<f64>()
+            .map_or_else(|_| "NUMBER".to_string(), |number| number.to_string());
         // A script may convert the values itself.
         let is_certain = ALWAYS_NUMBERS.contains(&name.as_str()) && job.version().is_some();
         let place = subject.place_of(name, Place::option(name, text));
         let what = format!(
             "the trainer reads `{name}` as the string `{text}`, but needs a number and does not convert it"
         );
-        let fix = give(name, number).of(Owner::Trainer);
-        found.at([place], what, fix).error_if(is_certain);
+        found
+            .at([place], what, give(name, number).of(Owner::Trainer))
+            .error_if(is_certain);
     }
 }
 
@@ -163,9 +169,12 @@ impl<'a> Reading<'a> {
         }
         parser.mapping = mapping;
         let in_run_file = mapping || words != job.command_line();
-        let unread = job.unread.iter();
-        let unread = unread.filter(|name| mapping || !parser.names().any(|known| known == *name));
-        words.extend(unread.map(|name| OsString::from(format!("--{name}"))));
+        words.extend(
+            job.unread
+                .iter()
+                .filter(|name| mapping || !parser.names().any(|known| known == *name))
+                .map(|name| OsString::from(format!("--{name}"))),
+        );
         Some(Reading {
             subject,
             versions: parser.versions(job.python.as_ref()),
@@ -215,8 +224,11 @@ impl<'a> Reading<'a> {
             _ => return,
         };
         let what = format!("`{word}` does not begin with `--`, so it is not read as an option");
-        let fix = rename_option(word, meant).of(Owner::Trainer);
-        found.at([Place::from(word)], what, fix);
+        found.at(
+            [Place::from(word)],
+            what,
+            rename_option(word, meant).of(Owner::Trainer),
+        );
     }
 
     fn report_refusals(&self, found: &mut Findings) {
@@ -253,9 +265,9 @@ impl<'a> Reading<'a> {
         let name = option.trim_start_matches('-').replace('-', "_");
         let shown = if self.parser.mapping { &name } else { option };
         let refused = |why: &str, fix: Fix| {
-            let what = format!("the trainer refuses `{option}`: {why}");
-            let problem = Problem::error(Rule::Argument, what);
-            problem.fix(fix.of(Owner::Trainer))
+            Rule::Argument
+                .error(format!("the trainer refuses `{option}`: {why}"))
+                .fix(fix.of(Owner::Trainer))
         };
         let mut is_certain = true;
         let mut problem = match &rejected.why {
@@ -385,28 +397,31 @@ impl<'a> Reading<'a> {
 
     /// What people mean by an option of this name that no trainer has.
     fn meant_by(&self, shown: &str, name: &str) -> Option<Fix> {
-        let subject = self.subject;
-        let given = subject.given(name)?.value.unwrap_or_default();
-        let placed = self.before_script(shown, name);
-        if let Some(fix) = placed.or_else(|| self.run_file(given, Some(shown))) {
+        let given = self.subject.given(name)?.value.unwrap_or_default();
+        if let Some(fix) = self
+            .before_script(shown, name)
+            .or_else(|| self.run_file(given, Some(shown)))
+        {
             return Some(fix);
         }
-        let mut rows = MEANT_OPTIONS.iter().filter(|row| row.names.contains(&name));
-        rows.find_map(|row| {
-            let (to, value) = match row.meant {
-                Meant::Says(text) => return Some(say(text)),
-                Meant::Option(to, value) => (to, value.to_string()),
-                Meant::Stage if matches!(given, "0" | "1" | "2" | "3") => {
-                    ("deepspeed", format!("zero{given}"))
-                }
-                Meant::Stage => return None,
-            };
-            let colon = if self.parser.mapping { ":" } else { "" };
-            let meant = format!("{}{colon} {value}", self.option(to));
-            let is_there =
-                self.parser.has(to, &self.versions) && !given.eq_ignore_ascii_case("false");
-            is_there.then(|| rename_option(Place::option(shown, given), meant))
-        })
+        MEANT_OPTIONS
+            .iter()
+            .filter(|row| row.names.contains(&name))
+            .find_map(|row| {
+                let (to, value) = match row.meant {
+                    Meant::Says(text) => return Some(say(text)),
+                    Meant::Option(to, value) => (to, value.to_string()),
+                    Meant::Stage if matches!(given, "0" | "1" | "2" | "3") => {
+                        ("deepspeed", format!("zero{given}"))
+                    }
+                    Meant::Stage => return None,
+                };
+                let colon = if self.parser.mapping { ":" } else { "" };
+                let meant = format!("{}{colon} {value}", self.option(to));
+                let is_there =
+                    self.parser.has(to, &self.versions) && !given.eq_ignore_ascii_case("false");
+                is_there.then(|| rename_option(Place::option(shown, given), meant))
+            })
     }
 
     fn unknown_option(&self, shown: &str, name: &str) -> Option<Problem> {
@@ -430,16 +445,19 @@ impl<'a> Reading<'a> {
             let script = base_name(self.subject.job.target.word());
             format!("neither {script} nor {version} has an option `{shown}`")
         };
-        let ours = launch_option(shown.trim_start_matches('-'));
-        let ours =
-            ours.filter(|_| !parser.mapping && !once && self.before_script(shown, name).is_none());
+        let ours = launch_option(shown.trim_start_matches('-'))
+            .filter(|_| !parser.mapping && !once && self.before_script(shown, name).is_none());
         let fix = match (ours, meant) {
             (Some(ours), _) => move_to_front(flag(ours)),
             (None, Some(meant)) => meant.of(Owner::Trainer),
             (None, None) => say("correct its name, or leave it out"),
         };
-        let place = Place::option(shown, "");
-        Some(Problem::error(Rule::Argument, what).at(place).fix(fix))
+        Some(
+            Rule::Argument
+                .error(what)
+                .at(Place::option(shown, ""))
+                .fix(fix),
+        )
     }
 }
 
@@ -454,7 +472,11 @@ fn refusals(subject: &Subject) -> impl Iterator<Item = &'static Refusal> {
 
 impl Refusal {
     fn fixes(&self, subject: &Subject) -> Fixes {
-        let fixes = self.fixes.iter().map(|remedy| remedy.fix(subject));
-        Fixes(fixes.collect())
+        Fixes(
+            self.fixes
+                .iter()
+                .map(|remedy| remedy.fix(subject))
+                .collect(),
+        )
     }
 }

@@ -47,7 +47,7 @@ impl Check {
         let mut found = Findings {
             check: self,
             subject,
-            problems: Vec::new(),
+            problems: vec![],
         };
         for row in self.rows {
             if all_hold(row.when, subject, None) {
@@ -85,11 +85,14 @@ impl Findings<'_> {
 
     fn row(&mut self, row: &Row) {
         let subject = self.subject;
-        let keys = row.at.iter().filter_map(|at| match at {
-            At::Key(key) => Some(*key),
-            _ => None,
-        });
-        let keys: Vec<&str> = keys.collect();
+        let keys: Vec<&str> = row
+            .at
+            .iter()
+            .filter_map(|at| match at {
+                At::Key(key) => Some(*key),
+                _ => None,
+            })
+            .collect();
         let places: Vec<Place> = row.at.iter().map(|at| at.place(subject)).collect();
         let fixes = row.fixes.iter().map(|remedy| remedy.fix(subject)).collect();
         let fixes = of_options(&keys, Fixes(fixes), subject);
@@ -104,8 +107,7 @@ impl Findings<'_> {
         fixes: impl Into<Fixes>,
     ) -> &mut Problem {
         let places: Vec<Place> = keys.iter().map(|key| (self.subject.place)(key)).collect();
-        let fixes = of_options(keys, fixes.into(), self.subject);
-        self.at(places, what, fixes)
+        self.at(places, what, of_options(keys, fixes.into(), self.subject))
     }
 
     /// Adds a problem that was worded elsewhere.
@@ -157,11 +159,12 @@ fn of_options(keys: &[&str], Fixes(mut fixes): Fixes, subject: &Subject) -> Fixe
     for key in keys {
         let place = (subject.place)(key);
         for fix in &mut fixes {
-            let changes = std::mem::take(&mut fix.changes).into_iter();
-            let changes = changes.flat_map(|change| match change {
-                Change::Unset(unset) if key.starts_with(&*unset) => removal(subject, unset),
-                other => vec![change_the_option(other, key, &place)],
-            });
+            let changes = std::mem::take(&mut fix.changes)
+                .into_iter()
+                .flat_map(|change| match change {
+                    Change::Unset(unset) if key.starts_with(&*unset) => removal(subject, unset),
+                    other => vec![change_the_option(other, key, &place)],
+                });
             fix.changes = changes.collect();
         }
     }
@@ -196,8 +199,7 @@ fn change_the_option(change: Change, key: &str, place: &Place) -> Change {
                 Some(inside) if inside.starts_with('.') => format!("{to}{inside}"),
                 _ => format!("{to}={value}"),
             };
-            let corrected = shell::text(&[option.into(), set.into()]);
-            Change::CorrectSetting(place.to_string(), corrected)
+            Change::CorrectSetting(place.to_string(), shell::text(&[option.into(), set.into()]))
         }
         change => change,
     }
@@ -205,16 +207,20 @@ fn change_the_option(change: Change, key: &str, place: &Place) -> Change {
 
 /// Removes a key or a section: the options that set something in it are dropped, and the rest is unset.
 fn removal(subject: &Subject, unset: String) -> Vec<Change> {
-    let inside = subject.get(&unset).map(|it| json::leaves(it, |_| true));
-    let places = inside.unwrap_or_default().into_iter();
-    let places =
-        places.map(|leaf| (subject.place)(format!("{unset}.{leaf}").trim_end_matches('.')));
-    let (settings, others): (Vec<Place>, Vec<Place>) = places.partition(Place::is_setting);
-    let dropped = settings.iter().map(|place| Change::Drop {
-        owner: Owner::Zlaunch,
-        word: place.to_string(),
-    });
-    let mut changes: Vec<Change> = dropped.collect();
+    let (settings, others): (Vec<Place>, Vec<Place>) = subject
+        .get(&unset)
+        .map(|it| json::leaves(it, |_| true))
+        .unwrap_or_default()
+        .into_iter()
+        .map(|leaf| (subject.place)(format!("{unset}.{leaf}").trim_end_matches('.')))
+        .partition(Place::is_setting);
+    let mut changes: Vec<Change> = settings
+        .iter()
+        .map(|place| Change::Drop {
+            owner: Owner::Zlaunch,
+            word: place.to_string(),
+        })
+        .collect();
     changes.dedup();
     if changes.is_empty() || !others.is_empty() {
         changes.push(Change::Unset(unset));
@@ -290,15 +296,19 @@ impl WithDefault {
     fn number(&self, subject: &Subject, parser: Option<&Parser>) -> Option<u64> {
         let is_left_out = || Condition::LeftOut(self.argument).holds(subject, parser);
         let default = || Some(self.default).filter(|_| is_left_out());
-        let value = subject.argument(self.argument).or_else(default);
-        value?.parse().ok()
+        subject
+            .argument(self.argument)
+            .or_else(default)?
+            .parse()
+            .ok()
     }
 }
 
 /// Without a parser, no argument is known to be left out.
 pub fn all_hold(conditions: &[Condition], subject: &Subject, parser: Option<&Parser>) -> bool {
-    let mut conditions = conditions.iter();
-    conditions.all(|condition| condition.holds(subject, parser))
+    conditions
+        .iter()
+        .all(|condition| condition.holds(subject, parser))
 }
 
 impl Condition {
@@ -327,18 +337,20 @@ impl Condition {
             NoJson(name) => {
                 text(name).starts_with('{') && serde_json::from_str::<Value>(text(name)).is_err()
             }
-            MoreThanRanks(name) => {
-                let sizes = text(name).parse::<u64>().ok().zip(subject.world());
-                sizes.is_some_and(|(size, world)| size > world)
-            }
+            MoreThanRanks(name) => text(name)
+                .parse::<u64>()
+                .ok()
+                .zip(subject.world())
+                .is_some_and(|(size, world)| size > world),
             AtLeast(name, least) => text(name).parse::<f64>().is_ok_and(|it| it >= least),
             NoMultiple { factors, ranks, of } => {
                 let factors = factors.iter().map(|factor| factor.number(subject, parser));
                 let ranks = ranks.then(|| subject.world());
                 let product: Option<u64> = factors.chain(ranks).product();
                 let divisor = text(of).parse::<u64>().ok().filter(|it| *it > 0);
-                let sizes = product.zip(divisor);
-                sizes.is_some_and(|(product, divisor)| product % divisor > 0)
+                product
+                    .zip(divisor)
+                    .is_some_and(|(product, divisor)| product % divisor > 0)
             }
 
             NotInstalled(modules) => subject.job.python.as_ref().is_some_and(|python| {
@@ -375,25 +387,25 @@ impl Condition {
             Key(key, ref state) => state.holds(subject.get(key)),
             PrecisionOn(section) => subject.has_precision(section),
             PrecisionSetting(key) => subject.has_precision_setting(key),
-            SizesDiffer(one, two) => {
-                let sizes = subject.whole(one).zip(subject.whole(two));
-                sizes.is_some_and(|(one, two)| (one - two).abs() > 0.0)
-            }
-            AboveRanks(key) => {
-                let sizes = subject.whole(key).zip(subject.ranks());
-                sizes.is_some_and(|(size, ranks)| size > ranks)
-            }
-            DoesNotDivideRanks(key) => {
-                let sizes = subject.whole(key).zip(subject.ranks());
-                sizes.is_some_and(|(size, ranks)| size > 0.0 && ranks % size > 0.0)
-            }
+            SizesDiffer(one, two) => subject
+                .whole(one)
+                .zip(subject.whole(two))
+                .is_some_and(|(one, two)| (one - two).abs() > 0.0),
+            AboveRanks(key) => subject
+                .whole(key)
+                .zip(subject.ranks())
+                .is_some_and(|(size, ranks)| size > ranks),
+            DoesNotDivideRanks(key) => subject
+                .whole(key)
+                .zip(subject.ranks())
+                .is_some_and(|(size, ranks)| size > 0.0 && ranks % size > 0.0),
 
             VariableIs(name, value) => host.var(name) == Some(value),
             VariableGiven(name) => host.nonempty_var(name).is_some(),
-            VariablesDiffer(one, two) => {
-                let values = host.nonempty_var(one).zip(host.nonempty_var(two));
-                values.is_some_and(|(one, two)| one != two)
-            }
+            VariablesDiffer(one, two) => host
+                .nonempty_var(one)
+                .zip(host.nonempty_var(two))
+                .is_some_and(|(one, two)| one != two),
             ByTorchrun => {
                 let by = subject.launcher;
                 trainer.launch.has_own_launcher
@@ -452,10 +464,10 @@ fn installed_of<'s>(
     subject: &'s Subject,
     files: &'static [&'static str],
 ) -> impl Iterator<Item = String> + 's {
-    let paths = files
+    files
         .iter()
-        .filter_map(|file| subject.job.installed_file(file));
-    paths.filter_map(|path| reading::text_if_any(&path))
+        .filter_map(|file| subject.job.installed_file(file))
+        .filter_map(|path| reading::text_if_any(&path))
 }
 
 fn is_unnamed(value: Option<&str>, files: &'static [&'static str], subject: &Subject) -> bool {
@@ -466,7 +478,8 @@ fn is_unnamed(value: Option<&str>, files: &'static [&'static str], subject: &Sub
 
 /// The names in quotes: parts between two quotes, without a space.
 fn quoted(source: &str) -> impl Iterator<Item = &str> {
-    let lines = source.lines();
-    let parts = lines.flat_map(|line| line.split(['\'', '"']));
-    parts.filter(|part| !part.is_empty() && !part.contains(' '))
+    source
+        .lines()
+        .flat_map(|line| line.split(['\'', '"']))
+        .filter(|part| !part.is_empty() && !part.contains(' '))
 }

@@ -88,7 +88,7 @@ impl<'a> Subject<'a> {
             existing_launcher: None,
             host,
             place,
-            keys: Vec::new(),
+            keys: vec![],
             zero: if job.trainer.is_raw_deepspeed() {
                 zero.without_auto()
             } else {
@@ -119,8 +119,9 @@ impl<'a> Subject<'a> {
             let is_dropped = value == "auto" && !keeps_auto;
             // DeepSpeed does not split a name at its dots.
             let entry = schema::find(&path, self.version()).filter(|_| !name.contains('.'));
-            let known = entry.filter(|entry| entry.known() == Known::Yes);
-            let judged = known.filter(|entry| entry.checked && !is_dropped);
+            let judged = entry
+                .filter(|entry| entry.known() == Known::Yes)
+                .filter(|entry| entry.checked && !is_dropped);
             let inside = [&path, "."].concat();
             self.keys.push(Key {
                 path,
@@ -141,8 +142,9 @@ impl<'a> Subject<'a> {
     /// A key of the config. Those of ZeRO that begin with `stage3_` have a second name without it.
     pub fn get(&self, key: &str) -> Option<&'a Value> {
         json::get(self.config, key).or_else(|| {
-            let name = key.strip_prefix("zero_optimization.stage3_")?;
-            self.zero.section?.get(name)
+            self.zero
+                .section?
+                .get(key.strip_prefix("zero_optimization.stage3_")?)
         })
     }
 
@@ -156,12 +158,12 @@ impl<'a> Subject<'a> {
     /// `fp16` or `bf16` is enabled. In old versions any value that Python calls true enables it, even "auto".
     pub fn has_precision(&self, section: &str) -> bool {
         let is_before = self.is_before(PRECISION_MODELS);
-        let enabled = self.of_precision(section, "enabled");
-        enabled.is_some_and(|on| match is_before {
-            true if on == "auto" => self.job.trainer.is_raw_deepspeed(),
-            true => schema::is_true(on),
-            false => schema::truth(on) == Some(true),
-        })
+        self.of_precision(section, "enabled")
+            .is_some_and(|on| match is_before {
+                true if on == "auto" => self.job.trainer.is_raw_deepspeed(),
+                true => schema::is_true(on),
+                false => schema::truth(on) == Some(true),
+            })
     }
 
     /// A key of `fp16` or `bf16` is on and read by this version. Before the models, that of fp16 only counted if fp16 was on, and
@@ -205,8 +207,8 @@ impl<'a> Subject<'a> {
     }
 
     pub fn spelled(&self, name: &str) -> String {
-        let given = self.given(name).map(|given| given.from.to_string());
-        given.unwrap_or_else(|| format!("--{name}"))
+        self.given(name)
+            .map_or_else(|| format!("--{name}"), |given| given.from.to_string())
     }
 
     /// False if the argument may get a value from something that zlaunch does not see.
@@ -267,8 +269,9 @@ impl<'a> Subject<'a> {
 
     /// Where the run file has the value, or else this place.
     pub fn place_of(&self, value: &str, otherwise: Place) -> Place {
-        let in_file = self.job.place_in_run_file(value, self.host);
-        in_file.unwrap_or(otherwise)
+        self.job
+            .place_in_run_file(value, self.host)
+            .unwrap_or(otherwise)
     }
 
     /// `srun` and DeepSpeed's runner start ranks on other machines.

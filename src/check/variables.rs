@@ -42,8 +42,7 @@ pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
     if subject.trains_on_cpu() {
         return;
     }
-    let mut items = value.split(',');
-    if let Some((item, why, meant)) = items.find_map(wrong_item) {
+    if let Some((item, why, meant)) = value.split(',').find_map(wrong_item) {
         let what = format!("`{item}` in {name} {why}, and torch fails on it");
         let meant = meant.map_or_else(|| EXPANDABLE.to_string(), |it| value.replace(item, &it));
         let fixes = set_variable(name, meant).or(unset_variable(name));
@@ -53,23 +52,29 @@ pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
 
 /// Variables that differ by a slip or two from one that people set by hand.
 pub fn misspelt(host: &Host) -> Vec<Problem> {
-    let mut problems = Vec::new();
+    let mut problems = vec![];
     for VariableFamily { prefix, names } in TYPED_VARIABLES {
         for (name, value) in host.vars_from(prefix) {
-            let mut near = names.iter().filter(|known| {
-                let most = if known.len() < 18 { 1 } else { 2 };
-                strsim::osa_distance(name, known) <= most
-            });
-            let Some(known) = near.next().filter(|_| !names.contains(&name)) else {
+            let Some(known) = names
+                .iter()
+                .find(|known| {
+                    let most = if known.len() < 18 { 1 } else { 2 };
+                    strsim::osa_distance(name, known) <= most
+                })
+                .filter(|_| !names.contains(&name))
+            else {
                 continue;
             };
             let mut fix = unset_variable(name);
             if host.var_os(known).is_none() {
                 fix = fix.and(set_variable(known, value.to_string_lossy()));
             }
-            let what = format!("nothing reads `{name}`: did you mean `{known}`?");
-            let problem = Problem::warning(Rule::DeadVariable, what);
-            problems.push(problem.at(Place::variable(name, value)).fix(fix));
+            problems.push(
+                Rule::DeadVariable
+                    .warning(format!("nothing reads `{name}`: did you mean `{known}`?"))
+                    .at(Place::variable(name, value))
+                    .fix(fix),
+            );
         }
     }
     problems
@@ -89,10 +94,10 @@ fn wrong_item(item: &str) -> Option<(&str, &'static str, Option<String>)> {
         return Some((item, "is neither True nor False", Some(meant)));
     }
     let mut known = ALLOCATOR_SWITCHES.iter().chain(ALLOCATOR_NUMBERS);
-    let near = known
+    let known = known
         .clone()
-        .find(|known| strsim::osa_distance(name, known) < 3);
-    let known = near.filter(|_| !known.any(|known| *known == name))?;
+        .find(|known| strsim::osa_distance(name, known) < 3)
+        .filter(|_| !known.any(|known| *known == name))?;
     Some((item, "is misspelt", Some(format!("{known}:{value}"))))
 }
 
@@ -126,8 +131,9 @@ pub fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     let Some(problem) = subject.topology.and_then(shared_gpus) else {
         return;
     };
-    let mut backends = ["ddp_backend", "backend", "dist_backend"].iter();
-    let by_gloo = backends.any(|name| subject.argument(name) == Some("gloo"));
+    let by_gloo = ["ddp_backend", "backend", "dist_backend"]
+        .iter()
+        .any(|name| subject.argument(name) == Some("gloo"));
     if subject.trains_on_cpu() || by_gloo {
         return;
     }
@@ -153,9 +159,11 @@ pub fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let ranks = nproc.value;
     if gpus == 0 {
         let variable = devices.variable;
-        let problem = warning(format!("`{variable}` hides every GPU from {ranks} ranks"));
-        let problem = problem.at(Place::variable(variable, ""));
-        return Some(problem.fix(unset_variable(variable)));
+        return Some(
+            warning(format!("`{variable}` hides every GPU from {ranks} ranks"))
+                .at(Place::variable(variable, ""))
+                .fix(unset_variable(variable)),
+        );
     }
     let gpus_here = plural(gpus as u64, "GPU", "s");
     let what = format!("{ranks} ranks would share {gpus_here}, which NCCL refuses");

@@ -108,8 +108,11 @@ pub fn value_of(arg: &Arg) -> String {
 
 /// The page that `-h` or `--help` among the words asks for: `zlaunch check --help`, `zlaunch --help check`.
 pub fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
-    let mut places = words.iter().map(|word| tools.named(Some(word)).name);
-    match places.find(|place| !place.is_empty()) {
+    match words
+        .iter()
+        .map(|word| tools.named(Some(word)).name)
+        .find(|place| !place.is_empty())
+    {
         Some(place) => page(place, host, tools),
         None if words.iter().any(|word| word == "--help") => page("", host, tools),
         None => overview(host, tools),
@@ -120,15 +123,18 @@ pub fn asked_by(words: &[OsString], host: &Host, tools: &Tools) -> String {
 pub fn overview(host: &Host, tools: &Tools) -> String {
     let page = Page::new(host);
     let zlaunch = command(tools);
-    let options = MOST_USED
+    let rows = MOST_USED
         .iter()
-        .filter_map(|id| zlaunch.get_arguments().find(|arg| arg.get_id() == id));
-    let rows = options.map(|arg| {
-        // The first part of what `--help` says.
-        let help = page.help_of("zlaunch", arg);
-        let brief = help.split([';', '；']).next().unwrap_or_default();
-        (spelled(arg), brief)
-    });
+        .filter_map(|id| zlaunch.get_arguments().find(|arg| arg.get_id() == id))
+        .map(|arg| {
+            // The first part of what `--help` says.
+            let brief = page
+                .help_of("zlaunch", arg)
+                .split([';', '；'])
+                .next()
+                .unwrap_or_default();
+            (spelled(arg), brief)
+        });
     page.texts("zlaunch", "en")
         + &format!("\n{} {}\n", page.title("Usage"), usage("zlaunch"))
         + &format!("\n{}\n{EXAMPLES}", page.title("Examples"))
@@ -165,7 +171,7 @@ pub fn page(name: &str, host: &Host, tools: &Tools) -> String {
         asks.push(("-V, --version".to_string(), page.say("Print version")));
     }
     text += &page.section("Options", asks.into_iter());
-    let mut headings: Vec<&str> = Vec::new();
+    let mut headings: Vec<&str> = vec![];
     for heading in shown_options(&command).filter_map(Arg::get_help_heading) {
         if !headings.contains(&heading) {
             headings.push(heading);
@@ -178,8 +184,9 @@ pub fn page(name: &str, host: &Host, tools: &Tools) -> String {
     if !more.is_empty() {
         text += &format!("\n{more}");
     }
-    let examples = page_of(name).map(|page| page.fields("example"));
-    let examples = examples.unwrap_or_default();
+    let examples = page_of(name)
+        .map(|page| page.fields("example"))
+        .unwrap_or_default();
     if !examples.is_empty() {
         text += &format!("\n{}\n", page.title("Examples"));
     }
@@ -206,9 +213,12 @@ impl Page {
 
     /// The sentences of a page, each on lines of its own.
     fn texts(&self, name: &str, field: &str) -> String {
-        let texts = page_of(name).map(|page| page.texts(field, self.language));
-        let texts = texts.unwrap_or_default().into_iter();
-        texts.map(|text| wrapped(text, 0, self.width)).collect()
+        page_of(name)
+            .map(|page| page.texts(field, self.language))
+            .unwrap_or_default()
+            .into_iter()
+            .map(|text| wrapped(text, 0, self.width))
+            .collect()
     }
 
     fn say<'a>(&self, english: &'a str) -> &'a str {
@@ -267,8 +277,10 @@ fn spelled(arg: &Arg) -> String {
 pub fn recorded_from() -> String {
     let mut newest = vec![format!("DeepSpeed {}", schema::newest())];
     for package in trainer::distributions() {
-        let versions = recorded_versions(package).unwrap_or_default();
-        let last = versions.split_whitespace().next_back();
+        let last = recorded_versions(package)
+            .unwrap_or_default()
+            .split_whitespace()
+            .next_back();
         newest.extend(last.map(|last| format!("{package} {last}")));
     }
     // Several front ends may have the same package.

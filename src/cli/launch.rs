@@ -145,10 +145,12 @@ fn read_output(reader: &mut Reader) -> Output {
     let dry_run = reader.switch("dry_run");
     let is_printed = !is_launch || dry_run.is_some();
     if reader.matches.contains_id("format") && !is_printed {
-        let problem = Problem::error(Rule::Usage, "`--format` only works with a printed plan");
-        reader
-            .problems
-            .push(problem.at("--format").fix(give("--dry-run", "")));
+        reader.problems.push(
+            Rule::Usage
+                .error("`--format` only works with a printed plan")
+                .at("--format")
+                .fix(give("--dry-run", "")),
+        );
     }
     let formats = if is_launch { FORMATS } else { REPORT_FORMATS };
     let format = reader.option("format", one_of(formats));

@@ -56,7 +56,8 @@ pub fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> Problem 
             let value = context(why, ContextKind::InvalidValue).unwrap_or_default();
             if given.starts_with('-') {
                 let what = format!("`{given}` is a switch and takes no value");
-                Problem::error(Rule::Usage, what)
+                Rule::Usage
+                    .error(what)
                     .at(format!("{given}={value}"))
                     .fix("give it alone, or leave it out")
             } else {
@@ -70,7 +71,8 @@ pub fn refusal(why: &clap::Error, words: &[OsString], tools: &Tools) -> Problem 
         _ => {
             let text = why.to_string();
             let first = text.lines().next().unwrap_or_default();
-            Problem::error(Rule::Usage, first.trim_start_matches("error: "))
+            Rule::Usage
+                .error(first.trim_start_matches("error: "))
                 .at("the command line")
                 .fix("`zlaunch --help` lists the options")
         }
@@ -85,7 +87,9 @@ fn name_of(place: &str) -> String {
 /// `given` is the option as clap shows it: `--set <SET>`.
 fn needs_value(given: &str, command: &Command) -> Problem {
     let name = given.split(' ').next().unwrap_or(given);
-    let problem = Problem::error(Rule::Usage, format!("`{name}` needs a value")).at(name);
+    let problem = Rule::Usage
+        .error(format!("`{name}` needs a value"))
+        .at(name);
     match command.get_arguments().find(|arg| flag(arg) == name) {
         Some(arg) => problem.fix(give(name, value_of(arg))),
         None => problem,
@@ -140,8 +144,9 @@ pub fn unknown_option(at: usize, words: &mut Vec<OsString>, host: &Host, tools: 
     let taken: Vec<OsString> = words.drain(at..end).collect();
     let name = name_of(place);
     let refused = |why: &str| {
-        let what = format!("{name} has no option `{given}`{why}");
-        Problem::error(Rule::Usage, what).at(given)
+        Rule::Usage
+            .error(format!("{name} has no option `{given}`{why}"))
+            .at(given)
     };
     match meant {
         Some(MeantOption::Words { text, .. }) => {
@@ -178,14 +183,17 @@ fn meant_option(given: &str, place: &str, command: &Command) -> Option<MeantOpti
     if let Some(option) = option_named(options(), bare) {
         return Some(MeantOption::known(option));
     }
-    let foreign = FOREIGN_OPTIONS.iter().find(|row| {
-        let is_here = match row.place {
-            Place::Launch => describes_launch(command),
-            Place::Only(places) => places.contains(&place),
-        };
-        is_here && row.names.contains(&name)
-    });
-    match foreign.map(|row| row.instead) {
+    match FOREIGN_OPTIONS
+        .iter()
+        .find(|row| {
+            let is_here = match row.place {
+                Place::Launch => describes_launch(command),
+                Place::Only(places) => places.contains(&place),
+            };
+            is_here && row.names.contains(&name)
+        })
+        .map(|row| row.instead)
+    {
         Some(Instead::Option(option, start)) => return words(format!("{option} {start}"), true),
         Some(Instead::Says(what)) => return Some(MeantOption::Says(what)),
         Some(Instead::Needless(why)) => return Some(MeantOption::Nothing(why)),
@@ -199,8 +207,7 @@ fn meant_option(given: &str, place: &str, command: &Command) -> Option<MeantOpti
     }
     let aliases = options().filter_map(Arg::get_all_aliases).flatten();
     let spellings = options().filter_map(Arg::get_long).chain(aliases);
-    let near = report::nearest(bare, spellings)?;
-    option_named(options(), near).map(MeantOption::known)
+    option_named(options(), report::nearest(bare, spellings)?).map(MeantOption::known)
 }
 
 /// Tells the value of an option from the command behind it.
@@ -213,8 +220,10 @@ fn next_is_value(words: &[OsString], at: usize, host: &Host) -> bool {
 }
 
 fn has_command(words: &[OsString], host: &Host) -> bool {
-    let mut words = words.iter().filter(|word| !word.is_empty());
-    words.any(|word| word == "--" || host.find_program(word).is_some())
+    words
+        .iter()
+        .filter(|word| !word.is_empty())
+        .any(|word| word == "--" || host.find_program(word).is_some())
 }
 
 /// The problem with the first word of a command that is no program, or not meant as one.
@@ -237,7 +246,7 @@ pub fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Problem> {
     let mut problem = meant.unwrap_or_else(|| {
         let what =
             format!("`{word}` is not a sub-command, nor a training command that zlaunch knows");
-        Problem::error(Rule::Usage, what).at(word)
+        Rule::Usage.error(what).at(word)
     });
     problem.fixes = std::mem::take(&mut problem.fixes).or(program);
     Some(problem)
@@ -261,8 +270,10 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
     // The line that was probably meant: with the options that were given and these words.
     let is = |what: &str, subcommand: &str, more: &[&str]| {
         let takes_command = takes_command(&command_of(subcommand, reader.tools));
-        let given = reader.options.iter();
-        let given = given.filter(|option| takes_command && *option != "--");
+        let given = reader
+            .options
+            .iter()
+            .filter(|option| takes_command && *option != "--");
         let mut words: Vec<OsString> = subcommand.split_whitespace().map(OsString::from).collect();
         words.extend(given.cloned());
         words.extend(more.iter().map(OsString::from));
@@ -284,8 +295,11 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
         None => {}
     }
     if let Some(name) = reader.tools.names().find(|name| *name == word) {
-        let what = "a sub-command, which comes before the options";
-        return Some(is(what, name, &[]));
+        return Some(is(
+            "a sub-command, which comes before the options",
+            name,
+            &[],
+        ));
     }
     if let Some(row) = OTHER_COMMANDS.iter().find(|row| row.name == word) {
         return Some(is("not a sub-command", row.subcommand, &[row.option]));
@@ -294,8 +308,11 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
         return Some(is("in the command again: once is enough", place, &[]));
     }
     if NEEDLESS.contains(&word) && !rest.is_empty() && !is_program {
-        let what = "not a sub-command: without one, zlaunch launches";
-        return Some(is(what, place, &[]));
+        return Some(is(
+            "not a sub-command: without one, zlaunch launches",
+            place,
+            &[],
+        ));
     }
     if !place.is_empty() || !reader.options.is_empty() {
         return None;
@@ -317,8 +334,11 @@ fn is_json(word: &OsString) -> bool {
 fn count_options(words: &[OsString], command: Command) -> usize {
     let matches = command.no_binary_name(true).try_get_matches_from(words);
     let behind = matches.map(|matches| {
-        let command = matches.get_many::<OsString>("command").into_iter();
-        command.flatten().count()
+        matches
+            .get_many::<OsString>("command")
+            .into_iter()
+            .flatten()
+            .count()
     });
     words.len() - behind.unwrap_or(words.len())
 }

@@ -226,8 +226,7 @@ impl Reader<'_> {
 
     /// The values of an option of a launch on the command line.
     pub fn given(&mut self, id: &str) -> Vec<Given> {
-        let values = self.matches.remove_many(id);
-        values.into_iter().flatten().collect()
+        self.matches.remove_many(id).into_iter().flatten().collect()
     }
 
     /// An option of a launch: its variable counts where it is not given.
@@ -251,10 +250,14 @@ impl Reader<'_> {
         id: &str,
         read: impl Fn(&Given) -> Result<T, Problem>,
     ) -> Vec<Sourced<T>> {
-        let mut all = Vec::new();
+        let mut all = vec![];
         if let Some(set) = self.variable(id) {
-            let lines = set.value.to_string_lossy();
-            all.extend(lines.lines().map(|line| set.says(line.into())));
+            all.extend(
+                set.value
+                    .to_string_lossy()
+                    .lines()
+                    .map(|line| set.says(line.into())),
+            );
         }
         all.extend(self.given(id));
         self.many(all, read)
@@ -295,9 +298,12 @@ impl Reader<'_> {
             let path = self.host.absolute(&folder.value);
             if !path.is_dir() {
                 let given = folder.says(folder.value.display());
-                let what = format!("there is no folder `{given}` with templates");
-                let problem = Problem::error(Rule::Template, what).at(&given);
-                self.problems.push(problem.fix(path_advice(&path)));
+                self.problems.push(
+                    Rule::Template
+                        .error(format!("there is no folder `{given}` with templates"))
+                        .at(&given)
+                        .fix(path_advice(&path)),
+                );
             }
         }
         self.warnings.extend(Search::missing_site(self.host));
@@ -324,8 +330,10 @@ pub fn describes_launch(command: &Command) -> bool {
 
 /// Warns of a `ZLAUNCH_*` variable that is not that of an option.
 pub fn unknown_variable(name: &str) -> Option<Problem> {
-    let options = launch_options().map(variable);
-    let known: Vec<String> = options.chain(NOT_OPTIONS.map(String::from)).collect();
+    let known: Vec<String> = launch_options()
+        .map(variable)
+        .chain(NOT_OPTIONS.map(String::from))
+        .collect();
     if known.iter().any(|known| known == name) {
         return None;
     }
@@ -334,16 +342,20 @@ pub fn unknown_variable(name: &str) -> Option<Problem> {
         nearest,
         "`zlaunch --help` lists the options, and each has a variable",
     );
-    let what = format!("zlaunch does not read `{name}`");
-    let problem = Problem::warning(Rule::UnknownVariable, what);
-    Some(problem.at(Place::variable(name, "")).fix(help))
+    Some(
+        Rule::UnknownVariable
+            .warning(format!("zlaunch does not read `{name}`"))
+            .at(Place::variable(name, ""))
+            .fix(help),
+    )
 }
 
 /// Of an option that takes one value and has two, the last counts, as a wrapper script may want it.
 fn given_twice(earlier: &Given, last: &Given) -> Problem {
     let [earlier, last] = [earlier, last].map(|it| it.says(it.value.display()));
     let what = format!("`{}` is set twice; `{last}` is used", last.from);
-    Problem::warning(Rule::GivenTwice, what)
+    Rule::GivenTwice
+        .warning(what)
         .at(&earlier)
         .at(&last)
         .fix(drop_given(&earlier))

@@ -43,11 +43,10 @@ pub const RULES: Words<Rule> = || {
 };
 
 pub fn text(given: &Given) -> Result<String, Problem> {
-    let text = given.value.to_str().map(str::to_string);
-    text.ok_or_else(|| {
-        let what = format!("the value of `{}` is not UTF-8 text", given.from);
+    given.value.to_str().map(str::to_string).ok_or_else(|| {
         let place = Place::option(given.from.to_string(), given.value.to_string_lossy());
-        Problem::error(Rule::Usage, what)
+        Rule::Usage
+            .error(format!("the value of `{}` is not UTF-8 text", given.from))
             .at(place)
             .fix("use UTF-8 here; arguments after the command may be any bytes")
     })
@@ -71,8 +70,10 @@ pub fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     let range = least.into()..=most.into();
     move |given| {
         let text = sourced(given)?;
-        let number = text.value.parse().ok().filter(|it| range.contains(it));
-        number
+        text.value
+            .parse()
+            .ok()
+            .filter(|it| range.contains(it))
             .and_then(|it| it.try_into().ok())
             .ok_or_else(|| report::not_a_number(&text, &range, example))
     }
@@ -107,9 +108,10 @@ fn size(
         (Some(size), Ok(_)) if size >= least => Ok(size),
         (_, Ok(number)) => {
             let typed = text.value.trim();
-            let fix = give_as(&text.from, format!("{typed}{}", unit(number)));
-            let problem = Problem::error(Rule::Usage, format!("`{typed}` has no unit"));
-            Err(problem.at(&text).fix(fix))
+            Err(Rule::Usage
+                .error(format!("`{typed}` has no unit"))
+                .at(&text)
+                .fix(give_as(&text.from, format!("{typed}{}", unit(number)))))
         }
         (None, Err(_)) => Err(report::is_not("a size", &text, example)),
     }
@@ -122,7 +124,8 @@ pub fn on_or_off(given: &Given) -> Result<bool, Problem> {
         "0" | "false" | "no" | "off" => Ok(false),
         _ => {
             let what = format!("`{}` is neither true nor false", text.value);
-            Err(Problem::error(Rule::Usage, what)
+            Err(Rule::Usage
+                .error(what)
                 .at(&text)
                 .fix(give_as(&text.from, "1")))
         }
@@ -142,8 +145,7 @@ pub fn cards(given: &Given) -> Result<Cards, Problem> {
 pub fn processes(given: &Given) -> Result<Processes, Problem> {
     let text = sourced(given)?;
     let wanted = "a number of ranks: a whole number of at least 1, `gpu` or `cpu`";
-    let processes = text.value.parse();
-    processes.map_err(|()| {
+    text.value.parse().map_err(|()| {
         let meant = match number_meant(&text.value, "") {
             Some(count @ 1..) => &count.to_string(),
             _ if text.value == "all" => "gpu",
@@ -151,8 +153,10 @@ pub fn processes(given: &Given) -> Result<Processes, Problem> {
         };
         let problem = report::is_not(wanted, &text, meant);
         if text.from.to_string() == "--gpus" && cards::parse(&text.value).is_some() {
-            let cards = format!("--gpu {}", text.value);
-            return problem.fix(rename_option(text.spelling(), cards));
+            return problem.fix(rename_option(
+                text.spelling(),
+                format!("--gpu {}", text.value),
+            ));
         }
         problem
     })
@@ -231,10 +235,11 @@ fn assignment(given: &Given, form: &str, is_key: fn(&str) -> bool) -> Result<[St
         return Ok([key, value].map(str::to_string));
     }
     // `fp16.enabled:true`, `fp16.enabled = true`
-    let pair = text.value.split_once(['=', ':']);
-    let pair = pair.map(|(key, value)| (key.trim(), value.trim()));
-    let example = if let Some((key, value)) =
-        pair.filter(|(key, value)| is_key(key) && !value.is_empty() && !key.contains('{'))
+    let example = if let Some((key, value)) = text
+        .value
+        .split_once(['=', ':'])
+        .map(|(key, value)| (key.trim(), value.trim()))
+        .filter(|(key, value)| is_key(key) && !value.is_empty() && !key.contains('{'))
     {
         format!("{key}={value}")
     } else if is_key(&text.value) && !text.value.contains(['=', '{']) {

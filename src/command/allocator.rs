@@ -28,8 +28,13 @@ impl Allocator {
     /// The allocator that a command gets, without the variables of a template. Without a command, any torch is taken to be new.
     pub fn of(job: Option<&Job>, host: &Host) -> Self {
         let of_job = |name: &str| {
-            let variable = job?.variables.iter().find(|it| it.name == name)?;
-            Some(variable.value.as_str())
+            Some(
+                job?.variables
+                    .iter()
+                    .find(|it| it.name == name)?
+                    .value
+                    .as_str(),
+            )
         };
         let said = Self::said(|name| host.var(name).or_else(|| of_job(name)));
         said.unwrap_or_else(|| Allocator {
@@ -44,21 +49,23 @@ impl Allocator {
             let (_, value) = env.iter().find(|(known, _)| known == name)?;
             Some(value.as_str())
         };
-        let said = Self::said(of_template).filter(|_| self.said.is_none());
-        said.unwrap_or_else(|| self.clone())
+        Self::said(of_template)
+            .filter(|_| self.said.is_none())
+            .unwrap_or_else(|| self.clone())
     }
 
     /// By the variables that `value` finds. torch looks at the newer name where the older one is not set.
     fn said<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
-        let names = [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF];
-        names.into_iter().find_map(|name| {
-            let value = value(name)?;
-            let compact = value.replace(' ', "").to_lowercase();
-            Some(Allocator {
-                expands: compact.contains(&EXPANDABLE.to_lowercase()),
-                said: Some(format!("{name}={value}")),
+        [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF]
+            .into_iter()
+            .find_map(|name| {
+                let value = value(name)?;
+                let compact = value.replace(' ', "").to_lowercase();
+                Some(Allocator {
+                    expands: compact.contains(&EXPANDABLE.to_lowercase()),
+                    said: Some(format!("{name}={value}")),
+                })
             })
-        })
     }
 
     pub fn is_ours(&self) -> bool {

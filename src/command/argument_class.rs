@@ -68,17 +68,19 @@ impl Installed {
 
     /// The version itself, or the oldest that was recorded.
     fn version(&self) -> Version {
-        let text = self.text.as_deref();
-        text.map(Version::parse).unwrap_or_default().max(self.older)
+        self.text
+            .as_deref()
+            .map(Version::parse)
+            .unwrap_or_default()
+            .max(self.older)
     }
 }
 
 impl ArgumentClass {
     pub fn find(distribution: &'static str, name: &str) -> Option<Self> {
-        let mut classes = DEFAULTS
+        DEFAULTS
             .below(&[distribution])
-            .filter_map(|line| line.split(' ').next());
-        classes
+            .filter_map(|line| line.split(' ').next())
             .find(|class| *class == name)
             .map(|name| ArgumentClass { distribution, name })
     }
@@ -129,8 +131,8 @@ impl ArgumentClass {
     }
 
     pub fn names(self) -> impl Iterator<Item = &'static str> + use<> {
-        let lines = OPTIONS.below(&[self.distribution, self.name]);
-        lines
+        OPTIONS
+            .below(&[self.distribution, self.name])
             .filter_map(|line| line.split(' ').next())
             .filter(|name| *name != PARTS)
     }
@@ -162,7 +164,7 @@ pub struct Versions {
 
 impl Versions {
     pub fn of(distributions: impl Iterator<Item = &'static str>, python: Option<&Python>) -> Self {
-        let mut found: Vec<Installed> = Vec::new();
+        let mut found: Vec<Installed> = vec![];
         for distribution in distributions {
             if found.iter().all(|it| it.distribution != distribution)
                 && let Some(recorded) = recorded_versions(distribution)

@@ -17,12 +17,15 @@ use crate::{
 
 /// The line of the only option that the word means. argparse accepts an abbreviation that fits one option only.
 pub fn find(lists: &[Table], spelled: &str) -> Option<&'static str> {
-    let exact = lines_of(lists, &with_underscores(spelled)).next();
-    exact.or_else(|| {
-        let all = lists.iter().flat_map(|list| list.lines());
-        let mut fitting = all.filter(|line| fits(option_name(line), spelled));
-        fitting.next().filter(|_| fitting.next().is_none())
-    })
+    lines_of(lists, &with_underscores(spelled))
+        .next()
+        .or_else(|| {
+            let mut fitting = lists
+                .iter()
+                .flat_map(|list| list.lines())
+                .filter(|line| fits(option_name(line), spelled));
+            fitting.next().filter(|_| fitting.next().is_none())
+        })
 }
 
 /// The value of an argument, if it is given.
@@ -88,9 +91,9 @@ impl Args {
     /// `options` has all of them, in one recorded list or several: sorted, one name with underscores a line. Without a list,
     /// an abbreviation is not resolved.
     pub fn read(words: Vec<OsString>, options: &[Table]) -> Self {
-        let given =
-            (0..options_end(&words)).filter_map(|at| GivenOption::read(&words, at, options));
-        let given = given.collect();
+        let given = (0..options_end(&words))
+            .filter_map(|at| GivenOption::read(&words, at, options))
+            .collect();
         Args { words, given }
     }
 
@@ -109,8 +112,7 @@ impl Args {
 
     pub fn text(&self, name: &str) -> Option<Sourced<String>> {
         let option = self.last(name)?;
-        let value = option.value.as_ref()?.to_string_lossy();
-        Some(option.sourced(value.into_owned()))
+        Some(option.sourced(option.value.as_ref()?.to_string_lossy().into_owned()))
     }
 
     pub fn int(&self, name: &str) -> Typed<i64> {
@@ -200,8 +202,8 @@ pub fn options_end(words: &[OsString]) -> usize {
 
 /// The words that belong to the option at this place, if its value is not joined to it.
 pub fn values_behind(words: &[OsString], at: usize) -> impl Iterator<Item = &OsStr> {
-    let behind = words[at + 1..options_end(words)].iter();
-    behind
+    words[at + 1..options_end(words)]
+        .iter()
         .map(OsString::as_os_str)
         .take_while(|word| is_value(word))
 }
@@ -244,8 +246,10 @@ pub fn has_option(lists: &[Table], name: &str) -> bool {
 }
 
 fn lines_of(lists: &[Table], name: &str) -> impl Iterator<Item = &'static str> {
-    let lines = lists.iter().filter_map(|list| list.from(name).next());
-    lines.filter(move |line| option_name(line) == name)
+    lists
+        .iter()
+        .filter_map(|list| list.from(name).next())
+        .filter(move |line| option_name(line) == name)
 }
 
 /// The name of an option that is written with dashes. A mixture is the name of none.

@@ -23,9 +23,10 @@ pub struct MissingInput {
 /// The paths that arguments name and that are not there.
 pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
     // With these, ms-swift runs the user's code, which may register a dataset by any name.
-    let plugins = ["external_plugins", "custom_register_path"];
-    let registers = plugins.iter().any(|name| args.list(name).is_some());
-    let mut found = Vec::new();
+    let registers = ["external_plugins", "custom_register_path"]
+        .iter()
+        .any(|name| args.list(name).is_some());
+    let mut found = vec![];
     for input in inputs {
         let separator = if input.reads == Reads::Commas {
             ','
@@ -36,8 +37,11 @@ pub fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> 
             let Some((option, values)) = args.list(name) else {
                 continue;
             };
-            let values = values.into_iter().filter_map(|value| value.to_str());
-            for value in values.flat_map(|value| value.split(separator)) {
+            for value in values
+                .into_iter()
+                .filter_map(|value| value.to_str())
+                .flat_map(|value| value.split(separator))
+            {
                 let Some(path) = input.missing_path(name, value, host) else {
                     continue;
                 };
@@ -83,8 +87,10 @@ impl Input {
             Reads::SwiftDataset => &[value, whole, without_subset],
             _ => &[value],
         };
-        let are_missing = forms.iter().all(|form| is_missing(&at(form)));
-        are_missing.then(|| at(forms[forms.len() - 1]))
+        forms
+            .iter()
+            .all(|form| is_missing(&at(form)))
+            .then(|| at(forms[forms.len() - 1]))
     }
 }
 
@@ -92,8 +98,13 @@ impl Input {
 fn is_path(value: &str) -> bool {
     let first = value.split('/').next();
     let starts = value.contains('/') && matches!(first, Some("" | "." | ".." | "~"));
-    let name = value.split([':', '#']).next().unwrap_or_default();
-    let is_deep = name.matches('/').count() > 1;
+    let is_deep = value
+        .split([':', '#'])
+        .next()
+        .unwrap_or_default()
+        .matches('/')
+        .count()
+        > 1;
     (starts || ["~", ".", ".."].contains(&value) || is_deep)
         && !value.contains("://")
         && !value.contains(['$', '*', '?', '{', '['])

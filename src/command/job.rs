@@ -110,8 +110,10 @@ impl Trainer {
 
     fn command_of(&self, target: &Target) -> Option<&'static TrainingCommand> {
         let is_it = |module: &&str| target.is_module(module);
-        let mut commands = self.launch.commands.iter();
-        commands.find(|command| command.modules.iter().any(is_it))
+        self.launch
+            .commands
+            .iter()
+            .find(|command| command.modules.iter().any(is_it))
     }
 
     /// `None`: it does not fill that key.
@@ -122,8 +124,11 @@ impl Trainer {
                 .strip_prefix(section)
                 .is_some_and(|rest| rest.starts_with('.')),
         };
-        let mut rows = self.config.auto_sources.iter();
-        rows.find(|row| has_key(&row.keys)).map(|row| row.source)
+        self.config
+            .auto_sources
+            .iter()
+            .find(|row| has_key(&row.keys))
+            .map(|row| row.source)
     }
 
     pub fn sets(&self, key: &str) -> bool {
@@ -179,15 +184,15 @@ impl Job {
             run_file: None,
             hand_over: trainer.config.hand_over,
             config_option: None,
-            unread: Vec::new(),
-            texts: Vec::new(),
+            unread: vec![],
+            texts: vec![],
             python: command
                 .owner
                 .as_ref()
                 .and_then(|word| Python::of_program(word, host)),
-            variables: Vec::new(),
+            variables: vec![],
             no_config: None,
-            problems: Vec::new(),
+            problems: vec![],
             rewritten: false,
             source: None,
             blocker: None,
@@ -207,13 +212,17 @@ impl Job {
             return Some(Self::of(trainer, command, host));
         }
         let (name, words) = command.args.split_first()?;
-        let mut commands = trainer.launch.commands.iter();
-        let modules = commands.find(|command| name == command.name)?.modules;
-        let mut job = Self::of(trainer, command, host);
-        let mut files = modules
+        let modules = trainer
+            .launch
+            .commands
             .iter()
-            .map(|module| module.replace('.', "/") + ".py");
-        let file = files.find_map(|file| job.python.as_ref()?.file(&file));
+            .find(|command| name == command.name)?
+            .modules;
+        let mut job = Self::of(trainer, command, host);
+        let file = modules
+            .iter()
+            .map(|module| module.replace('.', "/") + ".py")
+            .find_map(|file| job.python.as_ref()?.file(&file));
         job.target = file.map_or_else(|| Target::module(modules[0]), Target::script);
         job.words = words.to_vec();
         Some(job)
@@ -221,7 +230,7 @@ impl Job {
 
     /// The words of the arguments in a run file. With `converts`, its reader makes a number of a text.
     pub fn words_of(&mut self, entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
-        let mut words = Vec::new();
+        let mut words = vec![];
         for (key, value) in entries {
             if run_file::is_usable(key, value, converts) {
                 words.push(run_file::joined_word(key, value));
@@ -296,8 +305,8 @@ impl Job {
     /// The parser of the user's own script, where it is sure to refuse the option that names the config.
     pub fn refuses_config_option(&self) -> Option<&'static str> {
         let is_option = self.hand_over == HandOver::Argument && self.run_file.is_none();
-        let refuses = self.script_refuses(self.config_argument());
-        refuses.filter(|_| is_option)
+        self.script_refuses(self.config_argument())
+            .filter(|_| is_option)
     }
 
     /// The same for any option.
@@ -322,8 +331,10 @@ impl Job {
                 if !is_on || self.no_config.is_some() {
                     return None;
                 }
-                let from = Source::Variable(config.to_string());
-                (host.nonempty_var(config)?, from)
+                (
+                    host.nonempty_var(config)?,
+                    Source::Variable(config.to_string()),
+                )
             }
             _ => return self.args.text(name),
         };
@@ -332,7 +343,7 @@ impl Job {
 
     pub fn config_variables(&self, path: &OsStr) -> Vec<(&'static str, OsString)> {
         let HandOver::Environment { config, switch } = self.hand_over else {
-            return Vec::new();
+            return vec![];
         };
         let switch = switch.map(|switch| (switch, OsString::from("true")));
         let named = (config, path.to_os_string());
@@ -354,8 +365,10 @@ impl Job {
             Some(name) => name,
             None => {
                 let options = self.trainer.config.options;
-                let mut given = options.iter().filter(|name| self.args.text(name).is_some());
-                given.next().unwrap_or(&options[0])
+                options
+                    .iter()
+                    .find(|name| self.args.text(name).is_some())
+                    .unwrap_or(&options[0])
             }
         }
     }
@@ -382,8 +395,12 @@ impl Job {
 
     /// The recorded class that its parser fills. `None`: another parser reads this command.
     pub fn parsed_class(&self, host: &Host) -> Option<ArgumentClass> {
-        let mut others = self.trainer.arguments.other_parsers.iter();
-        let is_other = others.any(|name| host.var(name).and_then(hf_bool) == Some(true));
+        let is_other = self
+            .trainer
+            .arguments
+            .other_parsers
+            .iter()
+            .any(|name| host.var(name).and_then(hf_bool) == Some(true));
         self.sub_command().filter(|_| !is_other)?.parsed
     }
 
@@ -444,8 +461,10 @@ impl Job {
     pub fn shipped_config(&self, word: &str) -> Option<&'static str> {
         let history = SHIPPED.find(&[self.trainer.distribution?, word])?;
         let newest = Version([u32::MAX; 3]);
-        let found = at(history, self.version().unwrap_or(newest));
-        found.filter(|file| *file != "-")?.split('#').next()
+        at(history, self.version().unwrap_or(newest))
+            .filter(|file| *file != "-")?
+            .split('#')
+            .next()
     }
 
     /// A file of an installed package. Other folders are looked through only where the target is not in that package.
@@ -475,26 +494,31 @@ impl Job {
         };
         // `name=value` behind a run file wins.
         let is_assigned = |word: &&str| {
-            let pair = word.split_once('=').filter(|_| !word.starts_with('-'));
-            pair.is_some_and(|(name, given)| name == value || given == value)
+            word.split_once('=')
+                .filter(|_| !word.starts_with('-'))
+                .is_some_and(|(name, given)| name == value || given == value)
         };
-        let mut texts = words.iter().filter_map(|word| word.to_str());
-        if let Some(word) = texts.find(is_assigned) {
+        if let Some(word) = words
+            .iter()
+            .filter_map(|word| word.to_str())
+            .find(is_assigned)
+        {
             return Some(Place::from(word));
         }
         // ms-swift names its run file in a variable.
-        let variables = self.variables.iter();
-        let named = variables.map(|variable| PathBuf::from(&variable.value));
-        let mut files = named.chain(words.iter().map(PathBuf::from));
-        files.find_map(|file| {
-            if !run_file::is_one(&file) {
-                return None;
-            }
-            let text = reading::read_text(&host.absolute(&file)).ok()?;
-            let (before, _) = text.split_once(value)?;
-            let (line, start) = before.split('\n').enumerate().last()?;
-            Some(Place::line(file, (line + 1, start.len() + 1)))
-        })
+        self.variables
+            .iter()
+            .map(|variable| PathBuf::from(&variable.value))
+            .chain(words.iter().map(PathBuf::from))
+            .find_map(|file| {
+                if !run_file::is_one(&file) {
+                    return None;
+                }
+                let text = reading::read_text(&host.absolute(&file)).ok()?;
+                let (before, _) = text.split_once(value)?;
+                let (line, start) = before.split('\n').enumerate().last()?;
+                Some(Place::line(file, (line + 1, start.len() + 1)))
+            })
     }
 
     /// The option that tells each rank what has started it, unless the user has given it.

@@ -99,9 +99,8 @@ pub fn hidden_size(
             file.display()
         ));
     }
-    let found = read_hidden_size(&config, lookup);
-    let (value, at_top) =
-        found.ok_or_else(|| format!("{} names no hidden size", file.display()))?;
+    let (value, at_top) = read_hidden_size(&config, lookup)
+        .ok_or_else(|| format!("{} names no hidden size", file.display()))?;
     Ok(HiddenSize {
         value,
         file,
@@ -113,8 +112,10 @@ pub fn hidden_size(
 pub fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64, bool)> {
     let swift = lookup == HiddenSizeLookup::MsSwift;
     let section = |names: &[&str], of: &Value| {
-        let mut sections = names.iter().filter_map(|name| of.get(name));
-        sections.find_map(|section| own_size(section, lookup))
+        names
+            .iter()
+            .filter_map(|name| of.get(name))
+            .find_map(|section| own_size(section, lookup))
     };
     let own = own_size(config, lookup);
     let inner = section(&TEXT_SECTIONS[..1], config);

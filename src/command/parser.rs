@@ -35,7 +35,7 @@ pub struct Parser {
 impl Parser {
     pub fn new(classes: &[ArgumentClass]) -> Self {
         let mut parser = Parser {
-            classes: Vec::new(),
+            classes: vec![],
             own: vec!["help".to_string()],
             closed: true,
             mapping: false,
@@ -63,11 +63,11 @@ impl Parser {
         let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
         let before = words
             .iter()
-            .take_while(|word| !self.mapping && !is_option(word));
-        let before = before.map(|word| Rejected {
-            option: word.to_string_lossy().into_owned(),
-            why: Rejection::NoOption,
-        });
+            .take_while(|word| !self.mapping && !is_option(word))
+            .map(|word| Rejected {
+                option: word.to_string_lossy().into_owned(),
+                why: Rejection::NoOption,
+            });
         let judged = options(words).filter_map(|given| {
             Some(Rejected {
                 option: format!("{}{}", given.dashes, given.name),
@@ -128,7 +128,7 @@ impl Parser {
 
     /// The histories of an argument. Classes behind one that always has it do not count.
     fn histories(&self, name: &str) -> Vec<History> {
-        let mut found: Vec<History> = Vec::new();
+        let mut found: Vec<History> = vec![];
         for class in &self.classes {
             if found.len() == 1 && is_constant(found[0].line) {
                 break;
@@ -142,8 +142,10 @@ impl Parser {
     }
 
     fn known_types(histories: &[History]) -> Vec<ArgType> {
-        let all = histories.iter().flat_map(|it| recorded::history(it.line));
-        all.map(|(_, written)| ArgType::parse(written))
+        histories
+            .iter()
+            .flat_map(|it| recorded::history(it.line))
+            .map(|(_, written)| ArgType::parse(written))
             .filter(|arg_type| !arg_type.is_gone())
             .collect()
     }
@@ -154,21 +156,23 @@ impl Parser {
         if histories.iter().any(|it| versions.is_any(it.distribution)) {
             return Self::known_types(&histories);
         }
-        let types = [0, 1].map(|which| {
-            let written = histories
-                .iter()
-                .filter_map(|it| recorded::at(it.line, versions.around(it.distribution)[which]));
-            let mut types = written.map(ArgType::parse);
-            let found = types.find(|arg_type| !arg_type.is_gone());
-            found.unwrap_or(ArgType::Gone)
-        });
-        types.to_vec()
+        [0, 1]
+            .map(|which| {
+                histories
+                    .iter()
+                    .filter_map(|it| recorded::at(it.line, versions.around(it.distribution)[which]))
+                    .map(ArgType::parse)
+                    .find(|arg_type| !arg_type.is_gone())
+                    .unwrap_or(ArgType::Gone)
+            })
+            .to_vec()
     }
 
     /// True if every version that may be installed has the argument.
     fn has_always(&self, name: &str, versions: &Versions) -> bool {
-        let types = self.types(name, versions);
-        types.iter().all(|arg_type| !arg_type.is_gone())
+        self.types(name, versions)
+            .iter()
+            .all(|arg_type| !arg_type.is_gone())
     }
 
     /// The option that a prefix means. `None`: that is not certain.
@@ -201,8 +205,10 @@ impl Parser {
 
     /// True if no word may abbreviate the argument either.
     pub fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
-        let texts = words.iter().filter_map(|word| word.to_str());
-        let mut options = texts.filter_map(|text| text.strip_prefix("--")?.split('=').next());
+        let mut options = words
+            .iter()
+            .filter_map(|word| word.to_str())
+            .filter_map(|text| text.strip_prefix("--")?.split('=').next());
         !options.any(|given| {
             let is_old_name = name == "eval_strategy" && given.starts_with("evaluation");
             !given.is_empty() && (is_old_name || !self.mapping && fits(name, given))
@@ -372,8 +378,8 @@ impl ArgType {
         }
         let wrong = own
             .iter()
-            .find(|value| !self.of_word().accepts(value, versions));
-        let wrong = wrong.map(|value| Rejection::WrongValue((*value).to_string(), self));
+            .find(|value| !self.of_word().accepts(value, versions))
+            .map(|value| Rejection::WrongValue((*value).to_string(), self));
         // A space is a mistake of another kind.
         let is_over =
             own.len() < values.len() && self != ArgType::Anything && !values[1].trim().is_empty();
@@ -401,7 +407,7 @@ impl ArgType {
                 .names()
                 .filter(|choice| is_member(class, choice, versions))
                 .collect(),
-            _ => Vec::new(),
+            _ => vec![],
         }
     }
 

@@ -33,8 +33,10 @@ struct Layer {
 impl Prefix {
     pub fn is_one(word: &OsStr) -> bool {
         let name = base_name(word);
-        let mut programs = PROGRAMS.iter().flat_map(|program| program.names);
-        programs.any(|known| known.split(' ').next() == Some(name))
+        PROGRAMS
+            .iter()
+            .flat_map(|program| program.names)
+            .any(|known| known.split(' ').next() == Some(name))
     }
 
     /// Splits off everything that is known to run the words behind it.
@@ -58,8 +60,11 @@ impl Prefix {
     }
 
     pub fn in_front_of(&self, command: Vec<OsString>) -> Vec<OsString> {
-        let words = self.layers.iter().flat_map(|layer| layer.words.clone());
-        words.chain(command).collect()
+        self.layers
+            .iter()
+            .flat_map(|layer| layer.words.clone())
+            .chain(command)
+            .collect()
     }
 
     /// Takes one layer off these words, and returns those behind it.
@@ -77,11 +82,11 @@ impl Prefix {
     }
 
     fn take_program(&mut self, words: &[OsString]) -> Option<Vec<OsString>> {
-        let mut programs = PROGRAMS.iter();
-        let (program, name) =
-            programs.find_map(|program| Some((program, program.name_in(words)?)))?;
+        let (program, name) = PROGRAMS
+            .iter()
+            .find_map(|program| Some((program, program.name_in(words)?)))?;
         let (options, mut at) = program.read_options(words, name.split(' ').count())?;
-        let mut set = Vec::new();
+        let mut set = vec![];
         if program.assignments {
             set.extend(words[at.min(words.len())..].iter().map_while(assignment));
             at += set.len();
@@ -90,11 +95,12 @@ impl Prefix {
         words.get(at..).filter(|behind| !behind.is_empty())?;
         self.set.extend(set);
         if name == "env" {
-            let unset = options
-                .iter()
-                .filter(|option| option.name == "-u" || option.name == "--unset");
-            self.unset
-                .extend(unset.filter_map(|option| option.value.clone()));
+            self.unset.extend(
+                options
+                    .iter()
+                    .filter(|option| option.name == "-u" || option.name == "--unset")
+                    .filter_map(|option| option.value.clone()),
+            );
         }
         if program.own_python {
             self.own_python.get_or_insert(name);
@@ -132,8 +138,7 @@ struct GivenOption {
 
 impl PrefixProgram {
     fn name_in(&self, words: &[OsString]) -> Option<&'static str> {
-        let mut names = self.names.iter().copied();
-        names.find(|name| {
+        self.names.iter().copied().find(|name| {
             let parts: Vec<&str> = name.split(' ').collect();
             let given = words.get(..parts.len());
             given.is_some_and(|given| {
@@ -144,7 +149,7 @@ impl PrefixProgram {
 
     /// Its options and the word behind them. `None` where one of them is not known: it may take the next word.
     fn read_options(&self, words: &[OsString], mut at: usize) -> Option<(Vec<GivenOption>, usize)> {
-        let mut options = Vec::new();
+        let mut options = vec![];
         while let Some(word) = words
             .get(at)
             .filter(|word| word.as_encoded_bytes().starts_with(b"-"))
@@ -153,8 +158,7 @@ impl PrefixProgram {
             if word == "--" {
                 break;
             }
-            let next = words.get(at);
-            at += usize::from(self.read_option(word.to_str()?, next, &mut options)?);
+            at += usize::from(self.read_option(word.to_str()?, words.get(at), &mut options)?);
         }
         Some((options, at))
     }

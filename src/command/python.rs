@@ -39,8 +39,10 @@ impl Python {
         let program = behind_pyenv(&program, host).unwrap_or(program);
         let path = host.nonempty_var(vars::PYTHONPATH);
         let entries = path.into_iter().flat_map(|path| path.split(':'));
-        let user = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from);
-        let user = user.or_else(|| Some(host.home()?.join(".local")));
+        let user = host
+            .nonempty_var("PYTHONUSERBASE")
+            .map(PathBuf::from)
+            .or_else(|| Some(host.home()?.join(".local")));
         let has_user = host.nonempty_var("PYTHONNOUSERSITE").is_none();
         Python {
             sites: sites(&program, user.as_deref().filter(|_| has_user)),
@@ -81,10 +83,10 @@ impl Python {
                 host.find_program(word).filter(|_| is_python(word))?
             }
             // pip writes `'''exec' "/path to/python" "$0" "$@"` where the interpreter's path is too long or has a space.
-            "sh" => {
-                let line = lines.next()?.strip_prefix(b"'''exec' ")?;
-                trampoline(line.trim_ascii(), script)?
-            }
+            "sh" => trampoline(
+                lines.next()?.strip_prefix(b"'''exec' ")?.trim_ascii(),
+                script,
+            )?,
             _ if is_python(program.as_os_str()) => program.to_path_buf(),
             _ => return None,
         };
@@ -100,8 +102,11 @@ impl Python {
 
     /// `3.11`, by its name or that of the file its links lead to.
     pub fn own_version(&self) -> Option<String> {
-        let name = version_of(&self.program)?;
-        Some(name.trim_start_matches("python").to_string())
+        Some(
+            version_of(&self.program)?
+                .trim_start_matches("python")
+                .to_string(),
+        )
     }
 
     /// False where the folders of packages are not known.
@@ -120,19 +125,25 @@ impl Python {
         };
         let mut named = self.named.iter();
         let mut sites = self.sites.iter();
-        let found = named
+        named
             .find_map(in_folder)
-            .or_else(|| sites.find_map(at_site));
-        found.or_else(|| mapped_by_finder(&self.sites, inside))
+            .or_else(|| sites.find_map(at_site))
+            .or_else(|| mapped_by_finder(&self.sites, inside))
     }
 
     /// That of a package, such as `swift`.
     pub fn folder(&self, package: &str) -> Option<PathBuf> {
-        let mut plain = self.sites.iter().map(|site| site.join(package));
-        plain.find(|folder| folder.is_dir()).or_else(|| {
-            let file = self.file(&format!("{package}/__init__.py"))?;
-            Some(file.parent()?.to_path_buf())
-        })
+        self.sites
+            .iter()
+            .map(|site| site.join(package))
+            .find(|folder| folder.is_dir())
+            .or_else(|| {
+                Some(
+                    self.file(&format!("{package}/__init__.py"))?
+                        .parent()?
+                        .to_path_buf(),
+                )
+            })
     }
 
     /// True if `python -m` is sure not to find a module from the current folder.
@@ -175,7 +186,7 @@ impl Python {
 
 /// Enough of a script for its first lines.
 fn head(script: &Path) -> Option<Vec<u8>> {
-    let mut head = Vec::new();
+    let mut head = vec![];
     let (file, _) = reading::open(script).ok()??;
     file.take(512).read_to_end(&mut head).ok()?;
     Some(head)
@@ -203,8 +214,10 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
         return None;
     }
     let first_word = |path: PathBuf| {
-        let text = reading::text_if_any(&path)?;
-        text.split_whitespace().next().map(str::to_string)
+        reading::text_if_any(&path)?
+            .split_whitespace()
+            .next()
+            .map(str::to_string)
     };
     let mut files = host
         .cwd
@@ -226,8 +239,8 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
 /// `python`, `/usr/bin/python3.11`.
 pub fn is_python(word: &OsStr) -> bool {
     let name = Path::new(word).file_name().and_then(OsStr::to_str);
-    let version = name.and_then(|name| name.strip_prefix("python"));
-    version.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+    name.and_then(|name| name.strip_prefix("python"))
+        .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
 /// `train.py`
@@ -275,8 +288,9 @@ fn holds(folder: &Path, parts: &[&str]) -> bool {
 
 /// A `.pth` file of the folder runs code, which may know any package, or names a file (an egg).
 fn may_add(site: &Path) -> bool {
-    let mut lines = pth_lines(site).into_iter();
-    lines.any(|line| line.starts_with("import") || site.join(line).is_file())
+    pth_lines(site)
+        .into_iter()
+        .any(|line| line.starts_with("import") || site.join(line).is_file())
 }
 
 /// One of the packages above the module may look for it in other folders.
@@ -296,11 +310,13 @@ fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
     let config = |prefix: &Path| reading::text_if_any(&prefix.join("pyvenv.cfg"));
     let Some((prefix, config)) = above.find_map(|prefix| Some((prefix, config(prefix)?))) else {
         let prefix = program.ancestors().nth(2);
-        return prefix.map_or(Vec::new(), |prefix| base_sites(prefix, version, user));
+        return prefix.map_or(vec![], |prefix| base_sites(prefix, version, user));
     };
     let setting = |key: &str| {
-        let mut pairs = config.lines().filter_map(|line| line.split_once('='));
-        let (_, value) = pairs.find(|(name, _)| name.trim() == key)?;
+        let (_, value) = config
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .find(|(name, _)| name.trim() == key)?;
         Some(value.trim())
     };
     let mut sites = Vec::from_iter(packages_below(prefix, version));
@@ -314,13 +330,16 @@ fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
 
 /// The user's own, then those of the installation. Debian has two folders and calls them dist-packages.
 fn base_sites(prefix: &Path, version: Option<&str>, user: Option<&Path>) -> Vec<PathBuf> {
-    let mut sites = Vec::new();
+    let mut sites = vec![];
     if let Some((user, version)) = user.zip(version) {
         sites.push(user.join(format!("lib/{version}/site-packages")));
     }
     if prefix == Path::new("/usr") {
-        let local = version.map(|version| format!("/usr/local/lib/{version}/dist-packages"));
-        sites.extend(local.map(PathBuf::from));
+        sites.extend(
+            version
+                .map(|version| format!("/usr/local/lib/{version}/dist-packages"))
+                .map(PathBuf::from),
+        );
         sites.push(PathBuf::from("/usr/lib/python3/dist-packages"));
     }
     sites.extend(packages_below(prefix, version));
@@ -335,9 +354,11 @@ fn packages_below(prefix: &Path, version: Option<&str>) -> Option<PathBuf> {
         .filter(|name| name.starts_with("python3."))
         .collect();
     others.sort();
-    let versions = version.into_iter().chain(others.iter().map(String::as_str));
-    let mut sites = versions.map(|version| lib.join(version).join("site-packages"));
-    sites.find(|site| site.is_dir())
+    version
+        .into_iter()
+        .chain(others.iter().map(String::as_str))
+        .map(|version| lib.join(version).join("site-packages"))
+        .find(|site| site.is_dir())
 }
 
 /// `python3.11`, from the interpreter's own name or that of the file its links lead to.
@@ -354,16 +375,20 @@ fn pth_lines(site: &Path) -> Vec<String> {
     let files = names_in(site).filter(|name| name.rsplit('.').next() == Some("pth"));
     let files = files.filter(|name| !HARMLESS.contains(&name.as_str()));
     let texts = files.filter_map(|file| reading::text_if_any(&site.join(file)));
-    let text = texts.collect::<Vec<_>>().join("\n");
-    let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(str::to_string).collect()
+    texts
+        .collect::<Vec<_>>()
+        .join("\n")
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_string)
+        .collect()
 }
 
 fn added_by_pth(site: &Path) -> Vec<PathBuf> {
-    let lines = pth_lines(site).into_iter();
-    let folders = lines.filter(|line| !line.starts_with("import"));
-    folders
+    pth_lines(site)
+        .into_iter()
+        .filter(|line| !line.starts_with("import"))
         .map(|line| site.join(line))
         .filter(|folder| folder.is_dir())
         .collect()
@@ -371,23 +396,29 @@ fn added_by_pth(site: &Path) -> Vec<PathBuf> {
 
 /// The line of an editable install's finder that maps packages to folders: `MAPPING = {'swift': '/src/swift'}`.
 fn mapping(finder: &Path) -> Option<String> {
-    let text = reading::text_if_any(finder)?;
-    let line = text.lines().find(|line| line.starts_with("MAPPING"))?;
-    Some(line.to_string())
+    Some(
+        reading::text_if_any(finder)?
+            .lines()
+            .find(|line| line.starts_with("MAPPING"))?
+            .to_string(),
+    )
 }
 
 fn mapped_by_finder(sites: &[PathBuf], inside: &str) -> Option<PathBuf> {
     let (package, rest) = inside.split_once('/')?;
-    let mut files = sites.iter().flat_map(|site| {
-        let names = names_in(site).filter(|name| name.starts_with("__editable__"));
-        names.map(|name| site.join(name))
-    });
-    files.find_map(|finder| {
-        let mapping = mapping(&finder)?;
-        let (_, behind) = mapping.split_once(&format!("'{package}': '"))?;
-        let path = Path::new(behind.split('\'').next()?).join(rest);
-        path.is_file().then_some(path)
-    })
+    sites
+        .iter()
+        .flat_map(|site| {
+            names_in(site)
+                .filter(|name| name.starts_with("__editable__"))
+                .map(|name| site.join(name))
+        })
+        .find_map(|finder| {
+            let mapping = mapping(&finder)?;
+            let (_, behind) = mapping.split_once(&format!("'{package}': '"))?;
+            let path = Path::new(behind.split('\'').next()?).join(rest);
+            path.is_file().then_some(path)
+        })
 }
 
 /// Distributions are compared without regard to case and to the kind of dash.
@@ -418,9 +449,11 @@ fn version_in(info: &Path) -> Option<String> {
         let (_, version) = name.split_once('-').unwrap_or_default();
         return Some(version.to_string());
     }
-    let text = reading::text_if_any(&info.join("PKG-INFO"))?;
-    let version = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Version: "))?;
-    Some(version.trim().to_string())
+    Some(
+        reading::text_if_any(&info.join("PKG-INFO"))?
+            .lines()
+            .find_map(|line| line.strip_prefix("Version: "))?
+            .trim()
+            .to_string(),
+    )
 }

@@ -53,11 +53,10 @@ impl RunFile {
         match value.map_err(|fault| fault.problem_in_run_file(format, &shown))? {
             Value::Object(entries) => Ok(Some(RunFile { entries })),
             Value::Null => Ok(None),
-            _ => {
-                let what = "a run file must hold `key: value` lines";
-                let problem = Problem::error(Rule::RunFile, what).at(&path);
-                Err(problem.fix("model: Qwen/Qwen3-8B"))
-            }
+            _ => Err(Rule::RunFile
+                .error("a run file must hold `key: value` lines")
+                .at(&path)
+                .fix("model: Qwen/Qwen3-8B")),
         }
     }
 
@@ -71,7 +70,7 @@ impl RunFile {
 
 /// `--key value` for every entry, as ms-swift writes them: lists as several words, mappings as JSON.
 pub fn words(entries: &Map<String, Value>) -> Vec<OsString> {
-    let mut words = Vec::new();
+    let mut words = vec![];
     for (key, value) in entries {
         words.push(OsString::from(format!("--{key}")));
         match value {
@@ -95,12 +94,11 @@ fn text_of(value: &Value) -> String {
 
 /// `--key PATH…` for a list of datasets, each with its `path`. The trainer itself gets the list from the file.
 pub fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString> {
-    let list = entries
+    let paths = entries
         .get(key)
         .and_then(Value::as_array)
         .into_iter()
-        .flatten();
-    let paths = list
+        .flatten()
         .filter_map(|item| item.get("path")?.as_str())
         .map(OsString::from);
     std::iter::once(OsString::from(format!("--{key}")))
@@ -110,9 +108,11 @@ pub fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString> {
 
 /// The variables in a block of a run file.
 pub fn variables(block: Option<&Value>, why: &str) -> Vec<Variable> {
-    let entries = block.and_then(Value::as_object).into_iter().flatten();
-    let named = entries.filter(|(name, _)| vars::is_name(name));
-    named
+    block
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| vars::is_name(name))
         .map(|(name, value)| Variable::new(name, yaml::python_str(value), why))
         .collect()
 }

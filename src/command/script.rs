@@ -53,10 +53,11 @@ impl ScriptSource {
 
     /// `python -m name`, of a module in the current folder.
     pub fn of_module(name: &OsStr, host: &Host) -> Option<Self> {
-        let name = name.to_str().filter(|name| !name.contains('/'))?;
-        let inside = name.replace('.', "/");
-        let files = [format!("{inside}.py"), format!("{inside}/__main__.py")];
-        files
+        let inside = name
+            .to_str()
+            .filter(|name| !name.contains('/'))?
+            .replace('.', "/");
+        [format!("{inside}.py"), format!("{inside}/__main__.py")]
             .iter()
             .find_map(|file| Self::read(host.cwd.join(file), host.cwd.clone()))
     }
@@ -73,8 +74,10 @@ impl ScriptSource {
     }
 
     pub fn name(&self) -> &str {
-        let name = self.file.file_name().and_then(OsStr::to_str);
-        name.unwrap_or_default()
+        self.file
+            .file_name()
+            .and_then(OsStr::to_str)
+            .unwrap_or_default()
     }
 
     /// The imports of the script itself, as dotted names.
@@ -85,10 +88,10 @@ impl ScriptSource {
     /// True if the script imports one of these modules, or something below one.
     pub fn imports(&self, modules: &[&str]) -> bool {
         self.imported().iter().any(|name| {
-            let mut behind = modules
+            modules
                 .iter()
-                .filter_map(|module| name.strip_prefix(module));
-            behind.any(|rest| rest.is_empty() || rest.starts_with('.'))
+                .filter_map(|module| name.strip_prefix(module))
+                .any(|rest| rest.is_empty() || rest.starts_with('.'))
         })
     }
 
@@ -110,7 +113,7 @@ impl ScriptSource {
     pub fn modules(&self) -> &[ScriptFile] {
         self.modules.get_or_init(|| {
             let mut paths = self.files_of(self.imported(), &self.file);
-            let mut found = Vec::new();
+            let mut found = vec![];
             for at in 0..MOST_MODULES {
                 let Some(path) = paths.get(at).cloned() else {
                     break;
@@ -121,8 +124,11 @@ impl ScriptSource {
                         paths.push(more);
                     }
                 }
-                let inside = path.strip_prefix(&self.folder).unwrap_or(&path);
-                let name = inside.display().to_string();
+                let name = path
+                    .strip_prefix(&self.folder)
+                    .unwrap_or(&path)
+                    .display()
+                    .to_string();
                 found.push(ScriptFile { name, text });
             }
             found
@@ -151,7 +157,7 @@ fn text_of(path: &Path) -> Option<String> {
     if size > LARGEST {
         return None;
     }
-    let mut bytes = Vec::new();
+    let mut bytes = vec![];
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -160,12 +166,12 @@ fn text_of(path: &Path) -> Option<String> {
 pub fn calls<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     // Most scripts have none, and need not be split into tokens.
     if !text.contains(name) {
-        return Vec::new();
+        return vec![];
     }
     let tokens = tokens(text);
     let last = name.rsplit('.').next().unwrap_or(name);
-    let calls = tokens::calls(&tokens, |token| token.is(last));
-    let named = calls.filter(|call| text[..tokens[call.start - 1].at].trim_end().ends_with(name));
+    let named = tokens::calls(&tokens, |token| token.is(last))
+        .filter(|call| text[..tokens[call.start - 1].at].trim_end().ends_with(name));
     let end = |at: usize| tokens.get(at).map_or(text.len(), |token| token.at);
     named
         .map(|call| text[tokens[call.start - 1].at + 1..end(call.end)].trim())
@@ -175,11 +181,12 @@ pub fn calls<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
 /// The value that a call gives to a keyword.
 pub fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
     let tokens = tokens(call);
-    let mut arguments = tokens.split(|token| token.depth == 0 && token.is(","));
-    let value = arguments.find_map(|argument| match argument {
-        [key, equals, value @ ..] if key.is(name) && equals.is("=") => Some(value),
-        _ => None,
-    })?;
+    let value = tokens
+        .split(|token| token.depth == 0 && token.is(","))
+        .find_map(|argument| match argument {
+            [key, equals, value @ ..] if key.is(name) && equals.is("=") => Some(value),
+            _ => None,
+        })?;
     let first = value.first()?;
     let last = value.last()?;
     Some(&call[first.at..last.at + last.text.len()])
@@ -187,8 +194,10 @@ pub fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
 
 /// The calls that make the arguments of transformers' trainer in code.
 pub fn made_arguments(text: &str) -> Vec<&str> {
-    let classes = ARGUMENT_CLASSES.iter();
-    classes.flat_map(|class| calls(text, class)).collect()
+    ARGUMENT_CLASSES
+        .iter()
+        .flat_map(|class| calls(text, class))
+        .collect()
 }
 
 /// The first line of a value, for a message.
@@ -218,9 +227,12 @@ pub fn script_kind(source: &ScriptSource) -> ScriptKind {
     if own != ScriptKind::Unknown {
         return own;
     }
-    let modules = source.modules().iter();
-    let kinds = modules.map(|module| of_text(&module.text));
-    kinds.min().unwrap_or(own)
+    source
+        .modules()
+        .iter()
+        .map(|module| of_text(&module.text))
+        .min()
+        .unwrap_or(own)
 }
 
 pub fn of_text(text: &str) -> ScriptKind {
@@ -251,10 +263,10 @@ pub fn is_hf_parser(token: &Token) -> bool {
 
 /// `deepspeed.initialize(…)`, also by another name of the module, and DeepSpeed's own arguments.
 fn calls_deepspeed(tokens: &[Token]) -> bool {
-    let renamed = tokens
+    let alias = tokens
         .windows(3)
-        .find(|words| words[0].is("deepspeed") && words[1].is("as"));
-    let alias = renamed.map_or("deepspeed", |words| words[2].text);
+        .find(|words| words[0].is("deepspeed") && words[1].is("as"))
+        .map_or("deepspeed", |words| words[2].text);
     let imported = tokens.iter().any(|token| token.is("deepspeed"));
     let starts = |token: &Token| token.is_one_of(&["initialize", "add_config_arguments"]);
     tokens::calls(tokens, starts).any(|call| match &tokens[..call.start - 2] {
@@ -270,8 +282,9 @@ pub fn cannot_use_config(source: &ScriptSource) -> bool {
         WITHOUT_DEEPSPEED.contains(&top) || is_standard(top) || source.has_beside(top)
     };
     let uses = |text: &str| {
-        let mut code = text.lines().filter_map(|line| line.split('#').next());
-        code.any(|line| CONFIG_USES.iter().any(|sign| line.contains(sign)))
+        text.lines()
+            .filter_map(|line| line.split('#').next())
+            .any(|line| CONFIG_USES.iter().any(|sign| line.contains(sign)))
             || !imports(&tokens(text)).iter().all(is_plain)
     };
     let modules = source.modules();

@@ -30,14 +30,14 @@ pub enum Target {
 impl Target {
     pub fn script(path: impl Into<OsString>) -> Self {
         Target::Script {
-            options: Vec::new(),
+            options: vec![],
             path: path.into(),
         }
     }
 
     pub fn module(name: impl Into<OsString>) -> Self {
         Target::Module {
-            options: Vec::new(),
+            options: vec![],
             name: name.into(),
         }
     }
@@ -104,12 +104,13 @@ impl ParsedCommand {
     }
 
     pub fn source(&self, host: &Host) -> Option<&Rc<ScriptSource>> {
-        let source = self.source.get_or_init(|| match &self.target {
-            Target::Script { path, .. } => ScriptSource::of_script(path, host).map(Rc::new),
-            Target::Module { name, .. } => ScriptSource::of_module(name, host).map(Rc::new),
-            Target::Program(_) => None,
-        });
-        source.as_ref()
+        self.source
+            .get_or_init(|| match &self.target {
+                Target::Script { path, .. } => ScriptSource::of_script(path, host).map(Rc::new),
+                Target::Module { name, .. } => ScriptSource::of_module(name, host).map(Rc::new),
+                Target::Program(_) => None,
+            })
+            .as_ref()
     }
 }
 

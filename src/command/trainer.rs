@@ -51,8 +51,11 @@ pub fn recognise(
     let recognised = asked.iter().find_map(recognise);
     let is_recognised = recognised.is_some();
     let mut job = recognised.unwrap_or_else(|| {
-        let trainer = named.map_or(passthrough(), |named| named.value);
-        Job::of(trainer, command, host)
+        Job::of(
+            named.map_or(passthrough(), |named| named.value),
+            command,
+            host,
+        )
     });
     if job.python.is_none()
         && let Some(word) = &command.owner
@@ -165,21 +168,23 @@ pub fn not_found(word: &OsStr, host: &Host) -> Problem {
         return no_such_program(&name, host.absolute(Path::new(word)).exists());
     }
     let path = host.var_os(vars::PATH).unwrap_or_default();
-    let mut files = std::env::split_paths(path).map(|folder| folder.join(word));
-    if let Some(file) = files.find(|file| file.is_file() && !is_shim(file)) {
+    if let Some(file) = std::env::split_paths(path)
+        .map(|folder| folder.join(word))
+        .find(|file| file.is_file() && !is_shim(file))
+    {
         return no_such_program(&file.to_string_lossy(), true);
     }
     let activate = format!("activate the environment that has `{name}`");
     // The program of a trainer or a launcher that a misspelt name is close to.
-    let consoles = ALL
+    let known = ALL
         .iter()
         .flat_map(|trainer| trainer.launch.consoles)
-        .copied();
-    let known = consoles
+        .copied()
         .chain(["torchrun", "deepspeed", "accelerate", "python"])
         .filter(|known| *known != name);
     let help = nearest(&name, known).map_or_else(|| say(activate), meant);
-    Problem::error(Rule::NotFound, format!("`{name}` is not on PATH"))
+    Rule::NotFound
+        .error(format!("`{name}` is not on PATH"))
         .at(&*name)
         .fix(help)
         .status(NOT_FOUND)
@@ -187,14 +192,15 @@ pub fn not_found(word: &OsStr, host: &Host) -> Problem {
 
 fn no_such_program(path: &str, exists: bool) -> Problem {
     if exists {
-        let what = format!("`{path}` is not a file that can be executed");
         let fix = run(format!("chmod +x {path}"));
-        return Problem::error(Rule::NotFound, what)
+        return Rule::NotFound
+            .error(format!("`{path}` is not a file that can be executed"))
             .at(path)
             .fix(fix.remark("check the path; a script must be executable"))
             .status(NOT_EXECUTABLE);
     }
-    Problem::error(Rule::NotFound, format!("`{path}` does not exist"))
+    Rule::NotFound
+        .error(format!("`{path}` does not exist"))
         .at(path)
         .fix("check the path")
         .status(NOT_FOUND)

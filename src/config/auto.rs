@@ -54,7 +54,7 @@ pub fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> Resolved
     let is_unknown = context.by_launcher.is_some() && context.is_unseen();
     let compares = trainer.is_hf() && !is_unknown;
     let mut resolved = Resolved::default();
-    let mut problems = Vec::new();
+    let mut problems = vec![];
     for rule in RULES {
         let done = match json::get(context.config, rule.key) {
             Some(value) if is_auto(value) => resolved.fill(rule, context, &place),
@@ -77,10 +77,14 @@ pub fn resolve(context: &FillContext, place: impl Fn(&str) -> Place) -> Resolved
         // One fix for all of them, with the first.
         let mut all = sets.clone().reduce(Fix::and);
         for (LeftAuto { key, why }, fix) in open.iter().zip(sets) {
-            let what =
-                format!("`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}");
-            let problem = Problem::error(Rule::Auto, what).at(place(key));
-            problems.push(problem.fix(all.take().unwrap_or(fix)));
+            problems.push(
+                Rule::Auto
+                    .error(format!(
+                        "`{key}` is \"auto\", which plain DeepSpeed does not fill in: {why}"
+                    ))
+                    .at(place(key))
+                    .fix(all.take().unwrap_or(fix)),
+            );
         }
     }
     for key in json::leaves(&resolved.config, is_auto) {
@@ -194,12 +198,14 @@ fn mismatch(
     }
     let what = format!("`{key}` is {value} in the config, but {why}");
     let found = match (doubt, unless) {
-        (Some(_), _) => Problem::warning(Rule::DoubtfulMismatch, what),
-        (None, Some(_)) => Problem::warning(Rule::DefaultMismatch, what),
-        (None, None) => Problem::error(Rule::Mismatch, what),
+        (Some(_), _) => Rule::DoubtfulMismatch.warning(what),
+        (None, Some(_)) => Rule::DefaultMismatch.warning(what),
+        (None, None) => Rule::Mismatch.error(what),
     };
-    let fixes = mismatch_fixes(key, value, computed, context);
-    found.at(place).at(argument).fix(fixes)
+    found
+        .at(place)
+        .at(argument)
+        .fix(mismatch_fixes(key, value, computed, context))
 }
 
 /// Whatever the trainer's value is, it is no string.
@@ -207,9 +213,7 @@ fn never_equal(key: &str, value: &Value, place: Place) -> Problem {
     let what = format!(
         "`{key}` is the string {value} in the config, which no value of the trainer equals"
     );
-    Problem::error(Rule::Mismatch, what)
-        .at(place)
-        .fix(set(key, "auto"))
+    Rule::Mismatch.error(what).at(place).fix(set(key, "auto"))
 }
 
 fn mismatch_fixes(
@@ -222,16 +226,18 @@ fn mismatch_fixes(
     // `"lr": "1e-4"`: the trainer compares numbers.
     let read = value
         .as_str()
-        .and_then(|text| text.to_lowercase().parse().ok());
-    let read = read.filter(|it| !python_equal(it, &computed.value));
+        .and_then(|text| text.to_lowercase().parse().ok())
+        .filter(|it| !python_equal(it, &computed.value));
     let value = read.as_ref().unwrap_or(value);
     let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
         // A list has an argument for each part: `betas`.
-        (Value::Array(parts), Value::Array(wanted)) => {
-            let parts = parts.iter().zip(wanted).zip(&computed.arguments);
-            let differ = parts.filter(|((part, wanted), _)| !python_equal(part, wanted));
-            differ.map(|((part, _), source)| (part, source)).collect()
-        }
+        (Value::Array(parts), Value::Array(wanted)) => parts
+            .iter()
+            .zip(wanted)
+            .zip(&computed.arguments)
+            .filter(|((part, wanted), _)| !python_equal(part, wanted))
+            .map(|((part, _), source)| (part, source))
+            .collect(),
         _ => computed
             .arguments
             .iter()
@@ -274,10 +280,10 @@ pub fn batch(context: &FillContext) -> Option<(Value, String)> {
         mut from,
         arguments,
     } = filled.ok()?;
-    let mut doubts = arguments
+    if let Some(unless) = arguments
         .iter()
-        .filter_map(|source| source.doubt().or(source.trainer_default()?.unless));
-    if let Some(unless) = doubts.next() {
+        .find_map(|source| source.doubt().or(source.trainer_default()?.unless))
+    {
         from += &format!(", unless {unless}");
     }
     Some((value, from))
@@ -303,8 +309,6 @@ fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool 
 }
 
 pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
-    let what =
-        format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key");
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let near = schema::nearest_name(name, schema::names_below(section));
     let switch = format!("{key}.enabled");
@@ -318,7 +322,12 @@ pub fn filled_by_nobody(key: &str, place: Place) -> Problem {
         }
         None => unset(key).or("write a value"),
     };
-    Problem::error(Rule::Auto, what).at(place).fix(fixes)
+    Rule::Auto
+        .error(format!(
+            "`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills in that key"
+        ))
+        .at(place)
+        .fix(fixes)
 }
 
 /// True if a trainer fills an "auto" there, or DeepSpeed itself understands it.

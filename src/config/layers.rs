@@ -54,7 +54,7 @@ pub fn with_layers(
     host: &Host,
 ) -> Result<Value, Vec<Problem>> {
     let mut config = template.config.clone();
-    let mut problems = Vec::new();
+    let mut problems = vec![];
     for file in &layers.patch {
         problems.extend(apply_patch(&mut config, &host.absolute(&file.value), host).err());
     }
@@ -62,30 +62,46 @@ pub fn with_layers(
     for assignment in &layers.set {
         let Assignment { key, value, .. } = &assignment.value;
         if let Err(blocked) = set(&mut config, key, value.clone()) {
-            let what = format!("`{key}` cannot be set: `{blocked}` is a value, not a section");
             let given = assignment.says(format!("{key}=…"));
             let fixes = fix::set(&blocked, "VALUE").or("set another key");
-            problems.push(Problem::error(Rule::Set, what).at(&given).fix(fixes));
+            problems.push(
+                Rule::Set
+                    .error(format!(
+                        "`{key}` cannot be set: `{blocked}` is a value, not a section"
+                    ))
+                    .at(&given)
+                    .fix(fixes),
+            );
         }
     }
     unset(&mut config, SCHEMA_LINE);
     if !config.is_object() {
-        let what = "the patched config is not a JSON object";
         let help = "an operation with the path \"\" replaces the whole config; give it a path";
-        problems.push(Problem::error(Rule::Patch, what).at("--patch").fix(help));
+        problems.push(
+            Rule::Patch
+                .error("the patched config is not a JSON object")
+                .at("--patch")
+                .fix(help),
+        );
     }
     if config.get(HEADER_KEY).is_some() {
-        let what = "`$zlaunch` cannot be set here: it belongs to a template file";
         let help = "set variables with --env, choose a template with --deepspeed";
-        let problem = Problem::error(Rule::Set, what).at("--set, --patch");
-        problems.push(problem.fix(help));
+        problems.push(
+            Rule::Set
+                .error("`$zlaunch` cannot be set here: it belongs to a template file")
+                .at("--set, --patch")
+                .fix(help),
+        );
     }
     for (key, need) in &template.needs {
         if need.is_missing(key, &config) {
             let name = &template.name;
-            let what = format!("the template `{name}` needs `{key}`: {}", need.why);
-            let problem = Problem::error(Rule::Template, what).at(format!("template {name}"));
-            problems.push(problem.fix(fix::set(key, &need.example)));
+            problems.push(
+                Rule::Template
+                    .error(format!("the template `{name}` needs `{key}`: {}", need.why))
+                    .at(format!("template {name}"))
+                    .fix(fix::set(key, &need.example)),
+            );
         }
     }
     if problems.is_empty() {
@@ -107,23 +123,24 @@ fn apply_patch(config: &mut Value, path: &Path, host: &Host) -> Result<(), Probl
             json::merge(config, &change);
             Ok(())
         }
-        _ => {
-            let why = "it is neither a list nor an object";
-            Err(patch::not_a_patch(path.into(), why))
-        }
+        _ => Err(patch::not_a_patch(
+            path.into(),
+            "it is neither a list nor an object",
+        )),
     }
 }
 
 impl RequiredKey {
     fn is_missing(&self, key: &str, config: &Value) -> bool {
-        let mut when = self.when.iter();
-        when.all(|(key, value)| json::get(config, key) == Some(value))
+        self.when
+            .iter()
+            .all(|(key, value)| json::get(config, key) == Some(value))
             && json::get(config, key).is_none_or(Value::is_null)
     }
 }
 
 pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
-    let mut problems = Vec::new();
+    let mut problems = vec![];
     for key in keys {
         // The line with the schema is gone already.
         if unset(config, &key.value) || key.value == SCHEMA_LINE {
@@ -137,7 +154,7 @@ pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
             Fixes::from(give_as(&key.from, near).meaning(near))
         });
         let what = format!("the config has no key `{}` to remove", key.value);
-        problems.push(Problem::error(Rule::Unset, what).at(key).fix(fixes));
+        problems.push(Rule::Unset.error(what).at(key).fix(fixes));
     }
     problems
 }
@@ -158,7 +175,7 @@ pub fn unset(config: &mut Value, key: &str) -> bool {
 /// Sets a dotted key and creates the objects on the way. The error is the key whose value is not an object.
 pub fn set(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
     let mut node = config;
-    let mut walked = Vec::new();
+    let mut walked = vec![];
     for part in key.split('.') {
         if node.is_null() {
             *node = Value::Object(Map::new());
@@ -209,29 +226,31 @@ impl<'a> Places<'a> {
         let patch = self.layers.patch.last();
         let patch = patch.map(|patch| self.host.absolute(&patch.value));
         let files = self.files.get_or_init(|| {
-            let paths = self.template.files().chain(patch.as_deref());
-            let files = paths.filter_map(|path| {
-                let text = reading::read_text(path).ok()?;
-                Some((path.to_path_buf(), json::positions(&text)?))
-            });
-            files.collect()
+            self.template
+                .files()
+                .chain(patch.as_deref())
+                .filter_map(|path| {
+                    let text = reading::read_text(path).ok()?;
+                    Some((path.to_path_buf(), json::positions(&text)?))
+                })
+                .collect()
         });
         let is_patched = json::get(self.config, key) != json::get(&self.template.config, key);
         let patch = patch.filter(|_| is_patched);
-        let mut files = files
+        files
             .iter()
-            .filter(|(path, _)| patch.as_ref().is_none_or(|patch| path == patch));
-        let place = files.find_map(|(path, positions)| {
-            let position = positions.get(key)?;
-            Some(Place::line(path, *position))
-        });
-        place.unwrap_or_else(|| match (patch, &self.template.origin) {
-            (Some(patch), _) => Place::key(patch.display(), key),
-            (None, Origin::BuiltIn) => {
-                Place::key(format_args!("template {}", self.template.name), key)
-            }
-            (None, origin) => Place::key(origin, key),
-        })
+            .filter(|(path, _)| patch.as_ref().is_none_or(|patch| path == patch))
+            .find_map(|(path, positions)| {
+                let position = positions.get(key)?;
+                Some(Place::line(path, *position))
+            })
+            .unwrap_or_else(|| match (patch, &self.template.origin) {
+                (Some(patch), _) => Place::key(patch.display(), key),
+                (None, Origin::BuiltIn) => {
+                    Place::key(format_args!("template {}", self.template.name), key)
+                }
+                (None, origin) => Place::key(origin, key),
+            })
     }
 
     /// The last `--set` of the key itself or of a section around it, or of a key in a section that only `--set` made.

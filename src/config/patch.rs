@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub fn not_a_patch(place: Place, why: &str) -> Problem {
-    Problem::error(Rule::Patch, format!("not a patch: {why}"))
+    Rule::Patch.error(format!("not a patch: {why}"))
         .at(place)
         .fix(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
 }
@@ -40,7 +40,7 @@ pub fn operate(
         let path = operation.path().to_string();
         let failed = |why: String| {
             let what = format!("operation {number} of the patch fails at `{path}`: {why}");
-            Problem::error(Rule::Patch, what).at(place.clone()).fix(
+            Rule::Patch.error(what).at(place.clone()).fix(
                 "`zlaunch templates NAME` shows the config it is applied to; paths start with `/`",
             )
         };

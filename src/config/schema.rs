@@ -39,8 +39,9 @@ pub fn version_match(version: Version) -> VersionMatch {
 }
 
 pub fn in_environment(python: Option<&Python>) -> VersionMatch {
-    let installed = python.and_then(|python| python.version("deepspeed"));
-    installed.map_or_else(|| VersionMatch::Exact(newest()), version_match)
+    python
+        .and_then(|python| python.version("deepspeed"))
+        .map_or_else(|| VersionMatch::Exact(newest()), version_match)
 }
 
 /// One key as one version of DeepSpeed knows it.
@@ -82,16 +83,19 @@ pub enum Known {
 }
 
 pub fn find(key: &str, version: Version) -> Option<KeySpec> {
-    let line = lines_from(key).next().filter(|line| key_of(line) == key)?;
-    Some(KeySpec::read(line, version))
+    Some(KeySpec::read(
+        lines_from(key).next().filter(|line| key_of(line) == key)?,
+        version,
+    ))
 }
 
 pub fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
-    let lines = TEXT.lines().filter(move |line| {
-        let key = key_of(line);
-        name_of(key) == name && !key.contains('@')
-    });
-    lines.map(move |line| KeySpec::read(line, version))
+    TEXT.lines()
+        .filter(move |line| {
+            let key = key_of(line);
+            name_of(key) == name && !key.contains('@')
+        })
+        .map(move |line| KeySpec::read(line, version))
 }
 
 /// The parameters an optimizer or a scheduler takes; those of all where none is named, and none for one that is not recorded.
@@ -102,8 +106,8 @@ pub fn parameters(
 ) -> impl Iterator<Item = KeySpec> + use<> {
     let name = name.map(|name| format!("{name}.")).unwrap_or_default();
     let prefix = format!("{section}.params@{name}");
-    let lines = lines_from(&prefix).take_while(move |line| line.starts_with(&prefix));
-    lines
+    lines_from(&prefix)
+        .take_while(move |line| line.starts_with(&prefix))
         .map(move |line| KeySpec::read(line, version))
         .filter(|entry| entry.known() == Known::Yes)
 }
@@ -283,9 +287,9 @@ pub fn names_below(section: &str) -> impl Iterator<Item = &'static str> + Clone 
     } else {
         format!("{section}.")
     };
-    let names =
-        lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
-    names.filter(|name| !name.contains(['.', '@']))
+    lines_from(&prefix)
+        .map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)))
+        .filter(|name| !name.contains(['.', '@']))
 }
 
 /// A column's text for a version. `new@0.17.1;old` is `new` since 0.17.1 and `old` before.
@@ -294,10 +298,9 @@ pub fn at(column: &'static str, version: Version) -> &'static str {
     if !column.contains('@') {
         return column;
     }
-    let mut parts = column
+    column
         .split(';')
-        .map(|part| part.rsplit_once('@').unwrap_or((part, "")));
-    parts
+        .map(|part| part.rsplit_once('@').unwrap_or((part, "")))
         .find(|(_, since)| Version::parse(since) <= version)
         .map_or("-", |(text, _)| text)
 }

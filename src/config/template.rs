@@ -53,11 +53,12 @@ const EXTENDS: &str = "$zlaunch.extends";
 
 impl Template {
     pub fn about_in(&self, language: Language) -> String {
-        let chinese = self
-            .about_zh
+        self.about_zh
             .as_ref()
-            .filter(|_| language == Language::Chinese);
-        chinese.or(self.about.as_ref()).cloned().unwrap_or_default()
+            .filter(|_| language == Language::Chinese)
+            .or(self.about.as_ref())
+            .cloned()
+            .unwrap_or_default()
     }
 
     pub fn files(&self) -> impl Iterator<Item = &Path> {
@@ -98,11 +99,14 @@ pub fn resolve(
     host: &Host,
 ) -> Result<Template, Vec<Problem>> {
     let first = first_link(spec, search, host)?;
-    let mut notes = Vec::new();
+    let mut notes = vec![];
     if alias(&spec.value) == Some(&first.name) {
-        let what = format!("`{}` is an alias of `{}`", spec.value, first.name);
-        let note = Problem::warning(Rule::OldSpelling, what).at(spec);
-        notes.push(note.fix(give("--deepspeed", &first.name)));
+        notes.push(
+            Rule::OldSpelling
+                .warning(format!("`{}` is an alias of `{}`", spec.value, first.name))
+                .at(spec)
+                .fix(give("--deepspeed", &first.name)),
+        );
     }
     Ok(Template {
         notes,
@@ -116,20 +120,24 @@ fn resolve_link(
     search: &Search,
     host: &Host,
 ) -> Result<Template, Vec<Problem>> {
-    let mut chain: Vec<(Link, Document)> = Vec::new();
+    let mut chain: Vec<(Link, Document)> = vec![];
     let mut next = Some(first);
     while let Some(link) = next {
         let is_again = chain
             .iter()
             .any(|(known, _)| known.name == link.name && known.origin == link.origin);
         if is_again {
-            let names = chain.iter().map(|(known, _)| known.name.as_str());
-            let names: Vec<&str> = names.chain([link.name.as_str()]).collect();
+            let names: Vec<&str> = chain
+                .iter()
+                .map(|(known, _)| known.name.as_str())
+                .chain([link.name.as_str()])
+                .collect();
             let what = format!(
                 "templates extend each other in a circle: {}",
                 names.join(" → ")
             );
-            return Err(Problem::error(Rule::Template, what)
+            return Err(Rule::Template
+                .error(what)
                 .at(Place::key(&chain[0].0.origin, EXTENDS))
                 .fix("one of them must extend another template, or none")
                 .into());
@@ -195,8 +203,10 @@ fn missing_file(spec: &Sourced<String>, path: &Path, search: &Search) -> Problem
         }
         None => reading::path_advice(path),
     };
-    let what = format!("the config `{word}` does not exist");
-    Problem::error(Rule::Template, what).at(spec).fix(help)
+    Rule::Template
+        .error(format!("the config `{word}` does not exist"))
+        .at(spec)
+        .fix(help)
 }
 
 fn parent_link(
@@ -206,8 +216,10 @@ fn parent_link(
     search: &Search,
 ) -> Result<Link, Problem> {
     // A template may extend the next one of its own name.
-    let own = link.at.filter(|_| parent == link.name);
-    let from = own.map_or(0, |at| at + 1);
+    let from = link
+        .at
+        .filter(|_| parent == link.name)
+        .map_or(0, |at| at + 1);
     if let Some(found) = search.find(parent, from)? {
         return Ok(found);
     }
@@ -216,9 +228,13 @@ fn parent_link(
     let names = search.names();
     let known = names.iter().map(String::as_str);
     let near = nearest(bare, known.filter(|name| *name != parent));
-    let what = format!("the template extends `{parent}`, and there is no other of that name");
-    let problem = Problem::error(Rule::Template, what).fix(did_you_mean(near, lists));
-    Err(problem.at(Place::key(&link.origin, EXTENDS)).at(spec))
+    Err(Rule::Template
+        .error(format!(
+            "the template extends `{parent}`, and there is no other of that name"
+        ))
+        .fix(did_you_mean(near, lists))
+        .at(Place::key(&link.origin, EXTENDS))
+        .at(spec))
 }
 
 /// `inline`: the text of a spec that is JSON itself.
@@ -255,8 +271,9 @@ fn merge(chain: Vec<(Link, Document)>) -> Result<Template, Problem> {
         }
         for (name, value) in document.env {
             template.env.retain(|(known, _)| *known != name);
-            let text = value.as_str().map(str::to_string);
-            let text = text.unwrap_or_else(|| value.to_string());
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_string);
             template.env.push((name, text));
         }
         template.needs.extend(document.needs);
@@ -291,7 +308,7 @@ pub struct ListedTemplate {
 /// Every template with what it is for, or why it cannot be used. Hidden ones are included.
 pub fn list(search: &Search, host: &Host) -> Vec<ListedTemplate> {
     let language = Language::of(host);
-    let mut rows: Vec<ListedTemplate> = Vec::new();
+    let mut rows: Vec<ListedTemplate> = vec![];
     let spec = Sourced::new(String::new(), Source::Operand("templates".to_string()));
     for link in search.all() {
         let Link { name, origin, .. } = &link;

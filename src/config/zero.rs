@@ -91,10 +91,9 @@ impl<'a> Zero<'a> {
 /// The old key counts if the new one is missing. DeepSpeed refuses both together.
 fn device(section: &Map<String, Value>, key: &str, old: &str) -> Device {
     if let Some(Value::Object(offload)) = section.get(key) {
-        let device = offload
-            .get("device")
-            .map(|device| Device::deserialize(device).unwrap_or(Device::Other));
-        return device.unwrap_or(Device::None);
+        return offload.get("device").map_or(Device::None, |device| {
+            Device::deserialize(device).unwrap_or(Device::Other)
+        });
     }
     if section.get(old).and_then(schema::truth) == Some(true) {
         Device::Cpu

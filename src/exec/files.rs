@@ -24,12 +24,12 @@ use crate::{
 /// Writes a program that everybody may run.
 pub fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
     // Others could choose what is executed if they could write to the folder.
-    let folder = DirBuilder::new()
+    DirBuilder::new()
         .recursive(true)
         .mode(0o755)
-        .create(folder_of(path));
-    let written = folder.and_then(|()| write_atomically(path, text.as_bytes(), 0o755));
-    written.map_err(|why| report::cannot_write(OutputFile::PROGRAM, path, &why))
+        .create(folder_of(path))
+        .and_then(|()| write_atomically(path, text.as_bytes(), 0o755))
+        .map_err(|why| report::cannot_write(OutputFile::PROGRAM, path, &why))
 }
 
 /// Removes files, and those of the folders that are then empty.
@@ -48,14 +48,14 @@ pub fn remove<'a>(
 
 /// Writes a file for the user. An existing one is replaced only with `force`.
 pub fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
-    let written = in_private_folder(folder_of(path), || {
+    in_private_folder(folder_of(path), || {
         let file = PendingFile::write(path, text.as_bytes(), 0o600)?;
         if !force {
             File::create_new(path)?;
         }
         file.put_in_place()
-    });
-    written.map_err(|why| match why.kind() {
+    })
+    .map_err(|why| match why.kind() {
         io::ErrorKind::AlreadyExists => report::would_overwrite(path),
         _ => report::cannot_write(OutputFile::GENERATED, path, &why),
     })
@@ -63,11 +63,11 @@ pub fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
 
 /// Replaces the text of a file of the user's. It keeps its mode, and a link to it stays a link.
 pub fn rewrite(path: &Path, text: &str) -> Result<(), Problem> {
-    let written = path.canonicalize().and_then(|path| {
-        let mode = fs::metadata(&path)?.mode() & 0o777;
-        write_atomically(&path, text.as_bytes(), mode)
-    });
-    written.map_err(|why| report::cannot_write(OutputFile::FIXED, path, &why))
+    path.canonicalize()
+        .and_then(|path| {
+            write_atomically(&path, text.as_bytes(), fs::metadata(&path)?.mode() & 0o777)
+        })
+        .map_err(|why| report::cannot_write(OutputFile::FIXED, path, &why))
 }
 
 /// Writes a file of the launch, unless it is already there with this content.
@@ -88,14 +88,15 @@ pub fn write(file: &PlannedFile, what: OutputFile) -> Result<(), Problem> {
         }
         make_folder(folder).map_err(failed)?;
         // In a shared temporary folder, somebody else may have made it first.
-        let seen = fs::symlink_metadata(folder);
-        let is_ours = seen.is_ok_and(|it| {
+        let is_ours = fs::symlink_metadata(folder).is_ok_and(|it| {
             it.is_dir() && it.uid() == geteuid().as_raw() && it.mode() & 0o022 == 0
         });
         if !is_ours || open_to_others(folder, Trust::OwnerAlone).is_some() {
-            let what = "the folder for resolved configs does not belong to you alone";
             let help = "set HOME or XDG_CACHE_HOME to a folder you own, or use --config-out PATH";
-            return Err(Problem::error(Rule::Write, what).at(folder).fix(help));
+            return Err(Rule::Write
+                .error("the folder for resolved configs does not belong to you alone")
+                .at(folder)
+                .fix(help));
         }
     }
     if has_content(path, text.as_bytes()) {
@@ -199,18 +200,18 @@ fn refuse_links_of_others(path: &Path) -> io::Result<()> {
 
 /// The file is private and already has this content. Links are not followed.
 fn has_content(path: &Path, content: &[u8]) -> bool {
-    let mut found = Vec::new();
-    let opened = OpenOptions::new()
+    let mut found = vec![];
+    OpenOptions::new()
         .read(true)
         .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
-        .open(path);
-    opened.is_ok_and(|file| {
-        file.metadata()
-            .is_ok_and(|seen| seen.is_file() && seen.mode() & 0o077 == 0)
-            && file
-                .take(content.len() as u64 + 1)
-                .read_to_end(&mut found)
-                .is_ok()
-            && found == content
-    })
+        .open(path)
+        .is_ok_and(|file| {
+            file.metadata()
+                .is_ok_and(|seen| seen.is_file() && seen.mode() & 0o077 == 0)
+                && file
+                    .take(content.len() as u64 + 1)
+                    .read_to_end(&mut found)
+                    .is_ok()
+                && found == content
+        })
 }

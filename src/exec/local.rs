@@ -43,12 +43,10 @@ pub const RANK: &str = "zlaunch-rank";
 /// Starts the ranks, waits for all of them, and returns their exit status.
 pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
     if is_ignored(Signal::SIGCHLD) {
-        let problem = Problem::error(
-            Rule::Ranks,
-            "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended",
-        );
-        let problem = problem.at("SIGCHLD, inherited from the program that starts zlaunch");
-        return Err(problem.fix(fix::run("env --default-signal=CHLD zlaunch …")));
+        return Err(Rule::Ranks
+            .error("SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
+            .at("SIGCHLD, inherited from the program that starts zlaunch")
+            .fix(fix::run("env --default-signal=CHLD zlaunch …")));
     }
     let failed =
         |why: io::Error| report::cannot_start_ranks("the ranks cannot be supervised", &why);
@@ -56,8 +54,12 @@ pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
     let open = (vars::MASTER_PORT, OsStr::new("0"));
     let port = if plan.environment.settings().any(|setting| setting == open) {
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0));
-        let address = listener.and_then(|listener| listener.local_addr());
-        Some(address.map_err(failed)?.port())
+        Some(
+            listener
+                .and_then(|listener| listener.local_addr())
+                .map_err(failed)?
+                .port(),
+        )
     } else {
         None
     };
@@ -67,13 +69,14 @@ pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
     let (mut exec_errors, exec_error) = io::pipe().map_err(failed)?;
     fcntl(&exec_error, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|why| failed(why.into()))?;
     let started = (0..local.count).try_for_each(|rank| {
-        let child = rank_command(rank, plan, port, &exec_error).spawn();
-        let child = child.map_err(|why| {
-            report::cannot_start_ranks(
-                &format!("rank {rank} of {} cannot be started", local.count),
-                &why,
-            )
-        })?;
+        let child = rank_command(rank, plan, port, &exec_error)
+            .spawn()
+            .map_err(|why| {
+                report::cannot_start_ranks(
+                    &format!("rank {rank} of {} cannot be started", local.count),
+                    &why,
+                )
+            })?;
         supervisor.ranks.push(Rank {
             child,
             status: None,
@@ -96,8 +99,11 @@ pub fn run(local: &LocalRanks, plan: &Plan) -> Result<u8, Problem> {
             &io::Error::from_raw_os_error(i32::from_ne_bytes(errno)),
         ));
     }
-    let mut statuses = supervisor.ranks.iter().map(|rank| rank.status);
-    let all_succeeded = statuses.all(|status| status.is_some_and(|it| it.success()));
+    let all_succeeded = supervisor
+        .ranks
+        .iter()
+        .map(|rank| rank.status)
+        .all(|status| status.is_some_and(|it| it.success()));
     match (supervisor.first_failure, supervisor.stop_signal) {
         (Some((rank, status)), _) => Err(report::rank_failed(rank, status, local.count > 1)),
         // If all ranks handled the signal and exited with 0, the launch succeeded.
@@ -169,7 +175,7 @@ impl Supervisor {
         // Processes whose rank is gone become our children, so that we learn when they exit.
         set_child_subreaper(true)?;
         Ok(Supervisor {
-            ranks: Vec::new(),
+            ranks: vec![],
             signals: SignalFd::with_flags(
                 &handled,
                 SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK,
@@ -271,7 +277,7 @@ impl Supervisor {
     /// rank is gone; until then, a rank may count on what it started.
     fn orphans(&self) -> Vec<Pid> {
         let mut orphans = if self.has_foreign_children {
-            Vec::new()
+            vec![]
         } else {
             children()
         };
@@ -281,8 +287,13 @@ impl Supervisor {
 
     /// Collects every child that has exited. Several SIGCHLD may arrive as one, which names only the `first`.
     fn reap(&mut self, first: Pid) {
-        let first = self.ranks.iter().position(|rank| rank.group() == first);
-        for at in first.into_iter().chain(0..self.ranks.len()) {
+        for at in self
+            .ranks
+            .iter()
+            .position(|rank| rank.group() == first)
+            .into_iter()
+            .chain(0..self.ranks.len())
+        {
             let rank = &mut self.ranks[at];
             if rank.status.is_some() {
                 continue;

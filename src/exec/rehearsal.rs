@@ -82,11 +82,11 @@ impl Rehearsal {
             .arg(told);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         plan.environment.apply(&mut command);
-        let started = rehearsal
+        let mut child = rehearsal
             .log
             .try_clone()
-            .and_then(|log| command.stderr(log).spawn());
-        let mut child = started.map_err(|why| report::cannot_execute(python.as_os_str(), &why))?;
+            .and_then(|log| command.stderr(log).spawn())
+            .map_err(|why| report::cannot_execute(python.as_os_str(), &why))?;
         let told_by = child.stdout.take().map(BufReader::new).into_iter();
         thread::spawn(move || {
             for line in told_by.flat_map(BufRead::lines).map_while(Result::ok) {
@@ -136,12 +136,15 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
 fn private_folder(host: &Host) -> Result<(PathBuf, File), Problem> {
     let temporary = host.absolute(host.nonempty_var(vars::TMPDIR).unwrap_or("/tmp").as_ref());
     // The program compares paths with those that Python finds, without links.
-    let temporary = temporary.canonicalize().unwrap_or(temporary);
-    let folder = temporary.join(files::own_name("zlaunch-rehearsal-"));
+    let folder = temporary
+        .canonicalize()
+        .unwrap_or(temporary)
+        .join(files::own_name("zlaunch-rehearsal-"));
     let made = DirBuilder::new().mode(0o700).create(&folder);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
-    let made = made.and_then(|()| options.open(folder.join(LOG)));
-    let log = made.map_err(|why| report::cannot_write(OutputFile::REHEARSAL, &folder, &why))?;
+    let log = made
+        .and_then(|()| options.open(folder.join(LOG)))
+        .map_err(|why| report::cannot_write(OutputFile::REHEARSAL, &folder, &why))?;
     Ok((folder, log))
 }

@@ -97,8 +97,8 @@ pub fn keep(words: &[OsString]) -> Option<u8> {
 /// As a shell has it.
 fn code_of(status: Option<ExitStatus>) -> u8 {
     let code = status.and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
-    let code = code.and_then(|code| code.try_into().ok());
-    code.unwrap_or(report::REFUSED)
+    code.and_then(|code| code.try_into().ok())
+        .unwrap_or(report::REFUSED)
 }
 
 pub fn remove(folder: &Path) {
@@ -120,8 +120,9 @@ pub fn confine(words: &[OsString]) -> Option<u8> {
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let _ = SigSet::all().thread_unblock();
     let _ = prctl::set_no_new_privs();
-    let apart = set_apart(Path::new(folder), online == "true", alone);
-    let writable = apart.ok().map(|points| json!(points).to_string());
+    let writable = set_apart(Path::new(folder), online == "true", alone)
+        .ok()
+        .map(|points| json!(points).to_string());
     if alone {
         // The first process in there must still mount a /proc.
         let (Some(writable), Ok(())) = (&writable, pass_on(CapabilitySet::SYS_ADMIN)) else {
@@ -187,12 +188,11 @@ fn program_of(writable: Option<&str>, alone: bool, words: &[OsString]) -> Option
     };
     let folder = Path::new(folder);
     let is_apart = writable.is_some();
-    let restricted = restrict(folder, online == "true" || is_apart);
-    let landlock = restricted.ok();
+    let landlock = restrict(folder, online == "true" || is_apart).ok();
     let lack = LACKS
         .iter()
-        .find(|lack| lack.is_apart == is_apart && lack.landlock == landlock);
-    let lack = lack.filter(|_| !(is_apart && alone));
+        .find(|lack| lack.is_apart == is_apart && lack.landlock == landlock)
+        .filter(|_| !(is_apart && alone));
     let mut open: Vec<String> = lack.map(|lack| lack.says.to_string()).into_iter().collect();
     if let (None, Some(points)) = (landlock, writable.filter(|points| *points != "[]")) {
         open.push(format!("these can be written: {points}"));
@@ -223,8 +223,9 @@ fn drop_capabilities() -> bool {
     let kept = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
     let mut are_dropped = passed_on.is_ok();
     for capability in !kept {
-        let removed = thread::remove_capability_from_bounding_set(capability);
-        if removed.is_err() && thread::capability_is_in_bounding_set(capability) == Ok(true) {
+        if thread::remove_capability_from_bounding_set(capability).is_err()
+            && thread::capability_is_in_bounding_set(capability) == Ok(true)
+        {
             are_dropped = false;
         }
     }
@@ -261,7 +262,7 @@ fn set_apart(folder: &Path, online: bool, alone: bool) -> io::Result<Vec<PathBuf
     )?;
     mount_bind(folder, folder)?;
     let opened = File::open(folder)?;
-    let mut writable = Vec::new();
+    let mut writable = vec![];
     for point in mounts(&mounts_table).map(|(point, _)| PathBuf::from(point)) {
         if !make_read_only(&point) && can_be_written(&point) {
             writable.push(point);
@@ -308,8 +309,7 @@ fn restrict(folder: &Path, may_connect: bool) -> Result<bool, RulesetError> {
     let writes = AccessFs::from_write(ABI::V8);
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::Refer)?;
-    let rules = rules
+        .handle_access(AccessFs::Refer)?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(writes)?;
     let rules = if may_connect {
@@ -318,11 +318,10 @@ fn restrict(folder: &Path, may_connect: bool) -> Result<bool, RulesetError> {
         rules.handle_access(AccessNet::ConnectTcp)?
     };
     let places = WRITABLE.iter().map(Path::new).chain([folder]);
-    let rules = rules
+    rules
         .scope(Scope::from_all(ABI::V8))?
         .create()?
-        .add_rules(path_beneath_rules(places, writes))?;
-    rules
+        .add_rules(path_beneath_rules(places, writes))?
         .restrict_self()
         .map(|status| status.ruleset == RulesetStatus::FullyEnforced)
 }

@@ -186,8 +186,10 @@ pub fn read(config: &Value) -> Option<Weights> {
     };
     let mut weights = model.count()?;
     if architecture.is_none() {
-        let text = format!("the architecture `{name}` is counted like llama");
-        weights.assumed.insert(0, text);
+        weights.assumed.insert(
+            0,
+            format!("the architecture `{name}` is counted like llama"),
+        );
     }
     if let Some(tower) = Tower::read(config, weights.shape.hidden) {
         weights.params += tower.params();
@@ -199,8 +201,10 @@ pub fn read(config: &Value) -> Option<Weights> {
         weights.uncounted = Some(format!("only the language model of {whole} is counted"));
     }
     let dtype = [text, config].into_iter().find_map(|section| {
-        let dtype = section.get("dtype").or(section.get("torch_dtype"))?;
-        dtype.as_str()
+        section
+            .get("dtype")
+            .or(section.get("torch_dtype"))?
+            .as_str()
     });
     weights.dtype = dtype.and_then(Dtype::named);
     Some(weights)
@@ -220,8 +224,9 @@ impl ModelConfig<'_> {
     fn number(&self, key: Key) -> Option<u64> {
         let mut names = key.names.iter();
         let mut defaults = self.architecture.defaults.iter();
-        let written = names.find_map(|name| self.text.get(name)?.as_u64());
-        written.or_else(|| Some(defaults.find(|(known, _)| *known == key)?.1))
+        names
+            .find_map(|name| self.text.get(name)?.as_u64())
+            .or_else(|| Some(defaults.find(|(known, _)| *known == key)?.1))
     }
 
     /// Missing numbers are what they usually are.
@@ -238,8 +243,9 @@ impl ModelConfig<'_> {
     }
 
     fn is_capped(&self, name: &str) -> bool {
-        let cap = self.text.get(name);
-        cap.map_or(self.architecture.softcapped, Value::is_number)
+        self.text
+            .get(name)
+            .map_or(self.architecture.softcapped, Value::is_number)
     }
 
     fn has(&self, part: Presence) -> bool {
@@ -414,8 +420,9 @@ impl ModelConfig<'_> {
         if adapted > 0 {
             let names = of.mlp.names;
             let outputs = of.mlp.ups * adapted / names.len() as u64;
-            let ups = names.iter().map(|name| linear(name, hidden, outputs));
-            shape.linears.extend(ups);
+            shape
+                .linears
+                .extend(names.iter().map(|name| linear(name, hidden, outputs)));
             shape.linears.push(linear("down_proj", adapted, hidden));
         }
         params

@@ -135,8 +135,8 @@ impl FitInputs<'_> {
             candidate: candidate.clone(),
             need,
             verdict: FITS,
-            short: Vec::new(),
-            unknown: Vec::new(),
+            short: vec![],
+            unknown: vec![],
         };
         let mut look = |kind, bytes, there, is_needed| match there {
             Some(there) if bytes > there => row.short.push(Shortage {
@@ -166,16 +166,16 @@ impl FitInputs<'_> {
         self.order
             .iter()
             .filter_map(|name| {
-                let candidate = self.templates.iter().find(|known| known.name == *name)?;
-                Some(self.judge(candidate))
+                Some(self.judge(self.templates.iter().find(|known| known.name == *name)?))
             })
             .find(|row| row.verdict == FITS)
     }
 
     /// With the fastest template that fits.
     pub fn largest_micro_batch(&self) -> Option<u64> {
-        let alone = self.with_order(vec![self.first_fit()?.candidate.name]);
-        let largest = alone.largest(LARGEST_MICRO_BATCH, set_micro_batch);
+        let largest = self
+            .with_order(vec![self.first_fit()?.candidate.name])
+            .largest(LARGEST_MICRO_BATCH, set_micro_batch);
         (largest < LARGEST_MICRO_BATCH).then_some(largest)
     }
 
@@ -205,8 +205,10 @@ impl FitInputs<'_> {
         let mut high = limit + 1;
         while low + 1 < high {
             let middle = low.midpoint(high);
-            let row = self.first_fit_with(|settings| change(settings, middle));
-            if row.is_some() {
+            if self
+                .first_fit_with(|settings| change(settings, middle))
+                .is_some()
+            {
                 low = middle;
             } else {
                 high = middle;

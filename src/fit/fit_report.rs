@@ -68,8 +68,10 @@ impl TemplateRow {
     fn words(&self) -> String {
         let word = self.verdict.word;
         if !self.short.is_empty() {
-            let kinds = self.short.iter().map(|shortage| shortage.kind);
-            format!("{word}: {}", names(kinds))
+            format!(
+                "{word}: {}",
+                names(self.short.iter().map(|shortage| shortage.kind))
+            )
         } else if !self.unknown.is_empty() {
             format!("{word} {}", names(self.unknown.iter().copied()))
         } else {
@@ -112,7 +114,7 @@ impl<'a> FitInputs<'a> {
             rows: inputs.templates.iter().map(|it| inputs.judge(it)).collect(),
             largest_micro_batch: inputs.largest_micro_batch(),
             recommended: inputs.first_fit(),
-            remedies: Vec::new(),
+            remedies: vec![],
             inputs,
         };
         let row = report.judged_row();
@@ -281,8 +283,11 @@ impl FitReport<'_> {
     /// `evaluation: 11.7 GiB with zero3, and a step 9.4 GiB: lower --per_device_eval_batch_size`, for the judged row or the
     /// first template whose fullest moment is not in a step.
     fn between_steps(&self) -> Option<String> {
-        let mut rows = self.judged_row().into_iter().chain(&self.rows[1..]);
-        let row = rows.find(|row| row.need.peak.is_between_steps)?;
+        let row = self
+            .judged_row()
+            .into_iter()
+            .chain(&self.rows[1..])
+            .find(|row| row.need.peak.is_between_steps)?;
         let peak = row.need.peak;
         Some(format!(
             "{}: {} with {}, and a step {}: {}",
@@ -304,9 +309,11 @@ impl FitReport<'_> {
             return text + &end + &remedies;
         };
         let line = if row.verdict == NOT {
-            let short = row.short.iter();
-            let short = short.map(|it| format!("{} short ({})", Size(it.bytes), it.kind.name));
-            let short: Vec<_> = short.collect();
+            let short: Vec<_> = row
+                .short
+                .iter()
+                .map(|it| format!("{} short ({})", Size(it.bytes), it.kind.name))
+                .collect();
             format!("{} does not fit: {}", row.title(), short.join(", "))
         } else {
             format!("{}: {}", row.needs(), row.words())

@@ -86,7 +86,8 @@ impl<'a> FitInputs<'a> {
         let workload = Workload::new(&weights, &settings);
         if !workload.is_plausible(cluster) {
             let what = "these numbers are too large for any run";
-            return Err(Problem::error(Rule::Fit, what)
+            return Err(Rule::Fit
+                .error(what)
                 .at("zlaunch fit")
                 .fix("a smaller batch, shorter sequences or fewer GPUs"));
         }
@@ -109,7 +110,7 @@ impl<'a> FitInputs<'a> {
             allocator: Allocator::of(job, host),
             accounting: REAL,
             memories: Memories::default(),
-            templates: Vec::new(),
+            templates: vec![],
             order: order.iter().map(ToString::to_string).collect(),
         })
     }
@@ -125,8 +126,11 @@ impl<'a> FitInputs<'a> {
             None => host.gpus(),
         };
         let is_old = |gpu: &&String| WITHOUT_BF16.iter().any(|model| is_model(gpu, model));
-        let old = gpus.iter().find(is_old);
-        if let Some(gpu) = old.filter(|_| self.settings().dtype == BF16) {
+        if let Some(gpu) = gpus
+            .iter()
+            .find(is_old)
+            .filter(|_| self.settings().dtype == BF16)
+        {
             let text = format!("bf16, which {gpu} only emulates (fp16 takes as much)");
             self.assumed.push(Certainty::ByDefault.assume(text));
         }
@@ -151,8 +155,10 @@ impl<'a> FitInputs<'a> {
         if given.is_some() || self.is_elsewhere {
             return given.clone();
         }
-        let here = Machine::here().memory().most()?;
-        Some(Sourced::new(here, Source::Machine("this machine")))
+        Some(Sourced::new(
+            Machine::here().memory().most()?,
+            Source::Machine("this machine"),
+        ))
     }
 
     /// `config`: of the template, as it will be written.

@@ -206,10 +206,12 @@ impl<'a> MemoryModel<'a> {
         // Some elements have other states than the rest.
         let (other, elements) = match (self.optimizer.embedding, self.optimizer.outside) {
             (Some(states), _) if sees_modules => (states, shape.embedding),
-            (_, Some(states)) => {
-                let in_layers = shape.layers * shape.layer;
-                (states, self.workload.params.saturating_sub(in_layers))
-            }
+            (_, Some(states)) => (
+                states,
+                self.workload
+                    .params
+                    .saturating_sub(shape.layers * shape.layer),
+            ),
             _ => (each, 0),
         };
         self.in_dtype_of_states((each * trainable + (other - each) * elements.min(trainable)) / 100)

@@ -177,12 +177,14 @@ impl<'a> TrainingReader<'a> {
         let at_once = micro_batch.saturating_mul(ranks).max(1);
         // GRPO accumulates only what it is told to; others up to a number of sequences.
         let sequences = if algorithm.groups { 0 } else { defaults.batch };
-        let grad_accum = given.grad_accum.or_else(|| self.count(GRAD_ACCUM));
-        let grad_accum = grad_accum.unwrap_or(sequences.div_ceil(at_once).max(1));
+        let grad_accum = given
+            .grad_accum
+            .or_else(|| self.count(GRAD_ACCUM))
+            .unwrap_or(sequences.div_ceil(at_once).max(1));
         let rollout = self.rollout(algorithm, grad_accum);
         let freezes = |part| {
-            let freezes = self.switch(part);
-            freezes.unwrap_or(defaults.towers != Towers::Trained)
+            self.switch(part)
+                .unwrap_or(defaults.towers != Towers::Trained)
         };
         let dropout = self.typed(LORA_DROPOUT, Args::float);
         let tuner = if defaults.lora {
@@ -222,7 +224,7 @@ impl<'a> TrainingReader<'a> {
             algorithm,
             evaluation: self.evaluation(),
             rollout,
-            rewards: Vec::new(),
+            rewards: vec![],
         }
     }
 
@@ -246,9 +248,12 @@ impl<'a> TrainingReader<'a> {
 
     /// The names of reward models, or of a teacher.
     pub fn rewards(&self) -> Vec<String> {
-        let names = self.list(REWARD_MODEL).unwrap_or_default();
-        let names = names.split(',').filter(|name| !name.is_empty());
-        names.map(str::to_string).collect()
+        self.list(REWARD_MODEL)
+            .unwrap_or_default()
+            .split(',')
+            .filter(|name| !name.is_empty())
+            .map(str::to_string)
+            .collect()
     }
 
     fn micro_batch(&self) -> Option<u64> {
@@ -263,8 +268,7 @@ impl<'a> TrainingReader<'a> {
     }
 
     fn typed<T>(&self, names: &[&str], read: impl Fn(&Args, &str) -> Typed<T>) -> Option<T> {
-        let found = self.find(names, |args, name| read(args, name).ok()?)?;
-        Some(found.value)
+        Some(self.find(names, |args, name| read(args, name).ok()?)?.value)
     }
 
     fn text(&self, names: &[&str]) -> Option<String> {
@@ -272,8 +276,9 @@ impl<'a> TrainingReader<'a> {
     }
 
     fn count(&self, names: &[&str]) -> Option<u64> {
-        let found = u64::try_from(self.typed(names, Args::int)?).ok();
-        found.filter(|count| *count > 0)
+        u64::try_from(self.typed(names, Args::int)?)
+            .ok()
+            .filter(|count| *count > 0)
     }
 
     fn switch(&self, names: &[&str]) -> Option<bool> {
@@ -326,8 +331,9 @@ impl<'a> TrainingReader<'a> {
     /// As an argument or the name of the script says it. Other arguments decide if online tuning has a reference model.
     fn algorithm(&self) -> Option<Algorithm> {
         let job = self.job?;
-        let target = job.target.name();
-        let stem = target
+        let stem = job
+            .target
+            .name()
             .trim_end_matches(".py")
             .rsplit(['/', '.'])
             .next()
@@ -418,9 +424,12 @@ impl<'a> TrainingReader<'a> {
         if self.given.seq_len.is_some() {
             return self.given.seq_len;
         }
-        let prompt = rollout.and_then(|_| self.count(PROMPT_LENGTH));
-        let length = prompt.or_else(|| self.count(SEQUENCE_LENGTH))?;
-        Some(length.saturating_add(rollout.map_or(0, |rollout| rollout.answer)))
+        Some(
+            rollout
+                .and_then(|_| self.count(PROMPT_LENGTH))
+                .or_else(|| self.count(SEQUENCE_LENGTH))?
+                .saturating_add(rollout.map_or(0, |rollout| rollout.answer)),
+        )
     }
 
     /// The weights are trained in what `bf16.enabled` and `fp16.enabled` are filled with. Without half precision DeepSpeed
@@ -552,8 +561,10 @@ impl<'a> TrainingReader<'a> {
             ),
         ];
         let assumed = assumed.into_iter().filter(|(applies, ..)| *applies);
-        let of_weights = weights.assumed.iter().map(|text| Guess.assume(text));
-        of_weights
+        weights
+            .assumed
+            .iter()
+            .map(|text| Guess.assume(text))
             .chain(assumed.map(|(_, certainty, text)| certainty.assume(text)))
             .collect()
     }

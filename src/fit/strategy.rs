@@ -40,8 +40,10 @@ impl Strategy {
         let setting = |key: &str| json::get(config, &format!("zero_optimization.{key}"));
         // No model has more elements than this.
         let number = |key, default| {
-            let given = setting(key).and_then(Value::as_u64);
-            given.unwrap_or(default).min(1 << 40)
+            setting(key)
+                .and_then(Value::as_u64)
+                .unwrap_or(default)
+                .min(1 << 40)
         };
         let is = |key, on: bool| setting(key).and_then(Value::as_bool) == Some(on);
         let memory = |device: Device| match device {
@@ -105,11 +107,13 @@ impl Optimizer {
 
     fn find(name: &str, names: fn(&OptimizerRow) -> &'static [&'static str]) -> Self {
         let name = name.to_lowercase();
-        let known = OPTIMIZERS.iter().find_map(|row| {
-            let name = names(row).iter().find(|known| **known == name)?;
-            let memory = row.memory;
-            Some(Optimizer { name, memory })
-        });
-        known.unwrap_or(MOST_OF_ANY)
+        OPTIMIZERS
+            .iter()
+            .find_map(|row| {
+                let name = names(row).iter().find(|known| **known == name)?;
+                let memory = row.memory;
+                Some(Optimizer { name, memory })
+            })
+            .unwrap_or(MOST_OF_ANY)
     }
 }

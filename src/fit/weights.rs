@@ -69,9 +69,10 @@ impl ModelLookup<'_> {
             None => by_config,
         };
         if weights.is_none() {
-            let what = "the model's size cannot be computed from this config";
-            let problem = Problem::error(Rule::Fit, what).at(&file);
-            return Err(problem.fix(give("--params", "8B")));
+            return Err(Rule::Fit
+                .error("the model's size cannot be computed from this config")
+                .at(&file)
+                .fix(give("--params", "8B")));
         }
         Ok(weights)
     }
@@ -102,27 +103,32 @@ impl ModelLookup<'_> {
                 ..of_size(KnownSize { params, from }, None)
             });
         }
-        let what =
-            format!("`{model}` is neither a folder nor in the Hugging Face or ModelScope cache");
         let params = say("give the number of its parameters: zlaunch fit --params NUMBER");
         let fixes = match download {
             Some(line) => run(line).or(params),
             None => params.into(),
         };
-        Err(Problem::error(Rule::Fit, what).at(name).fix(fixes))
+        Err(Rule::Fit
+            .error(format!(
+                "`{model}` is neither a folder nor in the Hugging Face or ModelScope cache"
+            ))
+            .at(name)
+            .fix(fixes))
     }
 }
 
 /// Without a shape, with that of the typical dense model nearest in size.
 fn of_size(known: KnownSize, shape: Option<Weights>) -> Weights {
-    let models = TYPICAL.iter().filter_map(|model| {
-        let assumed = vec![format!("the shape of {}", model.name)];
-        Some(Weights {
-            assumed,
-            ..model.architecture.typical()?
+    let nearest = TYPICAL
+        .iter()
+        .filter_map(|model| {
+            let assumed = vec![format!("the shape of {}", model.name)];
+            Some(Weights {
+                assumed,
+                ..model.architecture.typical()?
+            })
         })
-    });
-    let nearest = models.min_by_key(|model| model.params.abs_diff(known.params));
+        .min_by_key(|model| model.params.abs_diff(known.params));
     shape.or(nearest).unwrap_or_default().with_params(known)
 }
 
@@ -137,16 +143,16 @@ fn published(name: &str) -> Option<Weights> {
         let is_date = word.len() == 4 && word.parse::<u16>().is_ok();
         is_date || VARIANTS.contains(&word)
     };
-    let mut models = PUBLISHED
+    let model = PUBLISHED
         .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let model = models.find(|model| {
-        let known = last(model["name"].as_str().unwrap_or_default());
-        wanted.strip_prefix(&known).is_some_and(|rest| {
-            let mut words = rest.split('-');
-            words.next() == Some("") && words.all(is_variant)
-        })
-    })?;
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find(|model| {
+            let known = last(model["name"].as_str().unwrap_or_default());
+            wanted.strip_prefix(&known).is_some_and(|rest| {
+                let mut words = rest.split('-');
+                words.next() == Some("") && words.all(is_variant)
+            })
+        })?;
     Some(Weights {
         from: "as published; no files found".to_string(),
         ..architecture::read(&model["config"])?
@@ -155,8 +161,7 @@ fn published(name: &str) -> Option<Weights> {
 
 /// `8B` of `Qwen/Qwen3-8B`, `0.5B` of `Qwen2.5-0.5B-Instruct`, the 30B of `30B-A3B`.
 fn size_in_name(name: &str) -> Option<u64> {
-    let mut words = name.rsplit('/').next()?.split(['-', '_']);
-    words.find_map(|word| {
+    name.rsplit('/').next()?.split(['-', '_']).find_map(|word| {
         let is_size =
             word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(['B', 'b', 'M', 'm']);
         size::parse_count(word).filter(|size| is_size && *size >= 1_000_000)
@@ -171,8 +176,11 @@ fn count_by_headers(config: &Path) -> Result<Option<KnownSize>, Problem> {
     let index = config.with_file_name("model.safetensors.index.json");
     if index.is_file() {
         let index = read(&index, false)?;
-        let of_weights = index.get("weight_map").and_then(Value::as_object);
-        let names = of_weights.into_iter().flat_map(Map::values);
+        let names = index
+            .get("weight_map")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::values);
         files = names
             .filter_map(Value::as_str)
             .map(str::to_string)
@@ -214,14 +222,15 @@ fn read(path: &Path, has_length: bool) -> Result<Map<String, Value>, Problem> {
             file.read_exact(&mut bytes)?;
             length = u64::from_le_bytes(bytes);
         }
-        let mut text = Vec::new();
+        let mut text = vec![];
         file.take(length.min(LONGEST_HEADER))
             .read_to_end(&mut text)?;
         io::Result::Ok(serde_json::from_slice(&text)?)
     };
     read().map_err(|why| {
-        let what = format!("the checkpoint cannot be read: {why}");
-        let problem = Problem::error(Rule::Checkpoint, what).at(path);
-        problem.fix("download it again; a file of a few bytes is a Git LFS pointer")
+        Rule::Checkpoint
+            .error(format!("the checkpoint cannot be read: {why}"))
+            .at(path)
+            .fix("download it again; a file of a few bytes is a Git LFS pointer")
     })
 }

@@ -115,14 +115,17 @@ impl Workload {
                 .then(|| Workload::part(&part.encoder, patches, &settings));
         }
         // It is like the first reward model, and has one output.
-        let value = settings.rewards.first().filter(|_| algorithm.critic);
-        let value = value.map(|reward| {
-            let weights = Weights {
-                params: reward.params,
-                ..reward.without_head()
-            };
-            Workload::part(&weights, settings.seq_len, &settings)
-        });
+        let value = settings
+            .rewards
+            .first()
+            .filter(|_| algorithm.critic)
+            .map(|reward| {
+                let weights = Weights {
+                    params: reward.params,
+                    ..reward.without_head()
+                };
+                Workload::part(&weights, settings.seq_len, &settings)
+            });
         let shape = weights.shape;
         let params = limited(weights.params);
         let is_full = settings.tuner == Tuner::Full;
@@ -188,7 +191,7 @@ impl Workload {
     fn part(weights: &Weights, seq_len: u64, settings: &TrainingSettings) -> Box<Self> {
         let settings = TrainingSettings {
             seq_len,
-            rewards: Vec::new(),
+            rewards: vec![],
             algorithm: NO_LOSS,
             ..settings.clone()
         };

@@ -47,8 +47,9 @@ impl Card {
 
 /// `80GB` is the least memory of the cards that are sold as such: makers count in GiB, and the driver keeps a part.
 pub fn parse_memory(text: &str) -> Option<u64> {
-    let upper = text.trim().to_ascii_uppercase();
-    let sold: Option<u64> = upper
+    let sold: Option<u64> = text
+        .trim()
+        .to_ascii_uppercase()
         .strip_suffix("GB")
         .and_then(|number| number.trim_end().parse().ok());
     CARDS
@@ -61,9 +62,8 @@ pub fn parse_memory(text: &str) -> Option<u64> {
 
 /// A name without the maker, the series, spaces and case.
 fn plain(name: &str) -> String {
-    let upper = name.to_ascii_uppercase();
-    let words = upper.split(|c: char| c.is_whitespace() || c == '-' || c == '_');
-    words
+    name.to_ascii_uppercase()
+        .split(|c: char| c.is_whitespace() || c == '-' || c == '_')
         .map(|word| {
             SERIES
                 .iter()
@@ -83,14 +83,16 @@ pub fn parse(text: &str) -> Option<Cards> {
         Card::named(name).or_else(pasted)
     };
     let count_first = text.split_once(TIMES).map(|(count, name)| (name, count));
-    let splits = [text.rsplit_once(TIMES), count_first];
-    let counted = splits.into_iter().flatten().find_map(|(name, count)| {
-        let count = count.trim().parse().ok().filter(|count| *count > 0);
-        Some(Cards {
-            card: card(name)?,
-            count: Some(count?),
-        })
-    });
+    let counted = [text.rsplit_once(TIMES), count_first]
+        .into_iter()
+        .flatten()
+        .find_map(|(name, count)| {
+            let count = count.trim().parse().ok().filter(|count| *count > 0);
+            Some(Cards {
+                card: card(name)?,
+                count: Some(count?),
+            })
+        });
     let alone = || {
         let card = card(text)?;
         Some(Cards { card, count: None })

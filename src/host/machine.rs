@@ -97,8 +97,9 @@ impl Machine {
                 }
                 _ => return None,
             };
-            let folders = Path::new(path).ancestors().map(Path::display);
-            folders
+            Path::new(path)
+                .ancestors()
+                .map(Path::display)
                 .filter_map(|folder| {
                     self.text(&format!("{base}{folder}/{file}"))?
                         .trim()
@@ -115,20 +116,23 @@ impl Machine {
         let folder = self.at("/proc/driver/nvidia/gpus");
         let mut names: Vec<String> = names_in(&folder).collect();
         names.sort();
-        let models = names.iter().map(|name| {
-            let text = fs::read_to_string(folder.join(name).join("information"));
-            value(&text.unwrap_or_default(), "Model:")
-                .filter(|name| !name.is_empty())
-                .unwrap_or("a GPU of unknown kind")
-                .to_string()
-        });
-        models.collect()
+        names
+            .iter()
+            .map(|name| {
+                let text = fs::read_to_string(folder.join(name).join("information"));
+                value(&text.unwrap_or_default(), "Model:")
+                    .filter(|name| !name.is_empty())
+                    .unwrap_or("a GPU of unknown kind")
+                    .to_string()
+            })
+            .collect()
     }
 
     pub fn driver(&self) -> Option<String> {
-        let text = self.text("/proc/driver/nvidia/version")?;
-        let mut words = text.lines().next()?.split_whitespace();
-        words
+        self.text("/proc/driver/nvidia/version")?
+            .lines()
+            .next()?
+            .split_whitespace()
             .find(|word| word.contains('.') && word.chars().all(|c| matches!(c, '0'..='9' | '.')))
             .map(str::to_string)
     }
@@ -210,8 +214,8 @@ pub fn mounts(table: &str) -> impl Iterator<Item = (String, &str)> {
 
 /// The kind of file system at the deepest mount point above a path; the last of several at one point counts.
 pub fn mounted(table: &str, path: &Path) -> Option<String> {
-    let above = mounts(table).filter(|(point, _)| path.starts_with(point));
-    above
+    mounts(table)
+        .filter(|(point, _)| path.starts_with(point))
         .max_by_key(|(point, _)| point.len())
         .map(|(_, kind)| kind.to_string())
 }
@@ -226,13 +230,20 @@ pub fn locks_in(folder: &Path) -> Vec<Lock> {
         folders.extend(below(&folders[at]));
     }
     folders.sort();
-    let locks = folders.iter().filter_map(|folder| {
-        let path = folder.join("lock");
-        let found = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        let age = found.modified().ok()?.elapsed().unwrap_or_default();
-        Some(Lock { path, age })
-    });
-    locks.collect()
+    folders
+        .iter()
+        .filter_map(|folder| {
+            let path = folder.join("lock");
+            let age = fs::metadata(&path)
+                .ok()
+                .filter(fs::Metadata::is_file)?
+                .modified()
+                .ok()?
+                .elapsed()
+                .unwrap_or_default();
+            Some(Lock { path, age })
+        })
+        .collect()
 }
 
 /// The names of what is in a folder, in whatever order the file system lists them. A folder that cannot be read has none.

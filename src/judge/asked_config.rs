@@ -25,12 +25,18 @@ pub fn unused(understood: &UnderstoodLaunch, spec: &Sourced<String>) -> Option<P
         return None;
     }
     let script = job.target.name();
-    let what = format!("nothing in `{script}` uses DeepSpeed, so the config has no effect");
     let help =
         "call deepspeed.initialize in the script, or use transformers' Trainer or accelerate";
     let fix = drop_given(spec).remark("to train without DeepSpeed");
-    let problem = Problem::warning(Rule::ConfigUnused, what).at(spec);
-    Some(problem.at(script).fix(fix.or(help)))
+    Some(
+        Rule::ConfigUnused
+            .warning(format!(
+                "nothing in `{script}` uses DeepSpeed, so the config has no effect"
+            ))
+            .at(spec)
+            .at(script)
+            .fix(fix.or(help)),
+    )
 }
 
 /// Warns if our config reaches the script by an option that its parser does not have.
@@ -41,23 +47,29 @@ pub fn refused_option(understood: &UnderstoodLaunch) -> Option<Problem> {
     }
     let reads = job.refuses_config_option()?;
     let (script, option) = (job.target.name(), job.config_argument());
-    let what =
-        format!("`{script}` has no option `--{option}`, and {reads} refuses unknown options");
     let help = "--trainer in_code passes the config to transformers' Trainer without an option, --trainer accelerate to a loop \
                 with Accelerator()";
-    let problem = Problem::warning(Rule::NoSuchOption, what);
-    Some(problem.at(launch.deepspeed.as_ref()?).fix(help))
+    Some(
+        Rule::NoSuchOption
+            .warning(format!(
+                "`{script}` has no option `--{option}`, and {reads} refuses unknown options"
+            ))
+            .at(launch.deepspeed.as_ref()?)
+            .fix(help),
+    )
 }
 
 /// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
 pub fn without_config(launch: &Launch) -> Option<Problem> {
     let Layers { patch, unset, set } = &launch.layers;
     let paths = patch.iter().chain(&launch.config_out).map(|it| &it.from);
-    let keys = unset.iter().map(|it| &it.from);
-    let keys = keys.chain(set.iter().map(|it| &it.from));
+    let keys = unset
+        .iter()
+        .map(|it| &it.from)
+        .chain(set.iter().map(|it| &it.from));
     let mut flags = paths.chain(keys).filter(|from| from.is_flag()).peekable();
     flags.peek()?;
-    let problem = Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change");
+    let problem = Rule::NoConfig.error("there is no DeepSpeed config to change");
     Some(flags.fold(problem.fix(give("--deepspeed", "zero2")), Problem::at))
 }
 
@@ -73,12 +85,12 @@ pub fn trains_without(understood: &UnderstoodLaunch) -> Option<Problem> {
         return None;
     }
     let name = &launcher.name;
-    let what =
-        format!("`{name}` starts the ranks, but they train without DeepSpeed: there is no config");
-    let fix = give("--deepspeed", "zero2");
-    let fixes = fix.or("start it with torchrun if that is meant");
+    let fixes = give("--deepspeed", "zero2").or("start it with torchrun if that is meant");
     Some(
-        Problem::warning(Rule::NoConfig, what)
+        Rule::NoConfig
+            .warning(format!(
+                "`{name}` starts the ranks, but they train without DeepSpeed: there is no config"
+            ))
             .at(job.target.name())
             .fix(fixes),
     )
@@ -106,8 +118,13 @@ pub fn differs_from_shipped(
         keys.join("`, `")
     );
     let fix = give("--deepspeed", file.display()).remark(format!("to use {trainer}'s own"));
-    let problem = Problem::warning(Rule::OwnConfigDiffers, what).at(spec);
-    Some(problem.at(&file).fix(fix))
+    Some(
+        Rule::OwnConfigDiffers
+            .warning(what)
+            .at(spec)
+            .at(&file)
+            .fix(fix),
+    )
 }
 
 /// Warns if the trainer's own argument names a config that only other versions of the trainer ship.
@@ -125,7 +142,7 @@ pub fn not_shipped(understood: &UnderstoodLaunch, own: &Sourced<String>) -> Opti
     }
     let trainer = trainer(understood);
     let what = format!("{trainer} has no config `{word}`: zlaunch's template of that name is used");
-    Some(Problem::warning(Rule::OwnConfigDiffers, what).at(own))
+    Some(Rule::OwnConfigDiffers.warning(what).at(own))
 }
 
 fn trainer(understood: &UnderstoodLaunch) -> String {

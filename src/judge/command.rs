@@ -44,7 +44,8 @@ impl UnderstoodLaunch<'_> {
             asked.from
         );
         Some(
-            Problem::warning(Rule::RanksWithoutEffect, what)
+            Rule::RanksWithoutEffect
+                .warning(what)
                 .at(&asked.from)
                 .fix(help),
         )
@@ -71,7 +72,7 @@ impl UnderstoodLaunch<'_> {
         let first = command.first()?;
         let program = base_name(first);
         let line = self.right_order();
-        let error = |what: String| Problem::error(Rule::NotUnderstood, what);
+        let error = |what: String| Rule::NotUnderstood.error(what);
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
             let problem = error(format!(
@@ -86,8 +87,7 @@ impl UnderstoodLaunch<'_> {
         let what = format!(
             "zlaunch does not recognize `{program}` as a training command: it runs unchanged and unchecked"
         );
-        let problem = Problem::warning(Rule::NotUnderstood, what);
-        Some(problem.at(program).fix(line))
+        Some(Rule::NotUnderstood.warning(what).at(program).fix(line))
     }
 
     /// `-n` behind the command, if the training does not know it.
@@ -116,13 +116,17 @@ impl UnderstoodLaunch<'_> {
         let what = format!(
             "`{word}` comes after the command, so it goes to the trainer and training starts"
         );
-        let problem = Problem::warning(Rule::AfterTheCommand, what).at(&*word);
-        Some(problem.fix(run(shell::text(&line))))
+        Some(
+            Rule::AfterTheCommand
+                .warning(what)
+                .at(&*word)
+                .fix(run(shell::text(&line))),
+        )
     }
 
     /// The line with these options of ours moved in front of the command; `--` is left out.
     pub fn with_options_in_front(&self, flags: &[String]) -> String {
-        let (mut moved, mut rest) = (Vec::new(), Vec::new());
+        let (mut moved, mut rest) = (vec![], vec![]);
         let mut words = self.launch.command.iter().cloned();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy();
@@ -153,13 +157,19 @@ impl UnderstoodLaunch<'_> {
             ..
         } = self.launch;
         let nnodes = flags.nnodes.as_ref();
-        let several = nnodes.filter(|nnodes| nnodes.value > 1);
-        let numbers = several.into_iter().chain(&flags.node_rank);
-        let given = numbers.filter(|number| number.from.is_flag());
-        let mut places: Vec<Place> = given.map(Place::from).collect();
-        let hostfile = hosts.hostfile.iter().filter(|file| file.from.is_flag());
+        let mut places: Vec<Place> = nnodes
+            .filter(|nnodes| nnodes.value > 1)
+            .into_iter()
+            .chain(&flags.node_rank)
+            .filter(|number| number.from.is_flag())
+            .map(Place::from)
+            .collect();
         places.extend(
-            hostfile.map(|file| Place::option(file.from.to_string(), file.value.to_string_lossy())),
+            hosts
+                .hostfile
+                .iter()
+                .filter(|file| file.from.is_flag())
+                .map(|file| Place::option(file.from.to_string(), file.value.to_string_lossy())),
         );
         if !is_console && nnodes.is_none_or(|nnodes| nnodes.value != 1) {
             places.extend(Topology::job_of_several_nodes(&self.host));
@@ -199,10 +209,9 @@ impl UnderstoodLaunch<'_> {
                 let what = format!(
                     "`{name}` brings its own Python, so checks that depend on installed packages were skipped"
                 );
-                let problem = Problem::warning(Rule::PackagesNotSeen, what);
-                return Some(problem.at(name).fix(order));
+                return Some(Rule::PackagesNotSeen.warning(what).at(name).fix(order));
             }
         };
-        Some(Problem::error(Rule::Prefix, what).at(place).fix(fixes))
+        Some(Rule::Prefix.error(what).at(place).fix(fixes))
     }
 }

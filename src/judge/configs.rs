@@ -20,8 +20,10 @@ use crate::{
 /// The configs that stand in the place of a command, and the one that `--deepspeed` names.
 pub fn specs(launch: &Launch) -> impl Iterator<Item = Sourced<String>> {
     let words = launch.command.iter().map(|word| {
-        let word = word.to_string_lossy().into_owned();
-        Sourced::new(word, Source::Operand("check".to_string()))
+        Sourced::new(
+            word.to_string_lossy().into_owned(),
+            Source::Operand("check".to_string()),
+        )
     });
     launch.deepspeed.iter().cloned().chain(words)
 }
@@ -43,10 +45,15 @@ pub fn check_config(
     let subject = Subject::new(&config, &job, host, &place);
     let found = check::diagnose_config(&subject, &launch.allow);
     // Only a warning: a trainer of the user's own may fill an "auto" that no known trainer fills.
-    let autos = json::leaves(&config, |value| value == "auto").into_iter();
-    let unfilled = autos
+    let unfilled = json::leaves(&config, |value| value == "auto")
+        .into_iter()
         .filter(|key| !auto::may_be_filled(key))
         .map(|key| auto::filled_by_nobody(&key, places.of(&key)).into_warning());
-    let notes = template.notes.iter().cloned();
-    Ok(notes.chain(found).chain(unfilled).collect())
+    Ok(template
+        .notes
+        .iter()
+        .cloned()
+        .chain(found)
+        .chain(unfilled)
+        .collect())
 }

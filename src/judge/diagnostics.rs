@@ -15,8 +15,12 @@ use crate::{
 impl Judge<'_> {
     /// Options of ours behind the command are one mistake with one fix, whatever followed from it.
     pub fn join_misplaced(&mut self) {
-        let moved = self.findings.iter().filter_map(|found| found.fixes.moved());
-        let flags: Vec<String> = moved.map(str::to_string).collect();
+        let flags: Vec<String> = self
+            .findings
+            .iter()
+            .filter_map(|found| found.fixes.moved())
+            .map(str::to_string)
+            .collect();
         if flags.is_empty() {
             return;
         }
@@ -35,12 +39,19 @@ impl Judge<'_> {
     pub fn sort_findings(&mut self) {
         let output = self.draft.understood.launch.output;
         let only_printed = output.dry_run.is_some() && !output.check;
-        let mut errors = self.problems.iter().filter(|known| is_error(known));
-        let is_mismatched = errors.any(|error| error.rule == Rule::Mismatch);
+        let is_mismatched = self
+            .problems
+            .iter()
+            .filter(|known| is_error(known))
+            .any(|error| error.rule == Rule::Mismatch);
         let key = |it: &Problem| (it.rule, it.places.clone());
-        let errors = self.problems.iter().filter(|known| is_error(known));
-        let mut told: HashSet<(Rule, Vec<Place>)> = errors.map(key).collect();
-        let mut kept: Vec<Problem> = Vec::new();
+        let mut told: HashSet<(Rule, Vec<Place>)> = self
+            .problems
+            .iter()
+            .filter(|known| is_error(known))
+            .map(key)
+            .collect();
+        let mut kept: Vec<Problem> = vec![];
         for found in std::mem::take(&mut self.findings) {
             // The mismatch already says what the rules about the batch would. Several rules may read the same wrong argument;
             // the first one reports it.
@@ -112,8 +123,11 @@ impl Judge<'_> {
         let (mut problems, mut warnings): (Vec<Problem>, Vec<Problem>) =
             self.problems.into_iter().partition(is_error);
         // Whatever else is wrong with the ranks is why nobody knows their number.
-        let of_ranks = problems.iter().filter(|error| error.rule == Rule::Ranks);
-        let are_several = of_ranks.count() > 1;
+        let are_several = problems
+            .iter()
+            .filter(|error| error.rule == Rule::Ranks)
+            .count()
+            > 1;
         problems.retain(|error| !(error.asks_for_gpu_count() && are_several));
         warnings.retain(|problem| !launch.allow.contains(&problem.rule));
         let has_error = !problems.is_empty();

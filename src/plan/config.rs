@@ -30,10 +30,13 @@ pub fn asked_config(understood: &UnderstoodLaunch) -> Option<Sourced<String>> {
         return Some(flag.clone());
     }
     // Trainers treat an empty value as no config.
-    let own = understood
-        .own_config()
-        .filter(|own| !own.value.is_empty())?;
-    Some(understood.own_file(own))
+    Some(
+        understood.own_file(
+            understood
+                .own_config()
+                .filter(|own| !own.value.is_empty())?,
+        ),
+    )
 }
 
 /// Refuses a config that cannot reach the trainer at all.
@@ -48,12 +51,13 @@ pub fn can_be_handed_over(
         return Ok(());
     }
     if let Some(NoConfig { why, help }) = &job.no_config {
-        let problem = Problem::error(Rule::HandOver, why).at(spec);
-        return Err(problem.fix(help.as_str()));
+        return Err(Rule::HandOver.error(why).at(spec).fix(help.as_str()));
     }
     // A missing program is the more useful error.
-    let blocker = job.blocker.clone();
-    Err(blocker.unwrap_or_else(|| no_way_to_hand_over(spec, understood)))
+    Err(job
+        .blocker
+        .clone()
+        .unwrap_or_else(|| no_way_to_hand_over(spec, understood)))
 }
 
 fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) -> Problem {
@@ -61,19 +65,21 @@ fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) ->
     let (program, word) = command.split_once(' ').unwrap_or((&command, ""));
     let commands = trainer::commands_of(program);
     let is_known = commands.iter().any(|it| it.name == word);
-    let file = trainer::with_run_file(program, understood.command());
-    if let Some(line) = file.or_else(|| trainer::meant_command(program, word).filter(|_| !is_known))
+    if let Some(line) = trainer::with_run_file(program, understood.command())
+        .or_else(|| trainer::meant_command(program, word).filter(|_| !is_known))
     {
         let what = if is_known {
             format!("`{command}` has no option `--config`")
         } else {
             format!("`{program}` has no sub-command `{word}`")
         };
-        let problem = Problem::error(Rule::HandOver, what).at(&command);
-        return problem.fix(meant(line));
+        return Rule::HandOver.error(what).at(&command).fix(meant(line));
     }
-    let known = commands.iter().filter(|it| it.defaults.is_some());
-    let known: Vec<&str> = known.map(|it| it.name).collect();
+    let known: Vec<&str> = commands
+        .iter()
+        .filter(|it| it.defaults.is_some())
+        .map(|it| it.name)
+        .collect();
     let help: Fixes = if !understood.job.trainer.is_passthrough() {
         drop_given(spec).into()
     } else if is_known {
@@ -86,22 +92,25 @@ fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) ->
         say(format_args!("`{program}` takes one for {known}")).or(drop_given(spec))
     };
     let what = format!("zlaunch does not know how `{command}` takes a DeepSpeed config");
-    Problem::error(Rule::HandOver, what).at(spec).fix(help)
+    Rule::HandOver.error(what).at(spec).fix(help)
 }
 
 /// TRL passes accelerate's options on to it, also those in its run file. zlaunch starts the ranks itself, so they are for
 /// zlaunch.
 fn for_accelerate(understood: &UnderstoodLaunch) -> Option<Fixes> {
     let words = &understood.launch.command;
-    let texts = words.iter().filter_map(|word| word.to_str());
-    let options = texts.filter(|word| word.starts_with("--"));
-    let options = options.map(|word| word.split('=').next().unwrap_or(word).to_string());
+    let options = words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .filter(|word| word.starts_with("--"))
+        .map(|word| word.split('=').next().unwrap_or(word).to_string());
     let files = words
         .iter()
         .filter(|word| run_file::is_one(Path::new(word)));
     let read = |file| RunFile::read(file, Dialect::PyYaml, &understood.host);
-    let files = files.filter_map(|file| read(file).ok().flatten());
-    let keys = files.flat_map(|file| file.entries.into_iter().map(|(key, _)| key));
+    let keys = files
+        .filter_map(|file| read(file).ok().flatten())
+        .flat_map(|file| file.entries.into_iter().map(|(key, _)| key));
     let is_theirs = |name: &String| {
         let name = name.trim_start_matches("--").replace('-', "_");
         ACCELERATE_OPTIONS.contains(&&*name)
@@ -127,8 +136,12 @@ pub struct LayeredConfig {
 impl LayeredConfig {
     /// Tells where a key was written.
     pub fn places<'p>(&'p self, understood: &'p UnderstoodLaunch) -> Places<'p> {
-        let layers = &understood.launch.layers;
-        Places::new(&self.config, &self.template, layers, &understood.host)
+        Places::new(
+            &self.config,
+            &self.template,
+            &understood.launch.layers,
+            &understood.host,
+        )
     }
 }
 
@@ -278,12 +291,12 @@ fn named_path(
             .into_iter()
             .find(|file| file.canonicalize().is_ok_and(|file| file == own))
     {
-        let what = format!(
-            "the resolved config would overwrite `{}`, an input of this launch",
-            file.display()
-        );
         let place = out.clone().map(|path| path.display().to_string());
-        return Err(Problem::error(Rule::ConfigOut, what)
+        return Err(Rule::ConfigOut
+            .error(format!(
+                "the resolved config would overwrite `{}`, an input of this launch",
+                file.display()
+            ))
             .at(&place)
             .fix(give_as(&out.from, "resolved.json")));
     }
@@ -293,9 +306,11 @@ fn named_path(
     let folder = path.parent().unwrap_or(&path);
     if !folder.is_dir() {
         let make = run(shell::text(&["mkdir".into(), "-p".into(), folder.into()]));
-        let what = "the folder for the resolved config does not exist";
         let place = Place::option("--config-out", path.display().to_string());
-        return Err(Problem::error(Rule::ConfigOut, what).at(place).fix(make));
+        return Err(Rule::ConfigOut
+            .error("the folder for the resolved config does not exist")
+            .at(place)
+            .fix(make));
     }
     Ok(path)
 }
@@ -318,11 +333,14 @@ pub fn files_read(template: Option<&Template>, understood: &UnderstoodLaunch) ->
     let model = job.args.text(job.trainer.model.argument);
     let model = model.map(|model| host.absolute(Path::new(&model.value)).join("config.json"));
     // The value of an option may be anything; only these options name run files.
-    let words = launch.command.windows(2).filter(|pair| {
-        pair[0].to_str().is_none_or(|word| {
-            !word.starts_with('-') || ["--config", "--config_file"].contains(&word)
+    let run_files = launch
+        .command
+        .windows(2)
+        .filter(|pair| {
+            pair[0].to_str().is_none_or(|word| {
+                !word.starts_with('-') || ["--config", "--config_file"].contains(&word)
+            })
         })
-    });
-    let run_files = words.map(|pair| host.absolute(Path::new(&pair[1])));
+        .map(|pair| host.absolute(Path::new(&pair[1])));
     chain.chain(named).chain(model).chain(run_files).collect()
 }

@@ -78,8 +78,9 @@ impl Plan<'_> {
         let config = config.unwrap_or("no DeepSpeed config".to_string());
         let ranks = self.existing_rank().unwrap_or_else(|| {
             let world = self.topology.world_size.value();
-            let ranks = world.map(|world| plural(world, "rank", "s"));
-            let ranks = ranks.unwrap_or("ranks as the command says".to_string());
+            let ranks = world.map_or("ranks as the command says".to_string(), |world| {
+                plural(world, "rank", "s")
+            });
             match self.topology.nnodes.value() {
                 Some(nodes) if nodes > 1 => format!("{ranks} on {nodes} machines"),
                 _ if world.is_none() => ranks,

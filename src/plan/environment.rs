@@ -108,9 +108,13 @@ impl EnvironmentInputs<'_> {
             environment.unset.retain(|unset| unset != name);
             environment.set(name, value, sourced.from.to_string());
         }
-        let of_template = self.template.into_iter().flat_map(|template| &template.env);
-        let of_template = of_template.map(|(name, _)| name.as_str());
-        for name in of_template.chain(SHOWN_WHEN_SET.split(' ')) {
+        for name in self
+            .template
+            .into_iter()
+            .flat_map(|template| &template.env)
+            .map(|(name, _)| name.as_str())
+            .chain(SHOWN_WHEN_SET.split(' '))
+        {
             environment.keep(name, machine);
         }
         environment
@@ -172,12 +176,12 @@ impl EnvironmentInputs<'_> {
             Launcher::Torchrun => {
                 // In the user's command, torchrun reads all of its variables.
                 let is_ours = self.understood.existing_launcher.is_none();
-                let stray = PET_ELSEWHERE
-                    .iter()
-                    .filter(|name| is_ours && self.understood.machine.var_os(name).is_some());
-                environment
-                    .unset
-                    .extend(stray.map(|name| (*name).to_string()));
+                environment.unset.extend(
+                    PET_ELSEWHERE
+                        .iter()
+                        .filter(|name| is_ours && self.understood.machine.var_os(name).is_some())
+                        .map(|name| (*name).to_string()),
+                );
                 environment.signals_of_torchrun(topology.has_scheduler(host), host);
             }
             Launcher::Direct => {
@@ -243,8 +247,8 @@ impl Environment {
             && !self.unset.iter().any(|unset| unset == name)
             && self.kept.iter().all(|(kept, _)| kept != name)
         {
-            let value = value.to_string_lossy().into_owned();
-            self.kept.push((name.to_string(), value));
+            self.kept
+                .push((name.to_string(), value.to_string_lossy().into_owned()));
         }
     }
 
@@ -392,13 +396,15 @@ impl Environment {
             return Ok(None);
         }
         let host = context.host;
-        let mut problems = Vec::new();
+        let mut problems = vec![];
         let mut text = own_variables(host, &mut problems)?;
         let mut refuse = |name: &str, why: &str| {
-            let what = format!("DeepSpeed's runner cannot hand on {name}: {why}");
-            let problem = Problem::error(Rule::Hosts, what).at(Place::variable(name, ""));
-            let fixes = unset_variable(name).or("set it on the machines");
-            problems.push(problem.fix(fixes));
+            problems.push(
+                Rule::Hosts
+                    .error(format!("DeepSpeed's runner cannot hand on {name}: {why}"))
+                    .at(Place::variable(name, ""))
+                    .fix(unset_variable(name).or("set it on the machines")),
+            );
         };
         for (name, value) in self.settings() {
             let is_safe = |value: &&str| value.is_empty() || is_shell_safe(value.as_bytes());
@@ -439,8 +445,9 @@ const SEEN_BY_ALL: &str = "every user of a machine would see this secret";
 
 /// The lines of the user's `.deepspeed_env` files.
 fn own_variables(host: &Host, problems: &mut Vec<Problem>) -> Result<String, Problem> {
-    let name = host.nonempty_var(vars::DS_ENV_FILE);
-    let name = name.unwrap_or(".deepspeed_env");
+    let name = host
+        .nonempty_var(vars::DS_ENV_FILE)
+        .unwrap_or(".deepspeed_env");
     let mut lines = String::new();
     for folder in host.home().into_iter().chain([host.cwd.clone()]) {
         let path = folder.join(name);
@@ -451,11 +458,15 @@ fn own_variables(host: &Host, problems: &mut Vec<Problem>) -> Result<String, Pro
         host.has_read(&own);
         for (number, line) in (1..).zip(own.lines()) {
             if !line.contains('=') {
-                let what =
-                    format!("DeepSpeed's runner stops at `{line}`: every line must be NAME=VALUE");
                 let place = format!("{}:{number}", path.display());
-                let problem = Problem::error(Rule::Hosts, what).at(place);
-                problems.push(problem.fix("remove blank lines and comments"));
+                problems.push(
+                    Rule::Hosts
+                        .error(format!(
+                            "DeepSpeed's runner stops at `{line}`: every line must be NAME=VALUE"
+                        ))
+                        .at(place)
+                        .fix("remove blank lines and comments"),
+                );
             }
             lines += &format!("{line}\n");
         }

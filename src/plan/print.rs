@@ -62,8 +62,7 @@ impl Plan<'_> {
         if let Some(config) = &self.config {
             let template = &config.layered.template.name;
             section(&format!("differs from {template}"), config.differences());
-            let fills = config.resolved.fills.iter();
-            let filled = fills.map(|fill| {
+            let filled = config.resolved.fills.iter().map(|fill| {
                 (
                     format!("{} = {}", fill.key, fill.filled.value),
                     fill.filled.from.clone(),
@@ -82,7 +81,7 @@ impl Plan<'_> {
     }
 
     fn head(&self) -> Vec<(String, String)> {
-        let mut rows = Vec::new();
+        let mut rows = vec![];
         let mut row = |name: &str, text: String| rows.push((name.to_string(), text));
         if let Some((size, from)) = self.batch() {
             row("batch", format!("{size} = {from}"));
@@ -132,8 +131,10 @@ impl Plan<'_> {
     /// The samples of a step and the factors.
     fn batch(&self) -> Option<(Value, String)> {
         let UnderstoodLaunch { job, host, .. } = &self.understood;
-        let config = self.config.as_ref();
-        let config = config.map_or(&Value::Null, PlannedConfig::value);
+        let config = self
+            .config
+            .as_ref()
+            .map_or(&Value::Null, PlannedConfig::value);
         auto::batch(&FillContext::new(job, &self.topology, config, host))
     }
 
@@ -149,7 +150,7 @@ impl Plan<'_> {
 
     fn environment_rows(&self, secrets: &Secrets) -> Vec<(String, String)> {
         let Environment { set, unset, kept } = &self.environment;
-        let mut rows = Vec::new();
+        let mut rows = vec![];
         for Setting { name, value, why } in set {
             rows.push((secrets.setting(name, value), why.clone()));
         }
@@ -169,8 +170,11 @@ impl Plan<'_> {
     /// The command over several lines that can be pasted; an option and its values stay together.
     fn command_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let limit = width.map_or(WIDTH, |width| width.saturating_sub(2).min(WIDTH));
-        let words = secrets.hide_in_words(self.argv.iter().map(OsString::as_os_str));
-        let words: Vec<String> = words.iter().map(|word| self.short(word)).collect();
+        let words: Vec<String> = secrets
+            .hide_in_words(self.argv.iter().map(OsString::as_os_str))
+            .iter()
+            .map(|word| self.short(word))
+            .collect();
         let mut text = String::from(" ");
         let mut at = 1;
         let groups = words
@@ -258,8 +262,11 @@ impl Plan<'_> {
         let kept = kept.iter().cloned();
         plan["env"] =
             json!({"set": set.collect::<Value>(), "unset": unset, "kept": kept.collect::<Value>()});
-        let argv = self.argv.iter().map(|word| word.to_string_lossy());
-        plan["argv"] = argv.collect();
+        plan["argv"] = self
+            .argv
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
         plan
     }
 
@@ -297,9 +304,10 @@ impl Plan<'_> {
         let environment = &self.environment;
         let mut names = secrets.names(environment.settings(), &environment.unset);
         let config = self.config.iter();
-        let configs =
-            config.flat_map(|config| std::iter::once(&config.file).chain(&config.run_file));
-        for file in configs.chain(&self.environment_file) {
+        for file in config
+            .flat_map(|config| std::iter::once(&config.file).chain(&config.run_file))
+            .chain(&self.environment_file)
+        {
             script.extend(written(file, secrets, &mut names));
         }
         for name in &environment.unset {
@@ -314,7 +322,7 @@ impl Plan<'_> {
             script.extend(shell_word(&secrets.in_value(name, value), &mut names));
             script.push(b'\n');
         }
-        let mut words: Vec<OsString> = Vec::new();
+        let mut words: Vec<OsString> = vec![];
         if let Some(local) = &self.local {
             // A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
             let count = local.count.to_string();
@@ -345,11 +353,16 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
     if pieces.is_empty() {
         return quoted(OsStr::new(""));
     }
-    let words = pieces.iter().map(|piece| match piece {
-        Piece::Open(bytes) => quoted(OsStr::from_bytes(bytes)),
-        Piece::Secret(name, value) => format!("\"${{{}:?}}\"", names.of(name, value)).into_bytes(),
-    });
-    words.collect::<Vec<_>>().concat()
+    pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Open(bytes) => quoted(OsStr::from_bytes(bytes)),
+            Piece::Secret(name, value) => {
+                format!("\"${{{}:?}}\"", names.of(name, value)).into_bytes()
+            }
+        })
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// A refused plan: every field is there, and the diagnostics say why.
@@ -382,7 +395,7 @@ pub fn diagnostics_json(problems: &[Problem]) -> Value {
 fn written(file: &PlannedFile, secrets: &Secrets, names: &mut Names) -> Vec<u8> {
     let path = shell_word(&secrets.in_words([file.path.as_os_str()])[0], names);
     let text = shell_word(&secrets.in_document(&file.text), names);
-    let lines = [
+    [
         b"(umask 077; mkdir -p \"$(dirname ",
         &path[..],
         b")\"\nprintf %s ",
@@ -394,6 +407,6 @@ fn written(file: &PlannedFile, secrets: &Secrets, names: &mut Names) -> Vec<u8> 
         b".$$ ",
         &path,
         b"\n",
-    ];
-    lines.concat()
+    ]
+    .concat()
 }

@@ -56,8 +56,12 @@ impl Record {
             job,
             ..
         } = &plan.understood;
-        let words = launch.options.iter().chain(&launch.command);
-        let words: Value = words.map(|word| word.to_string_lossy()).collect();
+        let words: Value = launch
+            .options
+            .iter()
+            .chain(&launch.command)
+            .map(|word| word.to_string_lossy())
+            .collect();
         let variables = machine.env.iter().filter_map(|(name, value)| {
             let name = name.to_str().filter(|name| vars::lists(RECORDED, name))?;
             Some((name.to_string(), value.to_string_lossy()))
@@ -94,10 +98,12 @@ impl Record {
         if !asked.value.as_os_str().is_empty() {
             return Ok(host.absolute(&asked.value));
         }
-        let what = "the name of the folder for the launch record is empty";
         let fix = give("--record", "DIR").lead("check that the variable that names it is set");
         let place = Place::option(asked.from.to_string(), "''");
-        Err(Problem::error(Rule::Record, what).at(place).fix(fix))
+        Err(Rule::Record
+            .error("the name of the folder for the launch record is empty")
+            .at(place)
+            .fix(fix))
     }
 }
 
@@ -108,10 +114,12 @@ fn packages(job: &Job) -> Value {
     let versions = trainer::packages()
         .into_iter()
         .filter_map(|package| Some((package.replace('-', "_"), python.version_text(package)?)));
-    let own = python
+    python
         .own_version()
-        .map(|version| ("python".to_string(), version));
-    own.into_iter().chain(versions).collect()
+        .map(|version| ("python".to_string(), version))
+        .into_iter()
+        .chain(versions)
+        .collect()
 }
 
 /// The files that were read or named, each with a hash of its content. Files that are not text, or larger than a config can
@@ -119,25 +127,28 @@ fn packages(job: &Job) -> Value {
 fn sources(plan: &Plan) -> Value {
     let UnderstoodLaunch { launch, host, .. } = &plan.understood;
     let template = plan.config.as_ref().map(|config| &config.layered.template);
-    let words = launch.options.iter().chain(&launch.command);
-    let named = words.filter_map(|word| {
-        let text = word.to_str()?;
-        let value = text.split_once('=').map_or(text, |(_, value)| value);
-        Some(host.absolute(Path::new(value)))
-    });
+    let named = launch
+        .options
+        .iter()
+        .chain(&launch.command)
+        .filter_map(|word| {
+            let text = word.to_str()?;
+            Some(host.absolute(Path::new(
+                text.split_once('=').map_or(text, |(_, value)| value),
+            )))
+        });
     let out = launch.config_out.as_ref();
     let out = out.map(|out| host.absolute(&out.value));
-    let files = files_read(template, &plan.understood)
+    files_read(template, &plan.understood)
         .into_iter()
-        .chain(named);
-    let hashed = files
+        .chain(named)
         .filter(|path| Some(path) != out.as_ref())
         .filter_map(|path| {
             let text = reading::read_text(&path).ok()?;
             let name = path.to_string_lossy().into_owned();
             Some((name, format!("{:016x}", fnv1a(text.as_bytes()))))
-        });
-    hashed.collect()
+        })
+        .collect()
 }
 
 /// A file in the folder that is no part of a record, so that it must not be overwritten. `config.json` is part of one if
@@ -145,8 +156,9 @@ fn sources(plan: &Plan) -> Value {
 pub fn foreign(folder: &Path) -> Option<PathBuf> {
     let text = |name: &str| {
         let path = folder.join(name);
-        let text = reading::read_text(&path).ok();
-        text.filter(|_| !path.is_symlink())
+        reading::read_text(&path)
+            .ok()
+            .filter(|_| !path.is_symlink())
     };
     let parsed = |name: &str| json::parse_exactly(&text(name)?).ok();
     let record = parsed(Record::FILE).filter(is_record);
@@ -163,9 +175,11 @@ pub fn foreign(folder: &Path) -> Option<PathBuf> {
             script.is_some_and(|text| text.starts_with(Record::SCRIPT_START)),
         ),
     ];
-    let foreign = is_ours.into_iter().filter(|(_, is_ours)| !is_ours);
-    let mut paths = foreign.map(|(name, _)| folder.join(name));
-    paths.find(|path| fs::symlink_metadata(path).is_ok())
+    is_ours
+        .into_iter()
+        .filter(|(_, is_ours)| !is_ours)
+        .map(|(name, _)| folder.join(name))
+        .find(|path| fs::symlink_metadata(path).is_ok())
 }
 
 fn is_record(content: &Value) -> bool {
@@ -177,17 +191,18 @@ pub fn read(folder: &Path) -> Result<Value, Problem> {
     let path = folder.join(Record::FILE);
     if !path.exists() {
         let what = "there is no launch record in this folder";
-        return Err(Problem::error(Rule::Record, what)
+        return Err(Rule::Record
+            .error(what)
             .at(folder)
             .fix("name the folder that --record wrote to"));
     }
-    let content = json::parse_exactly(&reading::read_text(&path)?)
+    json::parse_exactly(&reading::read_text(&path)?)
         .ok()
         .filter(is_record)
         .ok_or_else(|| {
-            Problem::error(Rule::Record, "this is not a launch record")
+            Rule::Record
+                .error("this is not a launch record")
                 .at(&*path)
                 .fix(run("zlaunch --record DIR -- COMMAND").remark("to write one"))
-        })?;
-    Ok(content)
+        })
 }

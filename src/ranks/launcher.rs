@@ -98,10 +98,14 @@ impl ExistingLauncher {
         if is_python || !matches!(target, Target::Program(_)) {
             owner = &program[0];
         }
-        let mut interpreter = Vec::new();
+        let mut interpreter = vec![];
         if !matches!(target, Target::Program(_)) {
-            let python = Some(&program[0]).filter(|_| is_python);
-            interpreter.push(python.cloned().unwrap_or_else(|| "python".into()));
+            interpreter.push(
+                Some(&program[0])
+                    .filter(|_| is_python)
+                    .cloned()
+                    .unwrap_or_else(|| "python".into()),
+            );
             interpreter.extend(is_module.then(|| "-m".into()));
         }
         let launcher = ExistingLauncher {
@@ -114,8 +118,10 @@ impl ExistingLauncher {
             interpreter,
             behind: behind.to_vec(),
         };
-        let parsed = ParsedCommand::new(target, trainer_args, Some(owner.clone()));
-        Some((launcher, parsed))
+        Some((
+            launcher,
+            ParsedCommand::new(target, trainer_args, Some(owner.clone())),
+        ))
     }
 
     /// True if the command starts with a launcher, even one that launches nothing: `torchrun --help`, `accelerate env`. The
@@ -168,8 +174,10 @@ impl LauncherSpec {
         let (first, rest) = command.split_first()?;
         let mut programs = self.programs.iter();
         if !is_python(first) {
-            let program = programs.find(|program| program.name == base_name(first))?;
-            return Some((program, 1));
+            return Some((
+                programs.find(|program| program.name == base_name(first))?,
+                1,
+            ));
         }
         let (target, used) = of_python(rest)?;
         let mut modules = self.modules.iter();
@@ -180,14 +188,16 @@ impl LauncherSpec {
     }
 
     fn words(&self, context: &LaunchContext) -> Vec<OsString> {
-        let mut programs = self.programs.iter();
-        let script = programs.find(|program| program.sub_command.is_none());
+        let script = self
+            .programs
+            .iter()
+            .find(|program| program.sub_command.is_none());
         context.launcher_words(script.map(|script| script.name), self.modules[0].name)
     }
 
     fn parse(&self, flags: &[OsString]) -> Args {
         // `-i VALUE` and `-iVALUE` mean `--include VALUE`.
-        let mut long: Vec<OsString> = Vec::new();
+        let mut long: Vec<OsString> = vec![];
         for flag in flags {
             match self.short_option(flag.to_str().unwrap_or_default()) {
                 Some((option, value)) => {
@@ -202,7 +212,7 @@ impl LauncherSpec {
 
     /// The flags at the start of these words, each with its value. An unexpanded `$FLAGS` stands for flags, not for the script.
     fn split_flags<'w>(&self, mut words: &'w [OsString]) -> Vec<&'w [OsString]> {
-        let mut flags = Vec::new();
+        let mut flags = vec![];
         while let Some(word) = words.first().and_then(|word| word.to_str())
             && word.starts_with(['-', '$'])
             && word != "--"
@@ -257,8 +267,9 @@ impl LauncherSpec {
 
     /// The long name of the short option at the start of this word, and what is joined to it.
     fn short_option<'w>(&self, word: &'w str) -> Option<(&'static str, &'w str)> {
-        let mut short = self.short_options.iter();
-        short.find_map(|option| Some((option.long, word.strip_prefix(option.short)?)))
+        self.short_options
+            .iter()
+            .find_map(|option| Some((option.long, word.strip_prefix(option.short)?)))
     }
 
     /// The recorded line of the option.
@@ -293,10 +304,10 @@ fn count<T: TryFrom<i64>>(args: &Args, name: &str) -> Stated<T> {
 fn option_words(
     options: impl IntoIterator<Item = (&'static str, Option<OsString>)>,
 ) -> impl Iterator<Item = OsString> {
-    let given = options
+    options
         .into_iter()
-        .filter_map(|(name, value)| Some([format!("--{name}").into(), value?]));
-    given.flatten()
+        .filter_map(|(name, value)| Some([format!("--{name}").into(), value?]))
+        .flatten()
 }
 
 fn value_word<T: Display>(value: Option<&Sourced<T>>) -> Option<OsString> {
@@ -305,7 +316,7 @@ fn value_word<T: Display>(value: Option<&Sourced<T>>) -> Option<OsString> {
 
 /// A launcher that cannot start the ranks.
 fn refused(what: impl Into<String>) -> Problem {
-    Problem::error(Rule::Launcher, what)
+    Rule::Launcher.error(what)
 }
 
 impl Launcher {
@@ -408,11 +419,14 @@ impl LaunchContext<'_> {
 /// Refuses options for the launcher that state ranks: zlaunch must know those itself.
 pub fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
     let Some(spec) = SPECS.iter().find(|spec| spec.launcher == launcher) else {
-        return Vec::new();
+        return vec![];
     };
     let args = spec.parse(extra);
-    let names = spec.rank_options.names().into_iter();
-    let given = names.filter_map(|name| args.text(name));
+    let given = spec
+        .rank_options
+        .names()
+        .into_iter()
+        .filter_map(|name| args.text(name));
     let problems = given.map(|given| {
         let option = &given.from;
         let what = format!("`{option}` changes the ranks, so it must be an option of zlaunch");

@@ -383,38 +383,47 @@ fn same_count(engine: &str, count: &Sourced<u32>, listed: &Sourced<u32>) -> Resu
 }
 
 fn not_understood(engine: &str, variable: &str) -> Problem {
-    let set = [Place::variable(variable, "")];
-    place_unknown(engine, set, "which of its machines this is")
+    place_unknown(
+        engine,
+        [Place::variable(variable, "")],
+        "which of its machines this is",
+    )
 }
 
 /// `kind`: `rank` or `machine`.
 pub fn too_large<T: Display>(kind: &str, number: &Sourced<T>, count: &Sourced<T>) -> Problem {
-    let what = format!("{kind} {number} of {count} does not exist: counting starts at 0");
     let below = format!("{} below {count}", number.from);
-    refused(what).at(number).at(count).fix(below)
+    refused(format!(
+        "{kind} {number} of {count} does not exist: counting starts at 0"
+    ))
+    .at(number)
+    .at(count)
+    .fix(below)
 }
 
 /// `asked` would start ranks beside those that exist.
 pub fn tasks_are_ranks(local: &Sourced<u32>, asked: impl Into<Place>) -> Problem {
-    let what = format!("{local} tasks run on this machine, each of them a rank already");
     let fixes = run("srun --ntasks-per-node=1")
         .remark("one task on each machine")
         .or("leave the number to the tasks");
-    refused(what).at(local).at(asked).fix(fixes)
+    refused(format!(
+        "{local} tasks run on this machine, each of them a rank already"
+    ))
+    .at(local)
+    .at(asked)
+    .fix(fixes)
 }
 
 fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
-    Problem::error(
-        Rule::Loopback,
-        format!("no other machine reaches {address}"),
-    )
-    .at(address)
-    .at(nnodes)
-    .fix(
-        give("--master-addr", "HOST")
-            .remark("the name or address of machine 0")
-            .or("unset it under Slurm"),
-    )
+    Rule::Loopback
+        .error(format!("no other machine reaches {address}"))
+        .at(address)
+        .at(nnodes)
+        .fix(
+            give("--master-addr", "HOST")
+                .remark("the name or address of machine 0")
+                .or("unset it under Slurm"),
+        )
 }
 
 /// Refuses an address with a port or a protocol. `options`: those of the owner for the address and for the port.
@@ -430,9 +439,11 @@ pub fn not_an_address(
     let (_, host) = host.rsplit_once('/').unwrap_or(("", host));
     let (host, port) = host.split_once(':').unwrap_or((host, "29500"));
     let [for_address, for_port] = options.map(|option| format!("--{option}"));
-    let problem = refused(format!("`{address}` is not a machine's name or address"));
-    let fix = give(for_address, host).and(give(for_port, port));
-    Some(problem.at(address).fix(fix.of(owner)))
+    Some(
+        refused(format!("`{address}` is not a machine's name or address"))
+            .at(address)
+            .fix(give(for_address, host).and(give(for_port, port)).of(owner)),
+    )
 }
 
 /// The reason that several machines cannot meet there.

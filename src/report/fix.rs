@@ -210,8 +210,9 @@ impl Fix {
         });
         let mut seen = HashSet::new();
         let is_removed = |key: &str| {
-            let mut changes = self.changes.iter();
-            changes.any(|change| matches!(change, Unset(gone) if key.starts_with(gone)))
+            self.changes
+                .iter()
+                .any(|change| matches!(change, Unset(gone) if key.starts_with(gone)))
         };
         keys.into_iter()
             .all(|key| seen.insert(key) && !is_removed(key))
@@ -245,8 +246,9 @@ impl Fix {
 
     /// It writes "auto" in place of a value.
     pub fn leaves_to_trainer(&self) -> bool {
-        let mut changes = self.changes.iter();
-        changes.all(|change| matches!(change, Set(_, value) if value == "auto"))
+        self.changes
+            .iter()
+            .all(|change| matches!(change, Set(_, value) if value == "auto"))
     }
 
     /// The key that was meant in a file that changes another one, where the file is to be corrected.
@@ -262,8 +264,9 @@ impl Fix {
     }
 
     pub fn drops(&self) -> bool {
-        let mut changes = self.changes.iter();
-        changes.any(|change| matches!(change, Drop { .. }))
+        self.changes
+            .iter()
+            .any(|change| matches!(change, Drop { .. }))
     }
 
     /// Another fix, less preferred.

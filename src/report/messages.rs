@@ -19,7 +19,7 @@ use crate::base::{
 };
 
 fn usage_error(what: impl Into<String>) -> Problem {
-    Problem::error(Rule::Usage, what)
+    Rule::Usage.error(what)
 }
 
 pub fn nothing_to_launch(subcommand: &str, config: &str) -> Problem {
@@ -76,9 +76,9 @@ pub fn not_a_number(
     };
     // The end of a range: `1:4`.
     let last = sourced.value.rsplit(':').next().unwrap_or_default();
-    let meant = number_meant(last, &sourced.from.to_string());
-    let meant = meant.filter(|it| range.contains(it));
-    let meant = meant.map_or_else(|| example.to_string(), |it| it.to_string());
+    let meant = number_meant(last, &sourced.from.to_string())
+        .filter(|it| range.contains(it))
+        .map_or_else(|| example.to_string(), |it| it.to_string());
     is_not(&wanted, sourced, &meant)
 }
 
@@ -102,12 +102,10 @@ pub fn unexpected_argument(word: &str, command: &str, usage: &str) -> Problem {
 }
 
 pub fn would_overwrite(path: &Path) -> Problem {
-    Problem::error(
-        Rule::Generate,
-        format!("`{}` already exists", path.display()),
-    )
-    .at(Place::option("-o", path.display().to_string()))
-    .fix(give("--force", "").remark("to overwrite it"))
+    Rule::Generate
+        .error(format!("`{}` already exists", path.display()))
+        .at(Place::option("-o", path.display().to_string()))
+        .fix(give("--force", "").remark("to overwrite it"))
 }
 
 pub fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
@@ -237,24 +235,23 @@ pub fn refused_value(
         None if value == "auto" && matches!(wanted, Int | Number) => drop_word(&place),
         None => give(option, wanted.example(option)).remark("for example"),
     };
-    let fix = fix.of(owner);
     let what = format!("{who} refuses `{place}`: it expects {wanted}");
-    Problem::error(Rule::Argument, what).at(place).fix(fix)
+    Rule::Argument.error(what).at(place).fix(fix.of(owner))
 }
 
 pub fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
     let fix = give(option, wanted.example(option)).of(Owner::Trainer);
-    Problem::error(
-        Rule::Argument,
-        format!("the trainer refuses `{option}` alone: it expects {wanted}"),
-    )
-    .at(Place::option(option, ""))
-    .fix(fix)
+    Rule::Argument
+        .error(format!(
+            "the trainer refuses `{option}` alone: it expects {wanted}"
+        ))
+        .at(Place::option(option, ""))
+        .fix(fix)
 }
 
 pub fn cannot_write(output: OutputFile, path: &Path, why: &io::Error) -> Problem {
     let what = format!("{} cannot be written: {why}", output.what);
-    Problem::error(Rule::Write, what).at(path).fix(output.help)
+    Rule::Write.error(what).at(path).fix(output.help)
 }
 
 pub fn unusable_port(port: &Sourced<u16>, why: &str) -> Problem {
@@ -264,12 +261,10 @@ pub fn unusable_port(port: &Sourced<u16>, why: &str) -> Problem {
             .remark("torchrun takes a free one on a single machine")
             .or(give_as(from, "PORT").remark("the same on every machine")),
     };
-    Problem::error(
-        Rule::Port,
-        format!("port {} on this machine {why}", port.value),
-    )
-    .at(port)
-    .fix(fixes)
+    Rule::Port
+        .error(format!("port {} on this machine {why}", port.value))
+        .at(port)
+        .fix(fixes)
 }
 
 pub fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
@@ -279,7 +274,8 @@ pub fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
         io::ErrorKind::PermissionDenied => "is not executable",
         _ => &format!("cannot be executed: {why}"),
     };
-    Problem::error(Rule::Exec, format!("`{name}` {what}"))
+    Rule::Exec
+        .error(format!("`{name}` {what}"))
         .at(name.as_ref())
         .fix("check the command, and that its environment is active")
         .status(if why.kind() == io::ErrorKind::NotFound {
@@ -290,7 +286,8 @@ pub fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
 }
 
 pub fn cannot_start_ranks(what: &str, why: &io::Error) -> Problem {
-    Problem::error(Rule::Ranks, format!("{what}: {why}"))
+    Rule::Ranks
+        .error(format!("{what}: {why}"))
         .at(Place::option("--launcher", "local"))
         .fix("`ulimit -a` shows the limits of this session")
 }
@@ -304,7 +301,7 @@ pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
     } else {
         ""
     };
-    Problem::error(Rule::Rank, format!("rank {rank} failed ({ending}){others}"))
+    Rule::Rank.error(format!("rank {rank} failed ({ending}){others}"))
         .at(format!("rank {rank}"))
         .fix(match signal {
             Some(9) => "`dmesg` shows whether the system ran out of memory",
@@ -319,8 +316,9 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let lower = word.to_lowercase();
     let known: Vec<&str> = known.into_iter().collect();
     let same = lower.replace('-', "_");
-    let rows = OTHER_NAMES.iter().filter(|row| row.contains(&&*same));
-    let other = rows
+    let other = OTHER_NAMES
+        .iter()
+        .filter(|row| row.contains(&&*same))
         .copied()
         .flatten()
         .find_map(|name| known.iter().find(|known| *known == name));

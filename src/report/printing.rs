@@ -115,11 +115,13 @@ fn excerpt<'a>(
     else {
         return None;
     };
-    let text = files
+    let line = files
         .entry(path)
         .or_insert_with(|| reading::text_if_any(path))
-        .as_ref()?;
-    let line = text.lines().nth(number.checked_sub(1)?)?.replace('\t', " ");
+        .as_ref()?
+        .lines()
+        .nth(number.checked_sub(1)?)?
+        .replace('\t', " ");
     let (before, rest) = line.split_at_checked(column.checked_sub(1)?)?;
     let is_of_word = |c: &char| c.is_alphanumeric() || "_-.+\"".contains(*c);
     let length = rest.chars().take_while(is_of_word).count();
@@ -135,30 +137,37 @@ fn excerpt<'a>(
 
 /// `2 errors, 1 warning, 0 notes`.
 pub fn counted(problems: &[Problem]) -> String {
-    let counts = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
-        let count = problems.iter().filter(|it| it.severity == severity).count();
-        plural(count as u64, &severity.to_string(), "s")
-    });
-    counts.join(", ")
+    [Severity::Error, Severity::Warning, Severity::Note]
+        .map(|severity| {
+            let count = problems.iter().filter(|it| it.severity == severity).count();
+            plural(count as u64, &severity.to_string(), "s")
+        })
+        .join(", ")
 }
 
 impl Language {
     /// ZLAUNCH_LANG, else the locale: the variables the C library reads, in its order.
     pub fn of(host: &Host) -> Self {
-        let names = [
+        [
             vars::ZLAUNCH_LANG,
             vars::LC_ALL,
             vars::LC_MESSAGES,
             vars::LANG,
-        ];
-        let locale = names.iter().find_map(|name| host.nonempty_var(name));
-        locale.map_or(Language::English, Self::named)
+        ]
+        .iter()
+        .find_map(|name| host.nonempty_var(name))
+        .map_or(Language::English, Self::named)
     }
 
     /// `zh`, `zh_CN.UTF-8`, `ZH-Hans`, `cn`, `Chinese`.
     fn named(value: &str) -> Self {
-        let first = value.split(['_', '-', '.', '@']).next().unwrap_or_default();
-        match first.to_lowercase().as_str() {
+        match value
+            .split(['_', '-', '.', '@'])
+            .next()
+            .unwrap_or_default()
+            .to_lowercase()
+            .as_str()
+        {
             "zh" | "cn" | "chinese" | "中文" => Language::Chinese,
             _ => Language::English,
         }

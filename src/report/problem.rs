@@ -83,22 +83,13 @@ impl From<Problem> for Vec<Problem> {
     }
 }
 
-impl Problem {
-    pub fn found(rule: Rule, severity: Severity, when: When, what: String) -> Self {
+impl Rule {
+    pub fn error(self, what: impl Into<String>) -> Problem {
         Problem {
-            severity,
-            when: Some(when),
-            allowable: true,
-            ..Self::error(rule, what)
-        }
-    }
-
-    pub fn error(rule: Rule, what: impl Into<String>) -> Self {
-        Problem {
-            rule,
+            rule: self,
             severity: Severity::Error,
             what: what.into(),
-            places: Vec::new(),
+            places: vec![],
             fixes: Fixes::default(),
             is_about_file: false,
             status: REFUSED,
@@ -107,11 +98,22 @@ impl Problem {
         }
     }
 
-    pub fn warning(rule: Rule, what: impl Into<String>) -> Self {
+    pub fn warning(self, what: impl Into<String>) -> Problem {
         Problem {
             severity: Severity::Warning,
             allowable: true,
-            ..Self::error(rule, what)
+            ..self.error(what)
+        }
+    }
+}
+
+impl Problem {
+    pub fn found(rule: Rule, severity: Severity, when: When, what: String) -> Self {
+        Problem {
+            severity,
+            when: Some(when),
+            allowable: true,
+            ..rule.error(what)
         }
     }
 
@@ -147,8 +149,10 @@ impl Problem {
 
     pub fn help(&self) -> String {
         // `check --fix` edits the file of the first place.
-        let file = self.places.first().and_then(Place::file);
-        self.fixes.text(self.is_about_file, file)
+        self.fixes.text(
+            self.is_about_file,
+            self.places.first().and_then(Place::file),
+        )
     }
 
     /// Nothing is wrong but that the number of GPUs is unknown, and with it that of the ranks.
@@ -312,8 +316,10 @@ impl Rule {
 
     /// Every rule has a row, which a test holds.
     fn row(self) -> &'static NamedRule {
-        let mut rows = RULES.iter();
-        rows.find(|row| row.rule == self).unwrap_or(&RULES[0])
+        RULES
+            .iter()
+            .find(|row| row.rule == self)
+            .unwrap_or(&RULES[0])
     }
 
     pub fn name(self) -> &'static str {

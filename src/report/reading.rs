@@ -28,15 +28,16 @@ impl SyntaxError {
     pub fn problem(&self, name: &str) -> Problem {
         let here = Place::line(name, (self.line, self.column));
         let problem = match self.first {
-            Some(first) => Problem::error(Rule::Json, &self.what).at(Place::line(name, first)),
-            None => Problem::error(Rule::Json, format!("not JSON: {}", self.what)),
+            Some(first) => Rule::Json.error(&self.what).at(Place::line(name, first)),
+            None => Rule::Json.error(format!("not JSON: {}", self.what)),
         };
         problem.at(here).fix(self.help)
     }
 
     /// The same for a file that only the trainer reads.
     pub fn problem_in_run_file(&self, kind: &str, name: &str) -> Problem {
-        Problem::error(Rule::RunFile, format!("not {kind}: {}", self.what))
+        Rule::RunFile
+            .error(format!("not {kind}: {}", self.what))
             .at(Place::line(name, (self.line, self.column)))
             .fix("the trainer would refuse it too; check that place")
     }
@@ -55,26 +56,30 @@ fn parsed(text: &str, name: &str, host: &Host) -> Result<Value, Problem> {
 /// opened, because nobody may ever write to it.
 pub fn piped(word: &str, host: &Host) -> Option<Result<Value, Problem>> {
     let path = if word == "-" { "/dev/stdin" } else { word };
-    let folders = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
-    folders.iter().any(|it| path.starts_with(it)).then(|| {
-        // A socket, as `ssh` gives to a command, cannot be opened by a name.
-        let pipe = match path {
-            "/dev/stdin" => io::stdin().as_fd().try_clone_to_owned().map(fs::File::from),
-            path => fs::File::open(path),
-        };
-        let pipe = pipe.map_err(|why| unreadable_file(Path::new(path), &why))?;
-        if pipe.is_terminal() {
-            let what = "standard input is a terminal: there is no config to read";
-            let line = run("zlaunch --deepspeed - … < ds_config.json");
-            return Err(Problem::error(Rule::Template, what).at("-").fix(line));
-        }
-        let config = parsed(&read_all(pipe, Path::new(path))?, path, host)?;
-        if config.is_object() {
-            Ok(config)
-        } else {
-            Err(not_an_object(path))
-        }
-    })
+    ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"]
+        .iter()
+        .any(|it| path.starts_with(it))
+        .then(|| {
+            // A socket, as `ssh` gives to a command, cannot be opened by a name.
+            let pipe = match path {
+                "/dev/stdin" => io::stdin().as_fd().try_clone_to_owned().map(fs::File::from),
+                path => fs::File::open(path),
+            };
+            let pipe = pipe.map_err(|why| unreadable_file(Path::new(path), &why))?;
+            if pipe.is_terminal() {
+                let line = run("zlaunch --deepspeed - … < ds_config.json");
+                return Err(Rule::Template
+                    .error("standard input is a terminal: there is no config to read")
+                    .at("-")
+                    .fix(line));
+            }
+            let config = parsed(&read_all(pipe, Path::new(path))?, path, host)?;
+            if config.is_object() {
+                Ok(config)
+            } else {
+                Err(not_an_object(path))
+            }
+        })
 }
 
 /// `None` if the file is missing or cannot be read.
@@ -83,28 +88,31 @@ pub fn text_if_any(path: &Path) -> Option<String> {
 }
 
 pub fn read_text(path: &Path) -> Result<String, Problem> {
-    let opened = open(path).map_err(|why| unreadable_file(path, &why))?;
-    let (file, _) = opened.ok_or_else(|| not_a_file(path))?;
+    let (file, _) = open(path)
+        .map_err(|why| unreadable_file(path, &why))?
+        .ok_or_else(|| not_a_file(path))?;
     read_all(file, path)
 }
 
 /// Also of something that does not say how large it is, or grows.
 fn read_all(from: impl Read, path: &Path) -> Result<String, Problem> {
-    let mut bytes = Vec::new();
-    let size = from.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
-    if size.map_err(|why| unreadable_file(path, &why))? as u64 > LARGEST_FILE {
+    let mut bytes = vec![];
+    if from
+        .take(LARGEST_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|why| unreadable_file(path, &why))? as u64
+        > LARGEST_FILE
+    {
         let what = format!("`{}` is too large for a config", path.display());
-        return Err(Problem::error(Rule::File, what).at(path).fix(format!(
+        return Err(Rule::File.error(what).at(path).fix(format!(
             "zlaunch reads at most {LARGEST_FILE} bytes; check that this is the right file"
         )));
     }
     String::from_utf8(bytes).map_err(|_| {
-        Problem::error(
-            Rule::File,
-            format!("`{}` is not UTF-8 text", path.display()),
-        )
-        .at(path)
-        .fix("save it as UTF-8, or check that this is the right file")
+        Rule::File
+            .error(format!("`{}` is not UTF-8 text", path.display()))
+            .at(path)
+            .fix("save it as UTF-8, or check that this is the right file")
     })
 }
 
@@ -129,7 +137,8 @@ pub fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
         io::ErrorKind::PermissionDenied => ("cannot be read: permission denied", permissions()),
         _ => (&*format!("cannot be read: {why}"), permissions()),
     };
-    Problem::error(Rule::File, format!("`{}` {what}", path.display()))
+    Rule::File
+        .error(format!("`{}` {what}", path.display()))
         .at(path)
         .fix(fix)
 }
@@ -157,12 +166,11 @@ pub fn path_advice(path: &Path) -> Fix {
 
 pub fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Option<String> {
     // A folder may have millions of files.
-    let entries = fs::read_dir(folder)
+    let names: Vec<String> = fs::read_dir(folder)
         .ok()?
         .flatten()
         .take(10_000)
-        .filter(|entry| is_it(&entry.path()));
-    let names: Vec<String> = entries
+        .filter(|entry| is_it(&entry.path()))
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     let near = nearest(wanted, names.iter().map(String::as_str)).map(str::to_string);
@@ -171,16 +179,15 @@ pub fn nearest_in(folder: &Path, wanted: &str, is_it: fn(&Path) -> bool) -> Opti
 }
 
 pub fn not_a_file(path: &Path) -> Problem {
-    Problem::error(
-        Rule::File,
-        format!("`{}` is not a regular file", path.display()),
-    )
-    .at(path)
-    .fix("name a file, not a folder, pipe or device")
+    Rule::File
+        .error(format!("`{}` is not a regular file", path.display()))
+        .at(path)
+        .fix("name a file, not a folder, pipe or device")
 }
 
 pub fn not_an_object(place: impl fmt::Display) -> Problem {
-    Problem::error(Rule::Template, "a DeepSpeed config is a JSON object")
+    Rule::Template
+        .error("a DeepSpeed config is a JSON object")
         .at(place.to_string())
         .fix("it starts with `{`")
 }

@@ -76,12 +76,15 @@ impl<'h> Secrets<'h> {
                 .collect();
             all.extend(in_words(&words).into_iter().rev().flatten());
             // Looking into every variable would be a tenth of a dry run.
-            let variables = env.iter().filter(|(name, value)| {
-                let name = name.to_string_lossy();
-                let has_sign = memchr3(b'=', b'@', b'"', value.as_bytes()).is_some();
-                has_sign || name.starts_with("ZLAUNCH_") || Sensitivity::of(&name).is_some()
-            });
-            all.extend(variables.flat_map(|(name, value)| in_variable(name, value)));
+            all.extend(
+                env.iter()
+                    .filter(|(name, value)| {
+                        let name = name.to_string_lossy();
+                        let has_sign = memchr3(b'=', b'@', b'"', value.as_bytes()).is_some();
+                        has_sign || name.starts_with("ZLAUNCH_") || Sensitivity::of(&name).is_some()
+                    })
+                    .flat_map(|(name, value)| in_variable(name, value)),
+            );
             all.retain(|secret, _| LENGTHS_ELSEWHERE.contains(&secret.len()));
             all.iter()
                 .flat_map(|(secret, name)| spellings(secret).map(|value| (value, name.clone())))
@@ -191,7 +194,7 @@ impl<'h> Secrets<'h> {
 
     /// A text in pieces. Its own secrets are hidden however short they are.
     fn pieces<'a>(&self, text: &'a [u8], own: &Named) -> Vec<Piece<'a>> {
-        let mut found: Vec<(Range<usize>, &String)> = Vec::new();
+        let mut found: Vec<(Range<usize>, &String)> = vec![];
         for (value, name) in self.known() {
             found.extend(places(text, value).map(|place| (place, name)));
         }
@@ -206,7 +209,7 @@ impl<'h> Secrets<'h> {
             }
         }
         found.sort_by_key(|(place, _)| (place.start, Reverse(place.end)));
-        let (mut pieces, mut at) = (Vec::new(), 0);
+        let (mut pieces, mut at) = (vec![], 0);
         for (Range { start, end }, name) in found {
             if start > at {
                 pieces.push(Piece::Open(&text[at..start]));
@@ -226,31 +229,37 @@ impl<'h> Secrets<'h> {
 /// Searches for a secret as it is, and as JSON and a shell write it.
 fn spellings(value: &str) -> impl Iterator<Item = Finder<'static>> + use<> {
     let json = Value::from(value).to_string();
-    let all = BTreeSet::from([
+    BTreeSet::from([
         value.to_string(),
         json[1..json.len() - 1].to_string(),
         value.replace('\'', r"'\''"),
-    ]);
-    all.into_iter()
-        .map(|spelling| Finder::new(&spelling).into_owned())
+    ])
+    .into_iter()
+    .map(|spelling| Finder::new(&spelling).into_owned())
 }
 
 /// The places of a value in a text. A short one must be a word of its own there.
 fn places(text: &[u8], value: &Finder) -> impl Iterator<Item = Range<usize>> {
     let length = value.needle().len();
     let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
-    let starts = value.find_iter(text).filter(move |start| {
-        length >= SHORTEST_INSIDE || !is_letter(start.wrapping_sub(1)) && !is_letter(start + length)
-    });
-    starts.map(move |start| start..start + length)
+    value
+        .find_iter(text)
+        .filter(move |start| {
+            length >= SHORTEST_INSIDE
+                || !is_letter(start.wrapping_sub(1)) && !is_letter(start + length)
+        })
+        .map(move |start| start..start + length)
 }
 
 pub fn shown(pieces: &[Piece]) -> Vec<u8> {
-    let shown = pieces.iter().map(|piece| match piece {
-        Piece::Open(bytes) => bytes,
-        Piece::Secret(..) => HIDDEN.as_bytes(),
-    });
-    shown.collect::<Vec<_>>().concat()
+    pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Open(bytes) => bytes,
+            Piece::Secret(..) => HIDDEN.as_bytes(),
+        })
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.
@@ -278,12 +287,15 @@ impl Names {
             name.to_string()
         };
         let is_free = |it: &String| {
-            let mut taken = self.taken.iter();
-            taken.all(|(name, held)| name != it.as_str() || held.as_bytes() == value)
+            self.taken
+                .iter()
+                .all(|(name, held)| name != it.as_str() || held.as_bytes() == value)
         };
         let numbered = (2..).map(|number| format!("{first}_{number}"));
-        let given = std::iter::once(first.clone()).chain(numbered).find(is_free);
-        let given = given.unwrap_or(first);
+        let given = std::iter::once(first.clone())
+            .chain(numbered)
+            .find(is_free)
+            .unwrap_or(first);
         self.taken
             .push((given.clone().into(), OsStr::from_bytes(value).into()));
         self.given.insert(value.to_vec(), given.clone());

@@ -170,7 +170,7 @@ impl<'a> UnderstoodLaunch<'a> {
             problems.extend(hosts.flags().map(|flag| {
                 let what = format!("the command already starts with `{program}`, which has its own options for this");
                 let help = format!("give it to `{program}`, or drop `{program}`");
-                Problem::error(Rule::Hosts, what).at(flag).fix(help)
+                Rule::Hosts.error(what).at(flag).fix(help)
             }));
             if !problems.is_empty() {
                 return Err(problems);
@@ -209,7 +209,7 @@ impl<'a> UnderstoodLaunch<'a> {
             .as_ref()
             .is_some_and(|trainer| trainer.from == Source::Default)
         {
-            return Ok(Vec::new());
+            return Ok(vec![]);
         }
         if let Some(warnings) = existing.weigh(flags, &self.host)? {
             return Ok(warnings);
@@ -249,10 +249,7 @@ impl<'a> UnderstoodLaunch<'a> {
                 let fixes = drop_word(&asked.from)
                     .or(drop_word(format_args!("`{program}` and its flags")).of(Owner::Launcher));
                 let what = format!("the command already starts with `{program}`");
-                return Err(Problem::error(Rule::Launcher, what)
-                    .at(asked)
-                    .fix(fixes)
-                    .into());
+                return Err(Rule::Launcher.error(what).at(asked).fix(fixes).into());
             }
             (Some(existing), _) => existing.spec.launcher,
             (None, _) => launcher::choice::choose(asked, &self.job, topology)?,
@@ -282,8 +279,9 @@ impl<'a> UnderstoodLaunch<'a> {
     pub fn blocker(&self, launcher: Option<Launcher>) -> Option<Problem> {
         let elsewhere = launcher == Some(Launcher::Srun) || self.runs_elsewhere();
         let first = self.prefix.as_ref().map(|prefix| prefix.program());
-        let missing = first.filter(|program| self.machine.find_program(program).is_none());
-        let missing = missing.map(|program| trainer::not_found(program, self.machine));
+        let missing = first
+            .filter(|program| self.machine.find_program(program).is_none())
+            .map(|program| trainer::not_found(program, self.machine));
         if missing.is_some() || elsewhere {
             missing
         } else {

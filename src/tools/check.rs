@@ -66,19 +66,20 @@ impl Tool for CheckArgs {
         let has_config = config.is_some_and(|config| config.from.is_flag());
         launch.output.check = true;
         if launch.command.is_empty() && !has_config {
-            let problem =
-                Problem::error(Rule::Usage, "there is nothing to check").at("zlaunch check");
-            reader
-                .problems
-                .push(problem.fix(run("zlaunch check ds_config.json")));
+            reader.problems.push(
+                Rule::Usage
+                    .error("there is nothing to check")
+                    .at("zlaunch check")
+                    .fix(run("zlaunch check ds_config.json")),
+            );
         }
         let configs = launch
             .command
             .iter()
             .all(|word| is_config(word, &launch.search, reader.host));
         if fix.is_some() && !configs {
-            let what = "`--fix` only edits config files";
-            let problem = Problem::error(Rule::Usage, what)
+            let problem = Rule::Usage
+                .error("`--fix` only edits config files")
                 .at("--fix")
                 .fix(run("zlaunch check --fix ds_config.json"));
             reader.problems.push(problem);
@@ -129,11 +130,13 @@ pub fn check_launch(launch: &Launch, host: &Host, tools: &'static Tools) -> Outc
 fn judged<'a>(launch: &'a Launch, host: &'a Host, tools: &'static Tools) -> Judged<'a> {
     let mut judged = Judged::new(launch, host);
     // Other machines may be the ones that train, so it is only a warning.
-    let port = judged
-        .plan()
-        .filter(|plan| plan.topology.is_one_machine())
-        .and_then(exec::port_problem);
-    judged.problems.extend(port.map(Problem::into_warning));
+    judged.problems.extend(
+        judged
+            .plan()
+            .filter(|plan| plan.topology.is_one_machine())
+            .and_then(exec::port_problem)
+            .map(Problem::into_warning),
+    );
     Line::of_launch(&judged, host, tools).prove(&mut judged.problems);
     judged
 }
@@ -179,7 +182,7 @@ impl Coverage {
                 rehearsal: None,
             };
         }
-        let mut checked = Vec::new();
+        let mut checked = vec![];
         let mut unchecked = vec!["the dataset", "the weights"];
         let has_config = match &launch.deepspeed {
             Some(spec) => template::resolve(spec, &launch.search, host).is_ok(),
@@ -195,8 +198,10 @@ impl Coverage {
             Some(package) => {
                 let version = job.version_text();
                 let stand_in = version.as_ref();
-                let stand_in = stand_in.and_then(|it| argument_class::stand_in(package, it));
-                let how = stand_in.map(|how| format!(" ({how})")).unwrap_or_default();
+                let how = stand_in
+                    .and_then(|it| argument_class::stand_in(package, it))
+                    .map(|how| format!(" ({how})"))
+                    .unwrap_or_default();
                 let version = version.unwrap_or_else(|| "(all known versions)".to_string());
                 checked.push(format!("the arguments against {package} {version}{how}"));
             }
@@ -323,8 +328,12 @@ fn correct(
     if correction == Correction::Written {
         return Ok(exec::rewrite(file, &last.text)?);
     }
-    let lines = secrets.hide_in_text(&difference(&text, &last.text));
-    out_bytes(lines.as_bytes()).map(drop)
+    out_bytes(
+        secrets
+            .hide_in_text(&difference(&text, &last.text))
+            .as_bytes(),
+    )
+    .map(drop)
 }
 
 pub fn show_checked(
@@ -364,6 +373,8 @@ pub fn shown(
 }
 
 pub fn verdict(problems: &[Problem]) -> u8 {
-    let mut problems = problems.iter();
-    problems.any(|it| it.severity == Severity::Error).into()
+    problems
+        .iter()
+        .any(|it| it.severity == Severity::Error)
+        .into()
 }

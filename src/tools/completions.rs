@@ -27,7 +27,7 @@ impl Tool for CompletionsArgs {
 }
 
 fn script(shell: Shell, mut command: Command) -> String {
-    let mut script = Vec::new();
+    let mut script = vec![];
     clap_complete::generate(shell, &mut command, "zlaunch", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     for change in CHANGES.iter().filter(|change| change.shell == shell) {

@@ -35,7 +35,7 @@ fn steps(
     judge: impl Fn(&str) -> Option<Vec<Problem>>,
     is_careful: bool,
 ) -> Vec<Corrected> {
-    let mut steps: Vec<Corrected> = Vec::new();
+    let mut steps: Vec<Corrected> = vec![];
     let corrected = |text: String, edits| {
         let mut problems = judge(&text)?;
         problems.sort_by_key(|problem| problem.severity);
@@ -45,7 +45,7 @@ fn steps(
             problems,
         })
     };
-    let mut next = corrected(text.to_string(), Vec::new());
+    let mut next = corrected(text.to_string(), vec![]);
     while let Some(step) = next.filter(|_| steps.len() <= MOST_CORRECTIONS) {
         next = step.problems.iter().find_map(|problem| {
             let edits = problem.fixes.safe()?.edits();

@@ -58,7 +58,7 @@ impl Tool for DiffArgs {
                 ..Output::default()
             },
             subcommand: "",
-            options: Vec::new(),
+            options: vec![],
             ..launch
         };
         reader.answer(move |host: &Host| run(&specs, launch, host))
@@ -77,11 +77,14 @@ const WIDEST: usize = 110;
 
 fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Outcome {
     launch.read_piped_config(host)?;
-    let mut sides = Vec::new();
-    let mut problems = Vec::new();
+    let mut sides = vec![];
+    let mut problems = vec![];
     let launched = (!launch.command.is_empty()).then(|| launched(&launch, host));
-    let given = specs.iter().map(|spec| side(spec, &launch.search, host));
-    for side in given.chain(launched) {
+    for side in specs
+        .iter()
+        .map(|spec| side(spec, &launch.search, host))
+        .chain(launched)
+    {
         match side {
             Ok(side) => sides.push(side),
             Err(found) => problems.extend(found),
@@ -155,7 +158,7 @@ fn compare(sides: &[Side; 2], version: Version) -> Value {
     more.retain(|key| !keys.contains(key));
     keys.append(&mut more);
     keys.sort_by(|one, two| section(one).cmp(section(two)));
-    let mut differences = Vec::new();
+    let mut differences = vec![];
     let mut equal = 0;
     for key in &keys {
         match [a, b].map(|side| json::get(&side.config, key)) {
@@ -186,8 +189,9 @@ fn differing_words(then: &[Value], now: &[Value]) -> Vec<Value> {
         let [then, now] = [then, now].map(Value::from);
         return vec![difference("argv", [Some(&then), Some(&now)], &Value::Null)];
     }
-    let pairs = then.iter().zip(now).enumerate();
-    pairs
+    then.iter()
+        .zip(now)
+        .enumerate()
         .filter(|(_, (then, now))| then != now)
         .map(|(at, (then, now))| {
             difference(
@@ -209,9 +213,10 @@ fn default(key: &str, sides: &[Side; 2], version: Version) -> Option<Value> {
     let silent = sides
         .iter()
         .find(|side| json::get(&side.config, key).is_none())?;
-    let sections = key.match_indices('.').map(|(at, _)| &key[..at]);
-    let mut absent = sections.filter(|section| json::get(&silent.config, section).is_none());
-    if absent
+    if key
+        .match_indices('.')
+        .map(|(at, _)| &key[..at])
+        .filter(|section| json::get(&silent.config, section).is_none())
         .any(|section| schema::find(section, version).is_some_and(|spec| spec.default == "null"))
     {
         return None;
@@ -268,8 +273,9 @@ fn text(comparison: &Value, width: usize) -> String {
         widest: usize::MAX,
         ..TextTable::new(0)
     };
-    let head = ["", one, two].map(str::to_string);
-    table.lines.push(Line::Row(head.into()));
+    table
+        .lines
+        .push(Line::Row(["", one, two].map(str::to_string).into()));
     for difference in &differences {
         table.lines.push(Line::Row(cells(difference).into()));
     }

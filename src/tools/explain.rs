@@ -56,9 +56,10 @@ pub struct ExplainArgs {
 /// The names for completions, and for what was probably meant.
 pub const WORDS: Words<()> = || {
     let search = Search::default();
-    let names = TOPICS.iter().flat_map(|row| names_of(row.topic, &search));
-    let names = names.chain(TOPICS.iter().map(|row| row.plural.to_string()));
-    names
+    TOPICS
+        .iter()
+        .flat_map(|row| names_of(row.topic, &search))
+        .chain(TOPICS.iter().map(|row| row.plural.to_string()))
         .filter(|name| !name.contains([' ', '<']))
         .map(|name| (&*name.leak(), ()))
         .collect()
@@ -113,8 +114,8 @@ fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result
         || word.is_empty()
             && fs::metadata("/dev/stdin").is_ok_and(|input| !input.file_type().is_char_device());
     if is_piped {
-        let read = log.read("-", io::stdin().lock());
-        read.map_err(|why| reading::unreadable_file(Path::new("-"), &why))?;
+        log.read("-", io::stdin().lock())
+            .map_err(|why| reading::unreadable_file(Path::new("-"), &why))?;
     } else if word.is_empty() {
         return out(&subjects(&launch.search));
     } else {
@@ -138,8 +139,9 @@ fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result
         }
         for (name, file) in words.iter().zip(&files) {
             let opened = fs::File::open(file);
-            let read = opened.and_then(|opened| log.read(name, BufReader::new(opened)));
-            read.map_err(|why| reading::unreadable_file(file, &why))?;
+            opened
+                .and_then(|opened| log.read(name, BufReader::new(opened)))
+                .map_err(|why| reading::unreadable_file(file, &why))?;
         }
     }
     let shown = show_log(&log, &files, launch, format, false, &explainer)?;
@@ -173,13 +175,17 @@ fn show_log(
     let host = explainer.host;
     let secrets = Secrets::of(host);
     let plan = if launch.command.is_empty() {
-        let folders = files.iter().filter_map(|file| file.parent());
-        let mut folders = folders.chain([&*host.cwd]);
-        folders.find_map(|folder| Some(record::read(folder).ok()?["plan"].clone()))
+        files
+            .iter()
+            .filter_map(|file| file.parent())
+            .chain([&*host.cwd])
+            .find_map(|folder| Some(record::read(folder).ok()?["plan"].clone()))
     } else {
-        let judged = Judged::new(launch, host).accepted();
-        let judged = judged.map_err(|found| report::report(&found, &secrets));
-        judged.ok().map(|(plan, problems)| plan.json(&problems))
+        Judged::new(launch, host)
+            .accepted()
+            .map_err(|found| report::report(&found, &secrets))
+            .ok()
+            .map(|(plan, problems)| plan.json(&problems))
     };
     let (page, is_known) = explainer.of_found(first, log, &plan.unwrap_or_default(), &secrets);
     if !is_known && (is_message || !first.is_exception) {
@@ -191,8 +197,7 @@ fn show_log(
         .iter()
         .skip(1)
         .filter(|found| is_consequence || !found.failure.is_unknown())
-        .filter(|found| found.role != Role::Report);
-    let also = also
+        .filter(|found| found.role != Role::Report)
         .take(MOST_IN_FULL)
         .map(|found| format!("{} ({})", found.failure.name(), found.place));
     if format == Format::Json {
@@ -217,17 +222,22 @@ impl Explainer<'_> {
     pub fn all_meanings(&self, word: &str) -> Result<Vec<Explanation>, Problem> {
         let mut found = self.meanings(word);
         if let Some(row) = TOPICS.iter().find(|row| row.plural == word) {
-            let all = names_of(row.topic, self.search).into_iter();
-            let all = all.flat_map(|name| self.meanings(&name));
-            found.extend(all.filter(|it| it.topic == row.topic));
+            found.extend(
+                names_of(row.topic, self.search)
+                    .into_iter()
+                    .flat_map(|name| self.meanings(&name))
+                    .filter(|it| it.topic == row.topic),
+            );
         }
         if found.is_empty() {
-            let words = WORDS().into_iter();
-            let known = words.flat_map(|(name, ())| [name, schema::name_of(name)]);
+            let known = WORDS()
+                .into_iter()
+                .flat_map(|(name, ())| [name, schema::name_of(name)]);
             let near = report::nearest(word, known);
             let otherwise = "`zlaunch explain` lists what it can explain";
             let what = format!("zlaunch has no explanation for `{word}`");
-            return Err(Problem::error(Rule::Usage, what)
+            return Err(Rule::Usage
+                .error(what)
                 .at(format!("explain {word}"))
                 .fix(report::did_you_mean(near, otherwise)));
         }
@@ -240,16 +250,21 @@ impl Explainer<'_> {
                 |it: &Explanation| format!("{}\n{}", it.name, wrapped(&it.about, 2, width()));
             return pages.iter().map(listed).collect();
         }
-        let pages = pages.iter().map(|it| it.text(self.language, width()));
-        pages.collect::<Vec<_>>().join("\n")
+        pages
+            .iter()
+            .map(|it| it.text(self.language, width()))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     fn meanings(&self, word: &str) -> Vec<Explanation> {
         let mut all = self.of_entries(|name| plain(name) == plain(word));
-        let failures = FAILURES
-            .iter()
-            .filter(|failure| failure.names.contains(&word));
-        all.extend(failures.map(|failure| self.of_failure(failure)));
+        all.extend(
+            FAILURES
+                .iter()
+                .filter(|failure| failure.names.contains(&word))
+                .map(|failure| self.of_failure(failure)),
+        );
         if all.is_empty() {
             let end = format!(".{word}");
             all = self.of_entries(|name| name.ends_with(&end));
@@ -282,14 +297,21 @@ pub fn about(key: &str, language: Language) -> Option<String> {
     let text = |field: &str| entry.text(field, language).map(str::to_string);
     let auto =
         explanation::value_of_auto(&entry, language).map(|becomes| format!("\"auto\": {becomes}"));
-    let parts = [text("en"), auto, text("advice")];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
+    Some(
+        [text("en"), auto, text("advice")]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n\n"),
+    )
 }
 
 /// A name without what people spell differently: `ZeRO-3`, `zero_3`, `zero3`.
 fn plain(name: &str) -> String {
-    let letters = name.chars().filter(char::is_ascii_alphanumeric);
-    letters.collect::<String>().to_ascii_lowercase()
+    name.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect::<String>()
+        .to_ascii_lowercase()
 }
 
 fn subjects(search: &Search) -> String {
@@ -324,8 +346,12 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
             .collect(),
     };
     if topic == Topic::Variable {
-        let variables = all_variables().into_iter().flat_map(|var| var.names);
-        names.extend(variables.map(Cow::into_owned));
+        names.extend(
+            all_variables()
+                .into_iter()
+                .flat_map(|var| var.names)
+                .map(Cow::into_owned),
+        );
         names.extend(launch_options().map(variable));
     }
     names.sort();

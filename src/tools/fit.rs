@@ -56,8 +56,11 @@ const TUNERS: Words<Tuner> = || Tuner::NAMES.to_vec();
 const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
 const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
 const OPTIMIZER_NAMES: Words<Optimizer> = || {
-    let names = OPTIMIZERS.iter().flat_map(|row| row.names);
-    names.map(|name| (*name, Optimizer::named(name))).collect()
+    OPTIMIZERS
+        .iter()
+        .flat_map(|row| row.names)
+        .map(|name| (*name, Optimizer::named(name)))
+        .collect()
 };
 const ATTENTIONS: Words<Attention> = || Attention::NAMES.to_vec();
 const ACCOUNTINGS: Words<Accounting> = || Accounting::NAMES.to_vec();
@@ -99,13 +102,18 @@ impl Tool for FitArgs {
             trusts_names: true,
             ..read_training(self.training, &mut reader)
         };
-        let first = launch.command.first();
-        let stray = first.filter(|word| !trains(word) && reader.host.find_program(word).is_none());
+        let stray = launch
+            .command
+            .first()
+            .filter(|word| !trains(word) && reader.host.find_program(word).is_none());
         // The trainer need not be on this machine.
         let problem = did_you_mean(&reader, &launch.command).or_else(|| {
             let word = stray?.to_string_lossy();
-            let usage = usage("fit");
-            Some(report::unexpected_argument(&word, "zlaunch fit", usage))
+            Some(report::unexpected_argument(
+                &word,
+                "zlaunch fit",
+                usage("fit"),
+            ))
         });
         reader.problems.extend(problem);
         reader.answer(FitRequest {
@@ -138,8 +146,9 @@ fn read_cards(
     match &mut launch.topology.nproc_per_node {
         Some(nproc) if nproc.from.is_flag() && nproc.value != count => {
             let one = format!("--gpu {}x{count}", card.name);
-            let problem = report::contradicting_options(&one, &nproc.spelling(), &one);
-            reader.problems.push(problem);
+            reader
+                .problems
+                .push(report::contradicting_options(&one, &nproc.spelling(), &one));
         }
         nproc => *nproc = Some(Sourced::new(count, from)),
     }

@@ -59,10 +59,12 @@ impl Tool for GenerateArgs {
         let stage = reader.one(self.stage, one_of(STAGES));
         let stage = stage.map_or(3, |stage| stage.value);
         if self.offload && stage == 0 {
-            let what = "stage 0 partitions nothing, so nothing can be offloaded";
-            let fix = give("--stage", 2).and(give("--offload", ""));
-            let problem = Problem::error(Rule::Generate, what).at("--stage 0 --offload");
-            reader.problems.push(problem.fix(fix));
+            reader.problems.push(
+                Rule::Generate
+                    .error("stage 0 partitions nothing, so nothing can be offloaded")
+                    .at("--stage 0 --offload")
+                    .fix(give("--stage", 2).and(give("--offload", ""))),
+            );
         }
         reader.answer(move |host: &Host| {
             let files = match path {
@@ -110,8 +112,11 @@ struct Generated {
 }
 
 fn write(files: &[Generated], force: bool, host: &Host) -> Outcome {
-    let mut paths = files.iter().filter_map(|file| file.path.as_ref());
-    if let Some(path) = paths.find(|path| !force && host.absolute(path).exists()) {
+    if let Some(path) = files
+        .iter()
+        .filter_map(|file| file.path.as_ref())
+        .find(|path| !force && host.absolute(path).exists())
+    {
         return Err(report::would_overwrite(path).into());
     }
     for file in files {

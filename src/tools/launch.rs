@@ -47,8 +47,10 @@ fn run(launch: Launch, host: &Host, tools: &'static Tools) -> Outcome {
     if verbose && !quiet {
         err(&plan.text(&secrets, terminal::width_of_stderr()));
     }
-    let headline = plan.headline().filter(|_| !quiet && !verbose);
-    let headline = headline.map(|line| secrets.hide_in_text(&line));
+    let headline = plan
+        .headline()
+        .filter(|_| !quiet && !verbose)
+        .map(|line| secrets.hide_in_text(&line));
     carry_out(&plan, &problems, headline)
 }
 

@@ -4,15 +4,11 @@ use std::io::Write;
 
 use anstream::AutoStream;
 
-use crate::{
-    base::layout::escape_controls,
-    cli::Outcome,
-    report::{Problem, Rule},
-};
+use crate::{base::layout::escape_controls, cli::Outcome, report::Rule};
 
 /// Text with colours, unless standard output is not a terminal.
 pub fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -> Vec<u8> {
-    let mut stream = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stdout()));
+    let mut stream = AutoStream::new(vec![], AutoStream::choice(&std::io::stdout()));
     // Writing to a Vec cannot fail.
     let _ = write(&mut stream);
     stream.into_inner()
@@ -35,7 +31,8 @@ pub fn out_bytes(bytes: &[u8]) -> Outcome {
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
             let what = format!("standard output cannot be written: {why}");
-            Err(Problem::error(Rule::Print, what)
+            Err(Rule::Print
+                .error(what)
                 .at("stdout")
                 .fix("is the disk full?")
                 .into())

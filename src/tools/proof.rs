@@ -91,10 +91,7 @@ pub fn prove(subject: &impl Trial, problems: &mut [Problem]) {
         trials_left: MOST_TRIALS.min(MOST_PROBLEMS / problems.len().max(1)),
         hidden_by: vec![None; problems.len()],
     };
-    let corrects = |problem: &Problem| {
-        let first = problem.fixes.0.first();
-        first.is_some_and(Fix::corrects_a_name)
-    };
+    let corrects = |problem: &Problem| problem.fixes.0.first().is_some_and(Fix::corrects_a_name);
     let (corrected, others): (Vec<usize>, Vec<usize>) =
         (0..problems.len()).partition(|at| corrects(&problems[*at]));
     for at in corrected {
@@ -129,8 +126,10 @@ impl<T: Trial> Proof<'_, T> {
 
     /// True if the first fix holds.
     fn leave_what_holds(&mut self, at: usize, problem: &mut Problem) -> bool {
-        let fixes = std::mem::take(&mut problem.fixes.0).into_iter();
-        let tried: Vec<Option<Fix>> = fixes.map(|fix| self.proven(fix, at)).collect();
+        let tried: Vec<Option<Fix>> = std::mem::take(&mut problem.fixes.0)
+            .into_iter()
+            .map(|fix| self.proven(fix, at))
+            .collect();
         let is_first_proven = matches!(tried[..], [Some(_), ..]);
         let has_fixes = !tried.is_empty();
         problem.fixes.0 = tried.into_iter().flatten().collect();
@@ -203,7 +202,7 @@ impl<T: Trial> Proof<'_, T> {
             let mut places = found.places.iter();
             found.rule == problem.rule && places.any(|place| problem.places.contains(place))
         };
-        let mut fixes = Vec::new();
+        let mut fixes = vec![];
         for found in after {
             if is_same(found, problem) {
                 return None;
@@ -277,11 +276,11 @@ impl Line {
     fn judged(self) -> Option<(Self, Vec<Problem>)> {
         let problems = match cli::parse(&self.words(), &self.host, self.tools) {
             Err(refused) => all_problems(refused, &self.host),
-            Ok(Asked::Text(..)) => Vec::new(),
+            Ok(Asked::Text(..)) => vec![],
             Ok(Asked::Request(request)) => match request.into_launch() {
                 Some(launch) if launch.command.is_empty() || has_pipe(&launch) => return None,
                 Some(launch) => Judged::new(&launch, &self.host).problems,
-                None => Vec::new(),
+                None => vec![],
             },
         };
         Some((self, problems))
@@ -355,8 +354,11 @@ impl Line {
 
     fn run(&mut self, line: &str) -> Option<()> {
         let words = plain_words(line)?;
-        let mut texts = words.iter().map(|word| word.to_string_lossy());
-        if texts.any(|word| is_to_be_filled_in(&word)) {
+        if words
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .any(|word| is_to_be_filled_in(&word))
+        {
             return None;
         }
         match words[0].to_str()? {
@@ -390,8 +392,11 @@ impl Line {
     /// In front of the command, or before all other options.
     fn add_option(&mut self, words: &[&str]) -> Option<()> {
         // A key may well be in capitals.
-        let mut values = words.iter().filter(|word| word.contains('='));
-        if values.any(|word| is_to_be_filled_in(word)) {
+        if words
+            .iter()
+            .filter(|word| word.contains('='))
+            .any(|word| is_to_be_filled_in(word))
+        {
             return None;
         }
         let at = if self.command.is_empty() {
@@ -420,8 +425,8 @@ impl Trial for Line {
         if !changes.all(|change| line.make(change, with_value).is_some()) {
             return Tried::NotHere;
         }
-        let judged = line.judged();
-        judged.map_or(Tried::NotHere, |(line, after)| Tried::Judged(line, after))
+        line.judged()
+            .map_or(Tried::NotHere, |(line, after)| Tried::Judged(line, after))
     }
 
     fn is_partly_judged(&self) -> bool {
@@ -441,8 +446,9 @@ impl Trial for Line {
 fn find(words: &[OsString], given: &[OsString]) -> Option<Range<usize>> {
     let option = given[0].to_str()?;
     if given.len() > 1 || !option.starts_with('-') {
-        let mut windows = words.windows(given.len());
-        let at = windows.position(|window| window == given)?;
+        let at = words
+            .windows(given.len())
+            .position(|window| window == given)?;
         return Some(at..at + given.len());
     }
     let joined = format!("{option}=");
@@ -465,8 +471,12 @@ fn has_pipe(launch: &Launch) -> bool {
 }
 
 fn plain_words(text: &str) -> Option<Vec<OsString>> {
-    let words = shell::plain_words(text)?.into_iter();
-    Some(words.map(OsString::from).collect())
+    Some(
+        shell::plain_words(text)?
+            .into_iter()
+            .map(OsString::from)
+            .collect(),
+    )
 }
 
 /// `--hostfile FILE`, `zlaunch …`, and what a shell expands: `$USER`, `~/ds.json`.

@@ -142,9 +142,13 @@ fn rehearse<'p>(
 ) -> Result<Answer<'p>, Vec<Problem>> {
     let Some(python) = &plan.understood.job.python else {
         let runs = plan.understood.what_runs();
-        let what = format!("no Python was found that runs `{runs}`, so it cannot be rehearsed");
-        let problem = Problem::error(Rule::NotFound, what).at(&runs);
-        return Err(problem.fix(fix::run("zlaunch doctor -- COMMAND")).into());
+        return Err(Rule::NotFound
+            .error(format!(
+                "no Python was found that runs `{runs}`, so it cannot be rehearsed"
+            ))
+            .at(&runs)
+            .fix(fix::run("zlaunch doctor -- COMMAND"))
+            .into());
     };
     let [nnodes, nproc] = sizes(plan);
     let argv: Vec<_> = plan
@@ -158,7 +162,7 @@ fn rehearse<'p>(
     let mut rehearsal = Rehearsal::start(&python.program, PROGRAM, spec, plan, host)?;
     let start = Instant::now();
     let shows_progress = stderr().is_terminal() && !launch.output.quiet;
-    let mut events: Vec<Value> = Vec::new();
+    let mut events: Vec<Value> = vec![];
     let in_time = loop {
         let left = timeout.saturating_sub(start.elapsed());
         let next = left.min(Duration::from_millis(200));
@@ -226,11 +230,14 @@ impl<'p> Answer<'p> {
             }
         }
         let kind = |event: &Value| ENDINGS.iter().find(|row| event["event"] == row.event);
-        let last = events.iter().rfind(|event| kind(event).is_some()).cloned();
-        let last = last.unwrap_or_else(|| {
-            events.push(stopped.clone());
-            stopped
-        });
+        let last = events
+            .iter()
+            .rfind(|event| kind(event).is_some())
+            .cloned()
+            .unwrap_or_else(|| {
+                events.push(stopped.clone());
+                stopped
+            });
         let has_called = events.iter().any(|event| event["event"] == "initialize");
         let ending = kind(&last).filter(|ending| ending.kind != Kind::Arrived || has_called);
         Answer {
@@ -269,8 +276,12 @@ impl<'p> Answer<'p> {
             _ => return None,
         };
         let help = "rehearse the training command inside it: zlaunch rehearse -- swift sft …, with Python 3.8 or later";
-        let problem = Problem::error(Rule::Rehearsal, what).at(self.plan.understood.what_runs());
-        Some(problem.fix(help))
+        Some(
+            Rule::Rehearsal
+                .error(what)
+                .at(self.plan.understood.what_runs())
+                .fix(help),
+        )
     }
 
     fn parameters(&self) -> Option<u64> {
@@ -330,7 +341,7 @@ impl<'p> Answer<'p> {
 
     /// The shapes of the whole model, what was done with values by a small one, and what was looked at on disk.
     fn covered(&self) -> Vec<String> {
-        let mut covered = Vec::new();
+        let mut covered = vec![];
         if self.has("step") {
             covered.push("full-size shapes".to_string());
         }
@@ -343,8 +354,9 @@ impl<'p> Answer<'p> {
     }
 
     fn rows(&self) -> Vec<(&'static str, String)> {
-        let counts = self.all("dataset").map(|event| event["rows"].as_u64());
-        let counts: Vec<_> = counts
+        let counts: Vec<_> = self
+            .all("dataset")
+            .map(|event| event["rows"].as_u64())
             .map(|it| it.map_or("streamed rows".into(), |n| plural(n, "row", "s")))
             .collect();
         let mut calls = self.all("initialize");
@@ -395,11 +407,10 @@ impl<'p> Answer<'p> {
             .map(|note| noted(text(&note["text"])))
             .collect();
         for call in self.all("initialize") {
-            let what = format!(
+            let problem = Rule::Rehearsal.warning(format!(
                 "deepspeed.initialize of {} gets a different config than planned",
                 text(&call["model"])
-            );
-            let problem = Problem::warning(Rule::Rehearsal, what);
+            ));
             let differences = call["differences"].as_array().into_iter().flatten();
             let place = |it: &Value| {
                 let key = text(&it["key"]);
@@ -451,10 +462,9 @@ impl<'p> Answer<'p> {
             Says::UpTo(then) => format!("rehearsed up to {reached}{then}{said}"),
         };
         let problem = match self.ending.kind {
-            Kind::Refused => {
-                let fix = known_fix(&message).unwrap_or_default();
-                Problem::error(Rule::Rehearsal, what).fix(fix)
-            }
+            Kind::Refused => Rule::Rehearsal
+                .error(what)
+                .fix(known_fix(&message).unwrap_or_default()),
             Kind::NeedsNetwork => noted(what).fix(give("--online", "")),
             Kind::TimedOut => noted(what).fix(give("--timeout", 1800)),
             _ => noted(what),
@@ -474,10 +484,10 @@ impl<'p> Answer<'p> {
 fn differences(plan: &Plan, call: &Value) -> Vec<Value> {
     // A model that is not trained, such as a reference model, gets a config of its own.
     let (Some(config), true) = (&plan.config, call["compared"] != false) else {
-        return Vec::new();
+        return vec![];
     };
     let config = config.value();
-    let mut found = Vec::new();
+    let mut found = vec![];
     for key in json::leaves(config, |value| value != "auto") {
         let [planned, arrived] = [config, &call["config"]]
             .map(|config| json::get(config, &key).cloned().unwrap_or_default());
@@ -495,17 +505,20 @@ fn differences(plan: &Plan, call: &Value) -> Vec<Value> {
 fn known_fix(message: &str) -> Option<Fixes> {
     let mut log = explain::Log::default();
     log.read("", message.as_bytes()).ok()?;
-    let found = log
-        .found
-        .first()
-        .filter(|found| found.failure.rule.is_none());
-    Some(found?.failure.advice.into())
+    Some(
+        log.found
+            .first()
+            .filter(|found| found.failure.rule.is_none())?
+            .failure
+            .advice
+            .into(),
+    )
 }
 
 fn noted(what: String) -> Problem {
     Problem {
         severity: Severity::Note,
-        ..Problem::error(Rule::Rehearsal, what)
+        ..Rule::Rehearsal.error(what)
     }
 }
 
@@ -518,7 +531,11 @@ fn text(value: &Value) -> String {
 /// `7,615,616,512`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev();
-    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    let groups: Vec<_> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(String::from_utf8_lossy)
+        .collect();
     groups.join(",")
 }

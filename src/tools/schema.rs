@@ -159,11 +159,12 @@ impl Writer {
     /// recorded parameters are offered.
     fn parameters(self, key: &str) -> Value {
         let mut properties = Map::new();
-        let recorded = key
+        for name in key
             .strip_suffix(".params")
             .into_iter()
-            .flat_map(|owner| schema::parameters(owner, None, self.version));
-        for name in recorded.map(|key| key.name()) {
+            .flat_map(|owner| schema::parameters(owner, None, self.version))
+            .map(|key| key.name())
+        {
             let full = below(key, name);
             let is_filled = auto::may_be_filled(&full);
             let mut property = if is_filled {

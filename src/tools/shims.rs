@@ -15,10 +15,10 @@ const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
 /// The launchers, and every trainer that takes a config.
 fn names() -> Vec<&'static str> {
-    let trainers = trainer::ALL
+    let consoles = trainer::ALL
         .iter()
-        .filter(|trainer| !trainer.is_passthrough());
-    let consoles = trainers.filter_map(|trainer| trainer.launch.consoles.first());
+        .filter(|trainer| !trainer.is_passthrough())
+        .filter_map(|trainer| trainer.launch.consoles.first());
     let mut names: Vec<_> = LAUNCHERS.iter().chain(consoles).copied().collect();
     names.sort_unstable();
     names
@@ -60,12 +60,15 @@ impl Tool for ShimsArgs {
 }
 
 fn own_folder(host: &Host) -> Result<PathBuf, Problem> {
-    let data = host.data_home().ok_or_else(|| {
-        Problem::error(Rule::Usage, "there is no home folder, so name a folder")
-            .at("HOME")
-            .fix(run("zlaunch shims install|remove|list DIR"))
-    });
-    Ok(data?.join("zlaunch/shims"))
+    Ok(host
+        .data_home()
+        .ok_or_else(|| {
+            Rule::Usage
+                .error("there is no home folder, so name a folder")
+                .at("HOME")
+                .fix(run("zlaunch shims install|remove|list DIR"))
+        })?
+        .join("zlaunch/shims"))
 }
 
 fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
@@ -76,9 +79,9 @@ fn install(folder: &Path, host: &Host) -> Outcome {
     let foreign: Vec<Problem> = files(folder)
         .filter(|file| file.symlink_metadata().is_ok() && !is_ours(file))
         .map(|file| {
-            let what = "this file is not a shim of zlaunch, and is left alone";
             let fix = run("zlaunch shims install DIR").remark("choose another folder");
-            Problem::error(Rule::Shims, what)
+            Rule::Shims
+                .error("this file is not a shim of zlaunch, and is left alone")
                 .at(file.as_path())
                 .fix(fix)
         })
@@ -122,13 +125,17 @@ pub fn hidden(host: &Host) -> Option<Problem> {
         .filter(|name| behind(name).is_some())
         .collect();
     let (program, shim) = behind(hidden.first()?)?;
-    let what = format!(
-        "`{}` is before the shims on PATH and hides these: {}",
-        program.parent()?.display(),
-        hidden.join(", ")
-    );
     let fix = run(put_first(shim.parent()?)).remark("after activating the environment");
-    Some(Problem::warning(Rule::Shims, what).at(&shim).fix(fix))
+    Some(
+        Rule::Shims
+            .warning(format!(
+                "`{}` is before the shims on PATH and hides these: {}",
+                program.parent()?.display(),
+                hidden.join(", ")
+            ))
+            .at(&shim)
+            .fix(fix),
+    )
 }
 
 fn remove(folder: &Path, is_own: bool) -> Outcome {
@@ -146,8 +153,10 @@ fn remove(folder: &Path, is_own: bool) -> Outcome {
 
 /// The installed shims.
 fn list(folder: &Path, host: &Host) -> Outcome {
-    let shims = files(folder).filter(|file| is_ours(file));
-    let lines: String = shims.map(|file| format!("{}\n", file.display())).collect();
+    let lines: String = files(folder)
+        .filter(|file| is_ours(file))
+        .map(|file| format!("{}\n", file.display()))
+        .collect();
     if lines.is_empty() {
         err(&format!(
             "no shims in {}; `zlaunch shims install` installs them\n",

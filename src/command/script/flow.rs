@@ -57,14 +57,17 @@ struct NamedClass<'a> {
 
 impl<'a> ArgumentFlow<'a> {
     pub fn read(source: &'a ScriptSource) -> Self {
-        let modules = source.modules().iter().rev();
-        let modules = modules.map(|module| (module.name.as_str(), module.text.as_str()));
+        let modules = source
+            .modules()
+            .iter()
+            .rev()
+            .map(|module| (module.name.as_str(), module.text.as_str()));
         let mut flow = ArgumentFlow {
-            tokens: Vec::new(),
-            files: Vec::new(),
-            classes: Vec::new(),
+            tokens: vec![],
+            files: vec![],
+            classes: vec![],
             reader: Reader::Nothing,
-            made: Vec::new(),
+            made: vec![],
             opaque: None,
         };
         for (name, text) in modules.chain([(source.name(), source.text.as_str())]) {
@@ -137,8 +140,8 @@ impl<'a> ArgumentFlow<'a> {
                 class = self.behind(at).find_map(|base| self.class_at(base));
                 self.classes.retain(|known| known.name != text);
             }
-            let known = class.map(|class| NamedClass { name: text, class });
-            self.classes.extend(known);
+            self.classes
+                .extend(class.map(|class| NamedClass { name: text, class }));
         }
     }
 
@@ -160,14 +163,14 @@ impl<'a> ArgumentFlow<'a> {
         if at > 1 && self.is(at - 1, ".") {
             return recorded_class(self.tokens[at - 2].text, name);
         }
-        let known = self.classes.iter().rfind(|known| known.name == name)?;
-        Some(known.class)
+        Some(self.classes.iter().rfind(|known| known.name == name)?.class)
     }
 
     /// The places where a recorded class is handed to transformers' parser.
     fn parsed(&self) -> impl Iterator<Item = usize> {
-        let given = calls(&self.tokens, is_hf_parser).flatten();
-        given.filter(|at| self.class_at(*at).is_some())
+        calls(&self.tokens, is_hf_parser)
+            .flatten()
+            .filter(|at| self.class_at(*at).is_some())
     }
 
     fn is_opaque(&self, at: usize) -> bool {
@@ -183,10 +186,10 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn is_assigned(&self, at: usize) -> bool {
-        let statement = self.tokens[at + 1..]
+        let mut outer = self.tokens[at + 1..]
             .iter()
-            .take_while(|token| token.indent.is_none());
-        let mut outer = statement.filter(|token| token.depth == 0);
+            .take_while(|token| token.indent.is_none())
+            .filter(|token| token.depth == 0);
         self.tokens[at].depth == 0 && outer.any(|token| token.is_one_of(ASSIGNMENTS))
     }
 
@@ -198,8 +201,9 @@ impl<'a> ArgumentFlow<'a> {
 
     /// The first place where the script may set the argument: it has the name, and does not only read the attribute.
     fn touched_at(&self, argument: &str) -> Option<usize> {
-        let mut named = (0..self.tokens.len()).filter(|at| self.tokens[*at].name() == argument);
-        named.find(|at| *at == 0 || !self.is(at - 1, ".") || self.is_assigned(*at))
+        (0..self.tokens.len())
+            .filter(|at| self.tokens[*at].name() == argument)
+            .find(|at| *at == 0 || !self.is(at - 1, ".") || self.is_assigned(*at))
     }
 
     fn may_set(&self, at: Option<usize>, what: &str) -> Option<String> {
@@ -250,8 +254,11 @@ impl<'a> ArgumentFlow<'a> {
             return None;
         }
         let made = self.made.iter().map(|call| call.start - 2);
-        let used = self.parsed().chain(made);
-        let mut used: Vec<ArgumentClass> = used.filter_map(|at| self.class_at(at)).collect();
+        let mut used: Vec<ArgumentClass> = self
+            .parsed()
+            .chain(made)
+            .filter_map(|at| self.class_at(at))
+            .collect();
         if used.is_empty() && self.reader != Reader::Hf {
             used = self.classes.iter().map(|known| known.class).collect();
         }
@@ -278,8 +285,10 @@ impl<'a> ArgumentFlow<'a> {
             Reader::Other(_) | Reader::Elsewhere => None,
             Reader::Hf if self.parsed().next().is_some() || named.any(Token::is_name) => Some(true),
             Reader::Hf => {
-                let given = calls(&self.tokens, is_hf_parser).flatten();
-                let mut classes = given.filter(|at| self.tokens[*at].is_name()).peekable();
+                let mut classes = calls(&self.tokens, is_hf_parser)
+                    .flatten()
+                    .filter(|at| self.tokens[*at].is_name())
+                    .peekable();
                 (classes.peek().is_some() && classes.all(|at| self.is_own_class(at)))
                     .then_some(false)
             }
@@ -327,8 +336,8 @@ impl<'a> ArgumentFlow<'a> {
     }
 
     fn is_passed(&self, name: &str) -> bool {
-        let mut named = (1..self.tokens.len()).filter(|at| self.is(*at, name));
-        named
+        (1..self.tokens.len())
+            .filter(|at| self.is(*at, name))
             .any(|at| self.tokens[at - 1].is_one_of(&["(", ",", "="]) && self.ends_argument(at + 1))
     }
 
@@ -346,8 +355,9 @@ impl<'a> ArgumentFlow<'a> {
             return None;
         }
         // The last word of `transformers.TrainingArguments` counts.
-        let mut given = call.filter(|at| self.tokens[*at].is_name() && !self.is(at + 1, "."));
-        let are_known = given.all(|at| self.class_at(at).is_some() || self.is_own_class(at));
+        let are_known = call
+            .filter(|at| self.tokens[*at].is_name() && !self.is(at + 1, "."))
+            .all(|at| self.class_at(at).is_some() || self.is_own_class(at));
         let mut parser = Parser::new(&classes);
         parser.closed = are_known && !self.has(ADDS_OPTIONS);
         let fields = self

@@ -53,7 +53,7 @@ fn ends_name(c: char) -> bool {
 }
 
 pub fn tokens(source: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
+    let mut tokens = vec![];
     let mut at = 0;
     let mut line = 1;
     let mut depth = 0_usize;
@@ -127,11 +127,14 @@ pub fn calls<'t>(
     tokens: &'t [Token],
     is: impl Fn(&Token) -> bool + 't,
 ) -> impl Iterator<Item = Range<usize>> {
-    let heads = tokens.windows(2).zip(0..).filter(move |(pair, at)| {
-        let is_definition = *at > 0 && tokens[at - 1].is_one_of(&["class", "def"]);
-        is(&pair[0]) && pair[1].is("(") && pair[1].indent.is_none() && !is_definition
-    });
-    heads.map(|(_, at)| in_parentheses(tokens, at + 1))
+    tokens
+        .windows(2)
+        .zip(0..)
+        .filter(move |(pair, at)| {
+            let is_definition = *at > 0 && tokens[at - 1].is_one_of(&["class", "def"]);
+            is(&pair[0]) && pair[1].is("(") && pair[1].indent.is_none() && !is_definition
+        })
+        .map(|(_, at)| in_parentheses(tokens, at + 1))
 }
 
 pub fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
@@ -145,7 +148,7 @@ pub fn in_parentheses(tokens: &[Token], open: usize) -> Range<usize> {
 
 /// The imports as dotted names: `a.b` for `import a.b as c`, `a.b.c` and `a.b` for `from a.b import c`.
 pub fn imports(tokens: &[Token]) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = vec![];
     for statement in tokens.chunk_by(|_, next| next.indent.is_none()) {
         let [keyword, rest @ ..] = statement else {
             continue;
@@ -166,11 +169,13 @@ pub fn imports(tokens: &[Token]) -> Vec<String> {
 
 /// The names in a list with commas, without the other names that they get.
 fn names(list: &[Token]) -> impl Iterator<Item = String> {
-    let names = list.split(|token| token.is(",")).map(|name| {
-        let name = name.iter().filter(|token| !token.is_one_of(&["(", ")"]));
-        name.take_while(|token| !token.is_one_of(&["as", ";"]))
-            .map(|token| token.text)
-            .collect()
-    });
-    names.filter(|name: &String| !name.is_empty())
+    list.split(|token| token.is(","))
+        .map(|name| {
+            name.iter()
+                .filter(|token| !token.is_one_of(&["(", ")"]))
+                .take_while(|token| !token.is_one_of(&["as", ";"]))
+                .map(|token| token.text)
+                .collect()
+        })
+        .filter(|name: &String| !name.is_empty())
 }

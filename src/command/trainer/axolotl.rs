@@ -62,7 +62,7 @@ fn options(job: &Job, words: &[OsString]) -> Option<Vec<OsString>> {
         COMMAND.written_type(&own, job.version())
     };
     let is_switch = |name: &&str| kind(name) == Some("switch");
-    let mut joined = Vec::new();
+    let mut joined = vec![];
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let text = word.to_str()?.strip_prefix("--")?;
@@ -83,7 +83,7 @@ fn options(job: &Job, words: &[OsString]) -> Option<Vec<OsString>> {
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
-    let usable = entries
+    entries
         .into_iter()
         .filter(|(key, value)| match key.as_str() {
             // `bf16: auto` depends on the GPU, and `full` casts the whole model: neither says whether mixed precision is on.
@@ -91,8 +91,7 @@ fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
             // axolotl makes two of one.
             "warmup_steps" => *value != 1,
             _ => true,
-        });
-    usable
+        })
         .map(|(key, value)| (hf_name(&key).unwrap_or(&key).to_string(), value))
         .collect()
 }
@@ -108,19 +107,20 @@ fn renamed_option(word: &OsString) -> OsString {
 }
 
 fn hf_name(own: &str) -> Option<&'static str> {
-    let row = AXOLOTL_NAMES.iter().find(|row| row.own == own)?;
-    Some(row.hf)
+    Some(AXOLOTL_NAMES.iter().find(|row| row.own == own)?.hf)
 }
 
 fn variables(python: Option<&Python>, version: Option<Version>, host: &Host) -> Vec<Variable> {
     let version = version.map_or([u32::MAX - 1; 3], |version| version.0);
     let torch = python.and_then(|python| python.version("torch"));
     let has_torch = |range: &Range<[u32; 3]>| torch.is_some_and(|torch| range.contains(&torch.0));
-    let set = AXOLOTL_VARIABLES.iter().filter(|row| {
-        row.axolotl.contains(&version)
-            && row.torch.as_ref().is_none_or(has_torch)
-            && host.var_os(row.name).is_none()
-    });
-    set.map(|row| Variable::new(row.name, row.value, "as axolotl sets it"))
+    AXOLOTL_VARIABLES
+        .iter()
+        .filter(|row| {
+            row.axolotl.contains(&version)
+                && row.torch.as_ref().is_none_or(has_torch)
+                && host.var_os(row.name).is_none()
+        })
+        .map(|row| Variable::new(row.name, row.value, "as axolotl sets it"))
         .collect()
 }

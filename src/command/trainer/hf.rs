@@ -72,9 +72,10 @@ fn take_run_file(job: &mut Job, file: &OsStr, source: Option<&ScriptSource>, hos
 
 /// The option of `TrainingArguments(deepspeed=args.OPTION)`, if that has another name than usual.
 fn config_option(source: &ScriptSource) -> Option<String> {
-    let mut made = made_arguments(&source.text).into_iter();
-    let config = made.find_map(|call| keyword(call, "deepspeed"))?;
-    let (_, name) = config.split_once('.')?;
+    let (_, name) = made_arguments(&source.text)
+        .into_iter()
+        .find_map(|call| keyword(call, "deepspeed"))?
+        .split_once('.')?;
     let is_option = name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && source.mentions("ArgumentParser")
         && name != "deepspeed";

@@ -57,7 +57,7 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         .collect();
     if let Some(run_file) = job.read_run_file(&file, dialect, host) {
         let mut entries = Value::Object(run_file.entries.clone());
-        let mut others = Vec::new();
+        let mut others = vec![];
         for word in &behind {
             match word.split_once('=') {
                 Some((key, value)) if !key.starts_with('-') => {
@@ -88,14 +88,18 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 
 /// Every word after a run file becomes a key, with its dashes.
 fn not_assigned(given: &str, host: &Host) -> Problem {
-    let what = format!("LLaMA-Factory reads `name=value` after a run file, not `{given}`");
     let fix = match given.trim_start_matches('-').split_once([' ', ':', '=']) {
         Some((name, value)) if !value.contains(' ') => {
             rename_option(given, format!("{name}={value}")).of(Owner::Trainer)
         }
         _ => say("write NAME=VALUE, without dashes"),
     };
-    let problem = Problem::error(Rule::Argument, what).at(given).fix(fix);
+    let problem = Rule::Argument
+        .error(format!(
+            "LLaMA-Factory reads `name=value` after a run file, not `{given}`"
+        ))
+        .at(given)
+        .fix(fix);
     if is_switched_on(vars::ALLOW_EXTRA_ARGS, host) {
         problem.into_warning()
     } else {
@@ -109,7 +113,7 @@ fn is_switched_on(name: &str, host: &Host) -> bool {
 
 /// `OPTIM_TORCH` (on unless switched off) sets two.
 fn variables(job: &Job, host: &Host) -> Vec<Variable> {
-    let mut variables = Vec::new();
+    let mut variables = vec![];
     if host.var(vars::OPTIM_TORCH).and_then(hf_bool) != Some(false) && !job.is_before([0, 9, 3]) {
         let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
         variables.push(Variable::new(

@@ -48,8 +48,11 @@ pub fn without_config(
             script.is_some_and(|script| script.text.contains(has) && !script.text.contains(unless))
         }
     };
-    let mut refusals = trainer.config.refusals.iter();
-    let refusal = refusals.find(|refusal| refusal.signs.iter().any(has))?;
+    let refusal = trainer
+        .config
+        .refusals
+        .iter()
+        .find(|refusal| refusal.signs.iter().any(has))?;
     let program = command.target.name();
     let subject = match command.args.first() {
         Some(first) if trainer.is_console(&command.target) => {
@@ -76,16 +79,16 @@ pub fn accelerate(trainer: &'static Trainer, command: &ParsedCommand, host: &Hos
     {
         return None;
     }
-    let own = calls(text, "DeepSpeedPlugin")
+    let no_config = calls(text, "DeepSpeedPlugin")
         .into_iter()
-        .find_map(|call| keyword(call, "hf_ds_config"));
-    let no_config = own.map(|config| {
-        let call = format!("DeepSpeedPlugin(hf_ds_config={})", shown(config));
-        NoConfig::new(
-            format!("the script passes its own config to accelerate: {call}"),
-            format!("remove hf_ds_config from the script: {BY_ACCELERATE}"),
-        )
-    });
+        .find_map(|call| keyword(call, "hf_ds_config"))
+        .map(|config| {
+            let call = format!("DeepSpeedPlugin(hf_ds_config={})", shown(config));
+            NoConfig::new(
+                format!("the script passes its own config to accelerate: {call}"),
+                format!("remove hf_ds_config from the script: {BY_ACCELERATE}"),
+            )
+        });
     Some(Job {
         no_config,
         ..Job::of(trainer, command, host)
@@ -126,7 +129,7 @@ pub fn in_code(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) 
     };
     // Its arguments mean what the script makes of them, so none is read.
     Some(Job {
-        effective_words: Some(Vec::new()),
+        effective_words: Some(vec![]),
         no_config,
         ..Job::of(trainer, command, host)
     })
@@ -185,14 +188,15 @@ pub fn deepspeed(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         ScriptKind::Hf => false,
         ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
-    let unusual = asked.filter(|it| {
-        !it.mentions("add_config_arguments") && !it.mentions_option("deepspeed_config")
-    });
-    let own_option = unusual.and_then(|source| {
-        CONFIG_OPTIONS
-            .iter()
-            .find(|name| source.mentions_option(name))
-    });
+    let own_option = asked
+        .filter(|it| {
+            !it.mentions("add_config_arguments") && !it.mentions_option("deepspeed_config")
+        })
+        .and_then(|source| {
+            CONFIG_OPTIONS
+                .iter()
+                .find(|name| source.mentions_option(name))
+        });
     is_raw.then(|| Job {
         config_option: own_option.map(ToString::to_string),
         no_config,
@@ -214,17 +218,17 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
     if text.contains("args.deepspeed_config") || by_option && maker.is_none() {
         return None;
     }
-    let started = calls(text, "deepspeed.initialize").into_iter();
-    let mut configs = started
-        .filter_map(|call| keyword(call, "config").or_else(|| keyword(call, "config_params")));
-    let made = configs.find(|config| {
-        let is = |value: &&str| {
-            [" = ", "="]
-                .iter()
-                .any(|sign| text.contains(&format!("{config}{sign}{value}")))
-        };
-        config.starts_with(['{', '"', '\'']) || ["{"].iter().chain(CONFIG_MAKERS).any(is)
-    });
+    let made = calls(text, "deepspeed.initialize")
+        .into_iter()
+        .filter_map(|call| keyword(call, "config").or_else(|| keyword(call, "config_params")))
+        .find(|config| {
+            let is = |value: &&str| {
+                [" = ", "="]
+                    .iter()
+                    .any(|sign| text.contains(&format!("{config}{sign}{value}")))
+            };
+            config.starts_with(['{', '"', '\'']) || ["{"].iter().chain(CONFIG_MAKERS).any(is)
+        });
     let config = shown(made.or(maker)?);
     Some(NoConfig::new(
         format!("the script passes a config of its own to deepspeed.initialize: config={config}"),
@@ -235,10 +239,11 @@ fn makes_config(source: &ScriptSource) -> Option<NoConfig> {
 /// Lightning and Fabric. The script chooses the strategy, and `DeepSpeedStrategy` takes the config that
 /// PL_DEEPSPEED_CONFIG_PATH names, unless the script gives it one. Ranks of torchrun are accepted as they are.
 pub fn lightning(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
-    let source = command
+    let text = command
         .source(host)
-        .filter(|it| it.imports(LIGHTNING_PACKAGES))?;
-    let text = source.text.as_str();
+        .filter(|it| it.imports(LIGHTNING_PACKAGES))?
+        .text
+        .as_str();
     let trainers: Vec<&str> = LIGHTNING_TRAINERS
         .iter()
         .flat_map(|name| calls(text, name))

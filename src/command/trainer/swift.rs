@@ -45,8 +45,11 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         insert_run_file(&mut job, 0..1, &file, false, host);
     }
     // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
-    let option = job.words.iter().position(|word| word == "--config");
-    if let Some((at, file)) = option.and_then(|at| Some((at, job.words.get(at + 1)?.clone())))
+    if let Some((at, file)) = job
+        .words
+        .iter()
+        .position(|word| word == "--config")
+        .and_then(|at| Some((at, job.words.get(at + 1)?.clone())))
         && job.is_before([4, 1, 0])
         && !job.is_before([3, 10, 0])
     {
@@ -70,9 +73,8 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
         // swift passes the word on, and its parser refuses it.
         Ok(None) => {}
         Ok(Some(RunFile { mut entries, .. })) => {
-            let block = entries.shift_remove("ENV");
-            let more = variables(block.as_ref(), file, host);
-            job.variables.extend(more);
+            job.variables
+                .extend(variables(entries.shift_remove("ENV").as_ref(), file, host));
             job.words.drain(place.clone());
             let at = if at_end { job.words.len() } else { place.start };
             job.words.splice(at..at, run_file::words(&entries));
@@ -143,13 +145,14 @@ pub fn precision(args: &Args, half: HalfPrecision) -> Precision {
     {
         return Ok(Some(eval));
     }
-    let given = args.bool(half.name)?;
-    Ok(given.or_else(|| {
+    Ok(args.bool(half.name)?.or_else(|| {
         let dtype = args
             .text("torch_dtype")
             .filter(|dtype| dtype.value != "None")?;
         let on = half.swift_dtypes.contains(&&*dtype.value);
-        let from = Source::Implied(Box::new([dtype.from.to_string(), dtype.value]));
-        Some(Sourced::new(on, from))
+        Some(Sourced::new(
+            on,
+            Source::Implied(Box::new([dtype.from.to_string(), dtype.value])),
+        ))
     }))
 }

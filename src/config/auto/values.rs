@@ -87,8 +87,10 @@ impl<'a> FillContext<'a> {
         if let Some(why) = self.flow().and_then(doubt) {
             return needs(why);
         }
-        let mut others = ["config_name", "config_overrides"].iter();
-        if let Some((option, _)) = others.find_map(|name| args.list(name)) {
+        if let Some((option, _)) = ["config_name", "config_overrides"]
+            .iter()
+            .find_map(|name| args.list(name))
+        {
             return needs(format!("{option} decides too"));
         }
         let hub = self.job.hub(self.host);
@@ -253,8 +255,11 @@ impl<'a> FillContext<'a> {
             return None;
         }
         // A script may do more than its text shows, so nothing is certain.
-        let class = flow.default_class(argument)?;
-        self.recorded(class, argument, Some("the script changes it"))
+        self.recorded(
+            flow.default_class(argument)?,
+            argument,
+            Some("the script changes it"),
+        )
     }
 
     fn recorded(
@@ -326,7 +331,7 @@ impl FilledValue {
         FilledValue {
             value: value.into(),
             from: from.into(),
-            arguments: Vec::new(),
+            arguments: vec![],
         }
     }
 }
@@ -382,10 +387,10 @@ impl AutoRule {
             Formula::Accelerate { variable, .. } if context.host.var_os(variable).is_some() => {
                 defer(format!("accelerate reads it from {variable}"))
             }
-            Formula::Accelerate { default, .. } => {
-                let value = json::parse_built_in(default);
-                Ok(FilledValue::fixed(value, "accelerate's default"))
-            }
+            Formula::Accelerate { default, .. } => Ok(FilledValue::fixed(
+                json::parse_built_in(default),
+                "accelerate's default",
+            )),
             Formula::Zero => Ok(FilledValue::fixed(0, "always 0")),
             Formula::LeftOpen(why) => defer(why),
             Formula::GlobalBatch => global_batch(context),
@@ -408,10 +413,11 @@ impl AutoRule {
 impl FillContext<'_> {
     /// Half precision by the arguments and the trainer's defaults, as far as they are known.
     pub fn is_on(&self, key: &str) -> Option<Sourced<bool>> {
-        let rule = RULES
+        let filled = RULES
             .iter()
-            .find(|rule| rule.key == key && self.job.trainer.source_of_auto(key).is_none())?;
-        let filled = rule.value(&self.comparing()).ok()?;
+            .find(|rule| rule.key == key && self.job.trainer.source_of_auto(key).is_none())?
+            .value(&self.comparing())
+            .ok()?;
         Some(Sourced::new(
             filled.value.as_bool()?,
             filled.arguments.into_iter().next()?,
@@ -439,16 +445,13 @@ fn sized(
         .get_or_init(|| context.find_hidden_size())
         .clone()?;
     if !at_every_stage && !context.is_stage3() && !at_top {
-        let why = "below stage 3 accelerate does not look into text_config";
-        return defer(why);
+        return defer("below stage 3 accelerate does not look into text_config");
     }
     if !at_top && context.installed_before("transformers", [4, 46, 0]) {
-        let why = "transformers before 4.46 does not look into text_config";
-        return defer(why);
+        return defer("transformers before 4.46 does not look into text_config");
     }
     if value == 0 || value > 1 << 24 {
-        let why = format!("hidden_size {value} is implausible");
-        return defer(why);
+        return defer(format!("hidden_size {value} is implausible"));
     }
     let from = format!("{formula}, hidden_size {value} in {}", file.display());
     Ok(FilledValue::fixed(of(value), from))
@@ -474,8 +477,7 @@ fn total_steps(context: &FillContext) -> Answer {
 fn prefetch_bucket(context: &FillContext) -> Answer {
     let kind = context.job.args.text("rlhf_type");
     if kind.is_some_and(|kind| kind.value == "grpo") {
-        let why = "ms-swift sets it to 0 for GRPO at stage 3";
-        return defer(why);
+        return defer("ms-swift sets it to 0 for GRPO at stage 3");
     }
     // transformers fills it at stage 3, accelerate below. Old versions of both do not round.
     let keeps_fractions = if context.is_stage3() {

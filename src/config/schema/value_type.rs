@@ -119,8 +119,10 @@ impl ValueRange {
         if written.contains('|') {
             return Some(ValueRange::OneOf(written));
         }
-        let range = RANGES.iter().find(|range| range.written == written);
-        range.map(ValueRange::Numbers)
+        RANGES
+            .iter()
+            .find(|range| range.written == written)
+            .map(ValueRange::Numbers)
     }
 
     fn holds(self, number: f64) -> bool {
@@ -219,16 +221,19 @@ fn is_whole(value: &Value) -> bool {
 
 /// The types that many keys have, for `$ref`.
 pub fn definitions() -> Map<String, Value> {
-    let all = DEFINITIONS.iter();
-    all.map(|definition| (definition.name.to_string(), parsed(definition.schema)))
+    DEFINITIONS
+        .iter()
+        .map(|definition| (definition.name.to_string(), parsed(definition.schema)))
         .collect()
 }
 
 impl Form {
     /// Schemas of which one must hold.
     pub fn schemas(self, range: ValueRange) -> Vec<Value> {
-        let mut rows = FORM_SCHEMAS.iter();
-        let of_form = rows.find(|row| row.form == self).map(|row| row.schemas);
+        let of_form = FORM_SCHEMAS
+            .iter()
+            .find(|row| row.form == self)
+            .map(|row| row.schemas);
         let mut choices = NUMBER_CHOICES.iter();
         let of_choices = match range {
             ValueRange::OneOf(list) => choices.find(|row| row.written == list),

@@ -54,8 +54,10 @@ impl Document {
         let header = body.shift_remove(HEADER_KEY);
         body.shift_remove(SCHEMA_LINE);
         let refused = |key: &str, what: String, help: String| {
-            let place = Place::key(origin, key);
-            Problem::error(Rule::Template, what).at(place).fix(help)
+            Rule::Template
+                .error(what)
+                .at(Place::key(origin, key))
+                .fix(help)
         };
         let document = if let Some(header) = header {
             Document::deserialize(header).map_err(|why| {
@@ -67,7 +69,7 @@ impl Document {
         } else {
             Document::default()
         };
-        let mut problems = Vec::new();
+        let mut problems = vec![];
         if document.extends.as_ref().is_some_and(|name| !is_name(name)) {
             let what = "`$zlaunch.extends` must be the name of a template".to_string();
             problems.push(refused("$zlaunch.extends", what, EXAMPLE.to_string()));

@@ -64,8 +64,8 @@ pub struct Search {
 }
 
 fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
-    let variable = host.var_os("ZLAUNCH_TEMPLATE_DIR").into_iter();
-    variable
+    host.var_os("ZLAUNCH_TEMPLATE_DIR")
+        .into_iter()
         .flat_map(std::env::split_paths)
         .filter(|path| !path.as_os_str().is_empty())
         .map(|path| host.absolute(&path))
@@ -92,7 +92,8 @@ impl Search {
         let what = format!("there is no folder `{first}`, so templates come from elsewhere");
         let place = Place::variable("ZLAUNCH_TEMPLATE_DIR", first);
         Some(
-            Problem::warning(Rule::TemplateDir, what)
+            Rule::TemplateDir
+                .warning(what)
                 .at(place)
                 .fix("correct the variable, or unset it"),
         )
@@ -117,10 +118,11 @@ impl Search {
                 },
                 // A folder that cannot be read may have the file.
                 Err(why) if why.kind() == ErrorKind::PermissionDenied => {
-                    let what =
-                        format!("`{name}` may be in a template folder that cannot be read: {why}");
                     let fixes = chmod("u+rx", folder).or("drop that folder");
-                    return Err(Problem::error(Rule::TemplateDir, what)
+                    return Err(Rule::TemplateDir
+                        .error(format!(
+                            "`{name}` may be in a template folder that cannot be read: {why}"
+                        ))
                         .at(folder)
                         .fix(fixes));
                 }
@@ -137,7 +139,7 @@ impl Search {
 
     /// Every template in search order, hidden ones included.
     pub fn all(&self) -> Vec<Link> {
-        let mut found = Vec::new();
+        let mut found = vec![];
         let mut add = |name: &str, origin: Origin, at: usize| {
             found.push(Link {
                 name: name.to_string(),
@@ -148,8 +150,11 @@ impl Search {
         for (at, folder) in self.folders.iter().enumerate() {
             let mut files: Vec<String> = names_in(folder).collect();
             files.sort();
-            let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
-            for name in names.filter(|name| is_name(name)) {
+            for name in files
+                .iter()
+                .filter_map(|file| file.strip_suffix(".json"))
+                .filter(|name| is_name(name))
+            {
                 add(name, Origin::File(file_in(folder, name)), at);
             }
         }
@@ -161,8 +166,9 @@ impl Search {
 
     /// The folders that are there, in search order.
     pub fn in_words(&self) -> String {
-        let there = self.folders.iter().filter(|folder| folder.is_dir());
-        there
+        self.folders
+            .iter()
+            .filter(|folder| folder.is_dir())
             .map(|folder| format!("{}, ", folder.display()))
             .collect::<String>()
             + "built in"
@@ -170,8 +176,11 @@ impl Search {
 
     pub fn names(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        let names = self.all().into_iter().map(|link| link.name);
-        names.filter(|name| seen.insert(name.clone())).collect()
+        self.all()
+            .into_iter()
+            .map(|link| link.name)
+            .filter(|name| seen.insert(name.clone()))
+            .collect()
     }
 
     /// True if a word names a config by its form, or is a template's name.
@@ -192,8 +201,7 @@ impl Search {
     }
 
     pub fn origin(&self, name: &str) -> Option<Origin> {
-        let found = is_name(name).then(|| self.find(name, 0).ok()?)?;
-        Some(found?.origin)
+        Some(is_name(name).then(|| self.find(name, 0).ok()?)??.origin)
     }
 
     /// A word that is neither a template nor a file.
@@ -209,25 +217,29 @@ impl Search {
             give("--deepspeed", "zero3").or(lists)
         } else {
             // `zero4`: ZeRO has the stages 0 to 3. `zero3_cpu` is `zero3_offload`.
-            let known_stage = name.replace(|c| ('4'..='9').contains(&c), "3");
-            let known_stage = known_stage.replace('-', "_").replace("cpu", "offload");
-            let known_stage = known_stage.replace("offload_offload", "offload");
+            let known_stage = name
+                .replace(|c| ('4'..='9').contains(&c), "3")
+                .replace('-', "_")
+                .replace("cpu", "offload")
+                .replace("offload_offload", "offload");
             let names = self.names();
             let known = names.iter().map(String::as_str);
             nearest(&known_stage, known).map_or_else(|| lists.into(), meaning)
         };
-        Problem::error(Rule::Template, what).at(spec).fix(fixes)
+        Rule::Template.error(what).at(spec).fix(fixes)
     }
 }
 
 fn could_be_anyones(name: &str, path: &Path, open: &Path) -> Problem {
-    let what = format!(
-        "anyone could have written the template `{name}`: everyone can write to `{}`",
-        open.display()
-    );
     let itself = give("--deepspeed", path.display()).remark("the file itself");
     let fixes = chmod("o-w", open).or(itself);
-    Problem::error(Rule::Template, what).at(path).fix(fixes)
+    Rule::Template
+        .error(format!(
+            "anyone could have written the template `{name}`: everyone can write to `{}`",
+            open.display()
+        ))
+        .at(path)
+        .fix(fixes)
 }
 
 fn chmod(mode: &str, path: &Path) -> Fix {
@@ -241,8 +253,11 @@ fn file_in(folder: &Path, name: &str) -> PathBuf {
 /// The file, or a folder above it, if every user of the machine can write to it.
 fn writable_by_anyone(path: &Path) -> Option<PathBuf> {
     let is_open = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
-    let open = path.parent().into_iter().chain([path]).find(is_open);
-    open.map(Path::to_path_buf)
+    path.parent()
+        .into_iter()
+        .chain([path])
+        .find(is_open)
+        .map(Path::to_path_buf)
         .or_else(|| open_to_others(path, Trust::Group))
 }
 
@@ -253,8 +268,7 @@ pub fn is_name(word: &str) -> bool {
 }
 
 pub fn alias(old: &str) -> Option<&'static str> {
-    let alias = ALIASES.iter().find(|alias| alias.old == old)?;
-    Some(alias.template)
+    Some(ALIASES.iter().find(|alias| alias.old == old)?.template)
 }
 
 pub fn built_in_text(name: &str) -> &'static str {

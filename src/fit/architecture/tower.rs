@@ -47,8 +47,11 @@ impl Tower {
         let shape = &mut weights.shape;
         let tower = shape.hidden;
         let merged = side * side * tower;
-        let deep = vision.get("deepstack_visual_indexes");
-        let deep = deep.and_then(Value::as_array).map_or(0, Vec::len).min(64) as u64;
+        let deep = vision
+            .get("deepstack_visual_indexes")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len)
+            .min(64) as u64;
         let pixels = channels * patch * patch * frames;
         // Some have the vocabulary of a text model that was trained with them.
         weights.params -= shape.embedding;

@@ -112,8 +112,9 @@ impl MemoryModel<'_> {
     /// No layer leaves anything for a backward pass. The logits are there, and in fp32 with their log-softmax: a fused loss has
     /// them, too, because Liger fuses only what is trained.
     fn evaluation(&self) -> Kept {
-        let evaluation = self.settings.evaluation;
-        let Some(Evaluation { batch, .. }) = evaluation.filter(|given| given.has_loss) else {
+        let Some(Evaluation { batch, .. }) =
+            self.settings.evaluation.filter(|given| given.has_loss)
+        else {
             return Kept::default();
         };
         let algorithm = self.algorithm;

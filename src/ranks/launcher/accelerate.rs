@@ -112,7 +112,8 @@ impl ExistingLauncher {
             self.name
         );
         Some(
-            Problem::error(Rule::Argument, what)
+            Rule::Argument
+                .error(what)
                 .at(Place::option(format!("--{other}"), ""))
                 .fix(drop_word(format_args!("--{other}")).of(Owner::Launcher)),
         )
@@ -126,8 +127,7 @@ impl ExistingLauncher {
         if settings.are_for_deepspeed() || is_other {
             return None;
         }
-        let names = [CONFIG, "zero_stage", "offload_optimizer_device"];
-        let (name, given) = names
+        let (name, given) = [CONFIG, "zero_stage", "offload_optimizer_device"]
             .iter()
             .find_map(|name| Some((name, settings.get(name)?)))?;
         let fix = if args.is_given(name) {
@@ -135,14 +135,14 @@ impl ExistingLauncher {
         } else {
             say("write `distributed_type: DEEPSPEED` there")
         };
-        let place = Place::from(&given.says(yaml::python_str(&given.value)));
         let what = format!(
             "`{}` trains without DeepSpeed here, and ignores this",
             self.name
         );
         Some(
-            Problem::warning(Rule::ConfigUnused, what)
-                .at(place)
+            Rule::ConfigUnused
+                .warning(what)
+                .at(Place::from(&given.says(yaml::python_str(&given.value))))
                 .fix(fix),
         )
     }
@@ -167,7 +167,7 @@ impl ExistingLauncher {
             Some(file) => Place::from(&file.path),
             None => Place::from(RUNNER),
         };
-        Some(Problem::error(Rule::Hosts, what).at(place).fix(help))
+        Some(Rule::Hosts.error(what).at(place).fix(help))
     }
 
     /// Refuses settings in the run file that accelerate does not take beside a config. It takes a precision as a flag, but not
@@ -188,15 +188,15 @@ impl ExistingLauncher {
         if refused.is_empty() {
             return None;
         }
-        let what = format!(
-            "`{}` refuses `{}` in its run file together with a DeepSpeed config",
-            self.name,
-            refused.join("`, `")
-        );
         let help =
             "remove them; the DeepSpeed config has them, and --mixed_precision works as a flag";
         Some(
-            Problem::error(Rule::RunFile, what)
+            Rule::RunFile
+                .error(format!(
+                    "`{}` refuses `{}` in its run file together with a DeepSpeed config",
+                    self.name,
+                    refused.join("`, `")
+                ))
                 .at(&file.path)
                 .fix(help)
                 .into_warning_unless(job.trainer.uses_accelerate()),
@@ -206,10 +206,10 @@ impl ExistingLauncher {
     /// Warns of flags that a config replaces: accelerate reads only the config then.
     pub fn replaced_settings(&self, spec: &Sourced<String>) -> Option<Problem> {
         let args = self.accelerate()?;
-        let settings = SETTINGS
+        let given = SETTINGS
             .iter()
-            .filter(|setting| setting.beside_config == BesideConfig::Ignored);
-        let given = settings.filter_map(|setting| args.text(setting.name));
+            .filter(|setting| setting.beside_config == BesideConfig::Ignored)
+            .filter_map(|setting| args.text(setting.name));
         let words: Vec<String> = given.map(|given| given.spelling()).collect();
         if words.is_empty() {
             return None;
@@ -217,7 +217,8 @@ impl ExistingLauncher {
         let words = words.join(" ");
         let what = format!("`{spec}` is used, and accelerate ignores `{words}` beside it");
         Some(
-            Problem::warning(Rule::TwoConfigs, what)
+            Rule::TwoConfigs
+                .warning(what)
                 .at(spec)
                 .at(&*words)
                 .fix(drop_word(&words).of(Owner::Launcher)),
@@ -279,7 +280,7 @@ impl ExistingLauncher {
     /// Refuses a run file that cannot be read, and warns of a setting that is silently ignored.
     pub fn run_file_problem(&self, host: &Host) -> Option<Problem> {
         let path = RunFile::path(self.accelerate()?, host)?;
-        let refused = |what: &str| Problem::error(Rule::RunFile, what).at(&path);
+        let refused = |what: &str| Rule::RunFile.error(what).at(&path);
         if !path.is_file() {
             return Some(
                 refused("accelerate's config file does not exist")
@@ -301,8 +302,8 @@ impl ExistingLauncher {
                 let problem = refused(&format!(
                     "accelerate does not read `{key}` in deepspeed_config"
                 ));
-                let near = nearest(key, ACCELERATE.options.lines().map(option_name));
-                let fix = near.map_or(say("a DeepSpeed config can have it"), meant);
+                let fix = nearest(key, ACCELERATE.options.lines().map(option_name))
+                    .map_or(say("a DeepSpeed config can have it"), meant);
                 Some(problem.fix(fix).into_warning())
             }
             Ok(_) => Some(
@@ -354,10 +355,11 @@ impl<'a> Settings<'a> {
     fn get(&self, name: &str) -> Stated<Value> {
         let flag = self.args.text(name).map(|flag| flag.map(Value::from));
         let in_file = self.file.as_ref().and_then(|file| {
-            let mut stated = [&file.settings["deepspeed_config"], &file.settings]
+            let value = [&file.settings["deepspeed_config"], &file.settings]
                 .into_iter()
-                .filter_map(|section| section.get(name));
-            let value = stated.find(|value| !value.is_null())?.clone();
+                .filter_map(|section| section.get(name))
+                .find(|value| !value.is_null())?
+                .clone();
             Some(Sourced::new(
                 value,
                 Source::Argument(format!("{}, {name}", file.path.display())),
@@ -392,8 +394,9 @@ impl<'a> Settings<'a> {
     /// alike in 1.0 to 1.15).
     fn starts_one_process(&self, host: &Host) -> bool {
         let is_given = |name: &&str| self.args.is_given(name);
-        let mut others = ["tpu", "mpirun_hostfile", SWITCH].iter();
-        if others.any(&is_given) || TORCHRUN_SWITCHES.iter().any(is_given) {
+        if ["tpu", "mpirun_hostfile", SWITCH].iter().any(&is_given)
+            || TORCHRUN_SWITCHES.iter().any(is_given)
+        {
             return false;
         }
         let is_one = match &self.file {
@@ -460,8 +463,9 @@ pub fn starts_fewer(args: &Args, host: &Host) -> Option<Problem> {
     let refused = |what: String| topology::refused(what).at(&total).at(&machines);
     if settings.starts_one_process(host) && (total.value > 1 || machines.value > 1) {
         let what = "accelerate would start one process here, without the variables of a rank";
-        let fix = give(format!("--{SWITCH}"), "").of(Owner::Launcher);
-        let fixes = fix.or(give("--multi_gpu", "").of(Owner::Launcher));
+        let fixes = give(format!("--{SWITCH}"), "")
+            .of(Owner::Launcher)
+            .or(give("--multi_gpu", "").of(Owner::Launcher));
         return Some(refused(what.to_string()).fix(fixes));
     }
     if total.value.is_multiple_of(machines.value.max(1)) {

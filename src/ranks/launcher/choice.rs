@@ -101,13 +101,11 @@ fn requested(
                     let what = format!(
                         "`local` only starts the ranks of one machine; {machines} machines need torchrun"
                     );
-                    let problem = topology
+                    return Err(topology
                         .nnodes
                         .iter()
-                        .fold(refused(what).at(asked), Problem::at);
-                    return Err(
-                        problem.fix(give("--launcher", "torchrun").remark("once on each machine"))
-                    );
+                        .fold(refused(what).at(asked), Problem::at)
+                        .fix(give("--launcher", "torchrun").remark("once on each machine")));
                 }
                 _ => {}
             }

@@ -48,24 +48,31 @@ pub fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Probl
     }
     let torchrun = give("--launcher", "torchrun");
     if topology.world_size.is_none() {
-        let what = "deepspeed must know how many GPUs every machine has";
         let fixes = give("--nproc-per-node", "N")
             .remark("if every machine has N")
             .or(give("--hostfile", "FILE"))
             .or(torchrun);
-        return Err(refused(what).at(asked).fix(fixes));
+        return Err(
+            refused("deepspeed must know how many GPUs every machine has")
+                .at(asked)
+                .fix(fixes),
+        );
     }
     if let (Some(devices), Some(nproc)) = (&topology.devices.names, &topology.nproc_per_node)
         && nproc.value as usize > devices.len()
     {
         let gpus = devices.len();
-        let what = format!("the deepspeed launcher starts one rank per GPU: {gpus}, not {nproc}");
         let fixes = if gpus == 0 {
             torchrun.into()
         } else {
             give("--nproc-per-node", gpus).or(torchrun)
         };
-        return Err(refused(what).at(asked).at(&nproc.from).fix(fixes));
+        return Err(refused(format!(
+            "the deepspeed launcher starts one rank per GPU: {gpus}, not {nproc}"
+        ))
+        .at(asked)
+        .at(&nproc.from)
+        .fix(fixes));
     }
     Ok(())
 }
@@ -106,9 +113,11 @@ fn unknown_launcher(args: &Args, job: &Job) -> Option<Problem> {
         return None;
     }
     let near = nearest(&given.value, BACKENDS.iter().copied()).unwrap_or(BACKENDS[0]);
-    let fix = give(&given.from, near).of(Owner::Launcher);
-    let problem = refused(format!("DeepSpeed has no launcher `{given}`"));
-    Some(problem.at(&given).fix(fix))
+    Some(
+        refused(format!("DeepSpeed has no launcher `{given}`"))
+            .at(&given)
+            .fix(give(&given.from, near).of(Owner::Launcher)),
+    )
 }
 
 fn runner_words(context: &LaunchContext) -> Vec<OsString> {
@@ -163,8 +172,9 @@ fn launch_words(context: &LaunchContext) -> Vec<OsString> {
 
 /// A hostfile that is not there has no effect (`fetch_hostfile`, alike in 0.14 to 0.19).
 pub fn hostfile(args: &Args, host: &Host) -> Stated<String> {
-    let file = args.text("hostfile");
-    let file = file.unwrap_or_else(|| default(DEFAULT_HOSTFILE.to_string()));
+    let file = args
+        .text("hostfile")
+        .unwrap_or_else(|| default(DEFAULT_HOSTFILE.to_string()));
     let is_there = host.absolute(Path::new(&file.value)).is_file();
     is_there.then_some(file)
 }
@@ -197,9 +207,14 @@ impl Resources {
         }
         let filter = filters.include.as_ref().or(filters.exclude.as_ref());
         if let (Some(number), Some(filter)) = (number, filter) {
-            let what = "`deepspeed` takes a number or a list of GPUs, not both";
             let fix = drop_word(number.spelling()).of(Owner::Launcher);
-            return Err(refused(what).at(number).at(filter).fix(fix).into());
+            return Err(
+                refused("`deepspeed` takes a number or a list of GPUs, not both")
+                    .at(number)
+                    .at(filter)
+                    .fix(fix)
+                    .into(),
+            );
         }
         let gpus = gpus.filter(|gpus| gpus.value > 0);
         let machines = match &file {
@@ -229,8 +244,11 @@ impl Resources {
                     "the hostfile has {listed}, not {nodes} machines: `deepspeed` would start those"
                 );
                 let fix = give(&nodes.from, listed).of(Owner::Launcher);
-                let problem = refused(what).at(&nodes).at(file);
-                return Err(problem.fix(fix.or("add the others to the hostfile")).into());
+                return Err(refused(what)
+                    .at(&nodes)
+                    .at(file)
+                    .fix(fix.or("add the others to the hostfile"))
+                    .into());
             }
             machines.truncate(nodes.value);
         }
@@ -239,34 +257,43 @@ impl Resources {
                 machine.slots = numbers_below(gpus.value);
             }
         }
-        let by = gpus.map(|gpus| gpus.text());
-        let by = by.or(filters.include).or(filters.exclude).or(file);
+        let by = gpus
+            .map(|gpus| gpus.text())
+            .or(filters.include)
+            .or(filters.exclude)
+            .or(file);
         Ok(Some(Resources { machines, by }))
     }
 
     /// The GPUs of this machine, if it is the only one.
     pub fn here(args: &Args, host: &Host) -> Option<(Vec<String>, Stated<String>)> {
         let Resources { mut machines, by } = Self::read(args, host).ok()??;
-        let only = machines.pop().filter(|_| machines.is_empty())?;
-        Some((only.slots, by))
+        Some((machines.pop().filter(|_| machines.is_empty())?.slots, by))
     }
 }
 
 /// Warns of machines whose names lead nowhere from here, though ssh may know them by an alias.
 pub fn unresolved<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<Problem> {
-    let mut names = names.into_iter();
-    let name = names.find(|name| resolve(name).is_empty())?;
-    let what = format!("`{name}` is in the hostfile, and no address is known for it here");
-    let problem = Problem::warning(Rule::Hosts, what).at(name);
-    Some(problem.fix(run(format!("ssh {name} true")).remark("must work without a password")))
+    let name = names.into_iter().find(|name| resolve(name).is_empty())?;
+    Some(
+        Rule::Hosts
+            .warning(format!(
+                "`{name}` is in the hostfile, and no address is known for it here"
+            ))
+            .at(name)
+            .fix(run(format!("ssh {name} true")).remark("must work without a password")),
+    )
 }
 
 /// `0` and `2` of `localhost:0,2`.
 fn named_slots(filter: &Sourced<String>) -> Vec<String> {
     let (_, slots) = filter.value.split_once(':').unwrap_or_default();
     let slots: BTreeSet<&str> = slots.split(',').map(str::trim).collect();
-    let numbers = slots.into_iter().filter(|slot| int(slot).is_some());
-    numbers.map(str::to_string).collect()
+    slots
+        .into_iter()
+        .filter(|slot| int(slot).is_some())
+        .map(str::to_string)
+        .collect()
 }
 
 /// The ranks of one machine. Several in a hostfile leave it open.
@@ -304,34 +331,37 @@ pub fn refusals(args: &Args, job: &Job, host: &Host) -> Vec<Problem> {
     }
     let nodes = count::<u32>(args, "num_nodes").filter(|nodes| nodes.value > 1);
     let file = args.text("hostfile").filter(|file| !file.value.is_empty());
-    let given = file.map(|file| file.spelling());
-    let given = given.or_else(|| Some(nodes.as_ref()?.spelling()));
-    let missing = given.map(|given| {
-        let what = "there is no hostfile, and `deepspeed` knows no other machine without one";
-        refused(what)
-            .at(given)
-            .fix(give("--hostfile", "FILE"))
-            .into_warning_unless(nodes.is_some())
-    });
-    let refused = read.err().unwrap_or_default();
-    missing.into_iter().chain(refused).collect()
+    let given = file
+        .map(|file| file.spelling())
+        .or_else(|| Some(nodes.as_ref()?.spelling()));
+    given
+        .map(|given| {
+            let what = "there is no hostfile, and `deepspeed` knows no other machine without one";
+            refused(what)
+                .at(given)
+                .fix(give("--hostfile", "FILE"))
+                .into_warning_unless(nodes.is_some())
+        })
+        .into_iter()
+        .chain(read.err().unwrap_or_default())
+        .collect()
 }
 
 /// Refuses what the runner cannot hand on of the line that it makes for the shells, with these arguments of the trainer:
 /// `cd FOLDER; PYTHON -m … --master_addr=ADDRESS … SCRIPT ARGUMENTS`.
 pub fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Problem> {
     if !uses_pdsh(context) {
-        return Vec::new();
+        return vec![];
     }
-    let options = DEEPSPEED.parse(context.extra);
-    if let Some(launcher) = options.text("launcher")
+    if let Some(launcher) = DEEPSPEED.parse(context.extra).text("launcher")
         && !launcher.value.eq_ignore_ascii_case("pdsh")
     {
-        let what = "zlaunch reaches the machines of a hostfile through pdsh only";
-        let place = Place::option("--launcher-arg", launcher.spelling());
         let fix = drop_word("--hostfile")
             .remark("with mpirun or srun in front, zlaunch gives each rank its place");
-        return refused(what).at(place).fix(fix).into();
+        return refused("zlaunch reaches the machines of a hostfile through pdsh only")
+            .at(Place::option("--launcher-arg", launcher.spelling()))
+            .fix(fix)
+            .into();
     }
     let address = context.topology.master_addr.iter().cloned();
     let mut command = context.rank_words("--module");
@@ -357,7 +387,7 @@ pub fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Probl
             word.display()
         );
         let help = "use another name, put it in a file, or drop --hostfile and start zlaunch on every machine: torchrun passes on any argument";
-        Problem::error(Rule::Hosts, what).at(place).fix(help)
+        Rule::Hosts.error(what).at(place).fix(help)
     });
     problems.collect()
 }

@@ -104,7 +104,7 @@ impl ExistingLauncher {
         let what = format!(
             "`{name}` gives each rank `--{option}`, which `{script}` does not have: {reads} refuses it"
         );
-        Some(Problem::error(Rule::NoSuchOption, what).at(script).fix(fix))
+        Some(Rule::NoSuchOption.error(what).at(script).fix(fix))
     }
 
     /// Warns of a list of GPUs that the launcher replaces by others.
@@ -120,12 +120,12 @@ impl ExistingLauncher {
             return None;
         }
         let program = &self.name;
-        let what = format!(
-            "`{program}` ignores {name} beside `{}`, and takes GPU {}",
-            by.spelling(),
-            gpus.join(",")
-        );
-        let problem = Problem::warning(Rule::RanksWithoutEffect, what)
+        let problem = Rule::RanksWithoutEffect
+            .warning(format!(
+                "`{program}` ignores {name} beside `{}`, and takes GPU {}",
+                by.spelling(),
+                gpus.join(",")
+            ))
             .at(Place::variable(name, list))
             .at(&by);
         let drop = drop_word(by.spelling()).of(Owner::Launcher);
@@ -266,21 +266,26 @@ impl ExistingLauncher {
     /// Refuses our flags that the command contradicts. A variable may be set for a whole site, and gives way.
     pub fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
         let stated = self.stated_ranks(host).texts();
-        let options = self.spec.rank_options.of(flags).into_iter().zip(stated);
-        let contradicted = options.filter_map(|((option, asked), stated)| {
-            let is_count = option == self.spec.rank_options.nproc_per_node;
-            let is_given = self.args.is_given(option) || is_count && self.states_count();
-            let (asked, stated) = asked.zip(stated.filter(|_| is_given))?;
-            let problem = refused("zlaunch and the command give different numbers");
-            (asked.from.is_flag() && asked.value != stated.value)
-                .then(|| problem.at(&asked).at(&stated).fix("drop one of them"))
-        });
+        let contradicted = self
+            .spec
+            .rank_options
+            .of(flags)
+            .into_iter()
+            .zip(stated)
+            .filter_map(|((option, asked), stated)| {
+                let is_count = option == self.spec.rank_options.nproc_per_node;
+                let is_given = self.args.is_given(option) || is_count && self.states_count();
+                let (asked, stated) = asked.zip(stated.filter(|_| is_given))?;
+                let problem = refused("zlaunch and the command give different numbers");
+                (asked.from.is_flag() && asked.value != stated.value)
+                    .then(|| problem.at(&asked).at(&stated).fix("drop one of them"))
+            });
         contradicted.collect()
     }
 
     /// Refuses flags that the launcher does not have or that have no value, and a hostfile that is not there.
     pub fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
-        let mut problems = Vec::new();
+        let mut problems = vec![];
         match self.spec.launcher {
             Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, job, host)),
             Launcher::Torchrun => {
@@ -333,9 +338,11 @@ impl ExistingLauncher {
             return None;
         }
         let name = name_of(&word).replace('-', "_");
-        let option = self.spec.option(&word).map(option_name);
-        let near = option.or_else(|| nearest(&name, self.spec.options.lines().map(option_name)));
-        let what = format!("`{}` has no option `{given}`", self.name);
+        let near = self
+            .spec
+            .option(&word)
+            .map(option_name)
+            .or_else(|| nearest(&name, self.spec.options.lines().map(option_name)));
         let is_config = name == "deepspeed" || name == "deepspeed_config";
         let words = shell::text(flag);
         let fix = match near {
@@ -349,7 +356,7 @@ impl ExistingLauncher {
             None => say(format_args!("`{} --help` lists its options", self.name)),
         };
         Some(
-            refused(what)
+            refused(format!("`{}` has no option `{given}`", self.name))
                 .at(&*word)
                 .fix(fix.of(Owner::Launcher))
                 .into_warning_unless(near.is_some() || source.is_some()),
@@ -403,13 +410,12 @@ impl ExistingLauncher {
         }
         let name = format!("`{}`", self.name);
         let choices = kind.choices(&versions);
-        let wanted = kind.wanted(&choices);
         Some(refused_value(
             Owner::Launcher,
             &name,
             &option,
             value,
-            wanted,
+            kind.wanted(&choices),
         ))
     }
 

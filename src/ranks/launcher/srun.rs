@@ -136,8 +136,9 @@ pub fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     let tasks = several_tasks(host)?;
     // `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
     let in_list = || {
-        let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',');
-        parts.find_map(|part| requested_gpus(part.strip_prefix("gres/gpu")?))
+        host.nonempty_var(vars::SLURM_TRES_PER_TASK)?
+            .split(',')
+            .find_map(|part| requested_gpus(part.strip_prefix("gres/gpu")?))
     };
     let each = host
         .nonempty_var(vars::SLURM_GPUS_PER_TASK)
@@ -160,7 +161,7 @@ fn several_tasks(host: &Host) -> Option<Vec<PerMachine>> {
 /// Variables that would give the one task of a machine only the share of one.
 pub fn per_task_variables(host: &Host) -> Vec<String> {
     if several_tasks(host).is_none() {
-        return Vec::new();
+        return vec![];
     }
     PER_TASK
         .iter()

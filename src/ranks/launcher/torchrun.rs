@@ -104,8 +104,12 @@ pub fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
     }
     let what = format!("{nnodes} machines cannot meet: each would wait for the others on itself");
     if let Some(place) = standalone(args, host) {
-        let problem = refused(what).at(place).at(&nnodes);
-        return Some(problem.fix("drop the standalone mode, or start one machine"));
+        return Some(
+            refused(what)
+                .at(place)
+                .at(&nnodes)
+                .fix("drop the standalone mode, or start one machine"),
+        );
     }
     let endpoint = stated("rdzv_endpoint", args, host);
     let (is_alone, fix) = if is_dynamic(args, host) {
@@ -123,8 +127,10 @@ pub fn meets_alone(args: &Args, host: &Host) -> Option<Problem> {
 /// Without an address, it is this machine.
 fn is_here(endpoint: Stated<String>) -> bool {
     endpoint.is_none_or(|endpoint| {
-        let meeting = endpoint.value.rsplit_once(':');
-        let meeting = meeting.map_or(&*endpoint.value, |(host, _)| host);
+        let meeting = endpoint
+            .value
+            .rsplit_once(':')
+            .map_or(&*endpoint.value, |(host, _)| host);
         meeting.is_empty() || is_loopback(meeting)
     })
 }

@@ -127,9 +127,14 @@ fn allocate(task: Task, host: &Host) -> Result<Allocation, Problem> {
         && !is_this_host(&first.value, host)
     {
         let here = &host.hostname;
-        let what = format!("rank 0 runs on {here}, but the first machine of the job is {first}");
         let fix = run(format!("export MASTER_ADDR={here}")).remark("for all ranks");
-        address_problem = Some(refused(what).at(first).fix(fix));
+        address_problem = Some(
+            refused(format!(
+                "rank 0 runs on {here}, but the first machine of the job is {first}"
+            ))
+            .at(first)
+            .fix(fix),
+        );
     }
     let node_rank = rank.says(rank.value / local_world_size.value);
     let nnodes = world_size.says(nnodes);
@@ -147,9 +152,9 @@ fn allocate(task: Task, host: &Host) -> Result<Allocation, Problem> {
 }
 
 fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
-    let what = "the machines have different numbers of tasks";
     let fix = run("mpirun --map-by ppr:N:node").remark("the same number on each");
-    Problem::error(Rule::UnevenTasks, what)
+    Rule::UnevenTasks
+        .error("the machines have different numbers of tasks")
         .at(size)
         .at(local)
         .fix(fix)
@@ -169,7 +174,7 @@ pub fn detect_shell(engine: &Engine, host: &Host) -> Answer {
             Role::Pairs => distinct(machines_of_lsf(&set.value)),
             Role::Count => {
                 count = set.value.trim().parse().unwrap_or(0);
-                Vec::new()
+                vec![]
             }
             _ => continue,
         };

@@ -74,7 +74,7 @@ impl Topology {
             }
         }
         let told = match &flags.nnodes {
-            _ if !ranked => Vec::new(),
+            _ if !ranked => vec![],
             Some(_) => evidence.weigh(&flags.or_variables(host)?, false)?,
             None => evidence.weigh(flags, false)?,
         };
@@ -190,7 +190,8 @@ impl Topology {
             _ => drop_given(address),
         };
         Some(
-            Problem::warning(Rule::ContradictsScheduler, what)
+            Rule::ContradictsScheduler
+                .warning(what)
                 .at(address)
                 .at(first)
                 .fix(fix),
@@ -206,10 +207,15 @@ impl Topology {
             && (1..nproc.value).contains(&gpus.value)
         {
             let counted = plural(gpus.value.into(), "GPU", "s");
-            let what = format!("{nproc} ranks would share {counted}, which NCCL refuses");
-            let problem = Problem::warning(Rule::RanksShareGpus, what);
-            let fix = give("--nproc-per-node", gpus);
-            self.notes.push(problem.at(nproc).at(gpus).fix(fix));
+            self.notes.push(
+                Rule::RanksShareGpus
+                    .warning(format!(
+                        "{nproc} ranks would share {counted}, which NCCL refuses"
+                    ))
+                    .at(nproc)
+                    .at(gpus)
+                    .fix(give("--nproc-per-node", gpus)),
+            );
         }
         let by_engine = allocation.gpus.as_ref().map(|gpus| &gpus.from);
         if allocation.peers_differ
@@ -221,11 +227,8 @@ impl Topology {
                 "the machines may not all have {nproc} GPUs: what depends on the number of ranks is left to the trainer"
             );
             let fix = give("--nproc-per-node", "N").remark("if every machine starts N");
-            self.notes.push(
-                Problem::warning(Rule::MachinesDiffer, what)
-                    .at(nproc)
-                    .fix(fix),
-            );
+            self.notes
+                .push(Rule::MachinesDiffer.warning(what).at(nproc).fix(fix));
             self.world_size = None;
         }
     }
@@ -317,7 +320,7 @@ impl Inputs<'_> {
             address.clone_from(&allocation.master_addr);
         }
         let nproc = devices.processes(stated.nproc_per_node, allocation.gpus.clone(), host);
-        let mut problems = Vec::new();
+        let mut problems = vec![];
         if nproc.is_none() {
             problems.push(devices.count_problem(host));
         }
@@ -354,7 +357,7 @@ impl Inputs<'_> {
     fn task_of_engine(self, task: Task, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
         let local = &task.local_world_size;
         let machines = task.world_size.value / local.value;
-        let mut problems = Vec::new();
+        let mut problems = vec![];
         if let Some(asked) = &self.flags.nproc_per_node
             && asked.from != Source::Default
             && asked.value != Processes::Count(local.value)
@@ -369,9 +372,13 @@ impl Inputs<'_> {
         if let Some(gpus) = self.devices.listed().or_else(|| allocation.gpus.clone())
             && (2..local.value).contains(&gpus.value)
         {
-            let what = format!("{local} tasks would share {gpus} GPUs");
             let fix = run(format!("srun --ntasks-per-node={gpus}")).remark("to start the step");
-            problems.push(refused(what).at(local).at(&gpus).fix(fix));
+            problems.push(
+                refused(format!("{local} tasks would share {gpus} GPUs"))
+                    .at(local)
+                    .at(&gpus)
+                    .fix(fix),
+            );
         }
         check(problems)?;
         let flags = RankFlags {
@@ -397,7 +404,7 @@ impl Inputs<'_> {
             // torch's own default.
             master_port: Some(port.unwrap_or(default(29500))),
             role: Role::Task(task),
-            notes: Vec::new(),
+            notes: vec![],
             ..topology
         })
     }
@@ -443,8 +450,10 @@ impl Inputs<'_> {
         let text = reading::read_text(&path)?;
         let pool = hosts.filtered(parse_hostfile(&text, &path.display().to_string())?)?;
         let stated = flags.texts();
-        let counts = stated[..3].iter().flatten();
-        let contradictions = counts.filter(|flag| flag.from.is_flag());
+        let contradictions = stated[..3]
+            .iter()
+            .flatten()
+            .filter(|flag| flag.from.is_flag());
         if contradictions.clone().next().is_some() {
             let what = "the hostfile says how many machines and GPUs there are";
             return Err(contradictions
@@ -474,12 +483,15 @@ fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Proble
 }
 
 fn machine_unknown(nnodes: &Sourced<u32>) -> Problem {
-    let what = format!("nothing says which of the {nnodes} machines this is");
     let last = nnodes.value - 1;
     let fix = give("--node-rank", "I").remark(format!(
         "on each of them, 0 on the first, {last} on the last"
     ));
-    refused(what).at(nnodes).fix(fix)
+    refused(format!(
+        "nothing says which of the {nnodes} machines this is"
+    ))
+    .at(nnodes)
+    .fix(fix)
 }
 
 /// The rank that this process is, if a launcher set RANK, LOCAL_RANK and WORLD_SIZE for it.
@@ -500,9 +512,10 @@ fn existing_rank(devices: &Devices, host: &Host) -> Result<Option<Topology>, Vec
             return Err(too_large("rank", &rank, size).into());
         }
     }
-    let both = world.as_ref().zip(local.as_ref());
-    let nnodes =
-        both.and_then(|(world, local)| Some(world.says(machines_of(world.value, local.value)?)));
+    let nnodes = world
+        .as_ref()
+        .zip(local.as_ref())
+        .and_then(|(world, local)| Some(world.says(machines_of(world.value, local.value)?)));
     Ok(Some(Topology {
         world_size: world.map(|world| world.map(u64::from)),
         master_addr: text(vars::MASTER_ADDR, host),
@@ -558,7 +571,7 @@ fn unused_variables(topology: &Topology, allocation: &Allocation, host: &Host) -
             topology.master_port.as_ref().map(Sourced::text),
         ),
     ];
-    let mut notes = Vec::new();
+    let mut notes = vec![];
     for (names, decided) in decided {
         // On one machine, its number and where it would meet others are of no interest.
         let is_counted = names == NNODES || names == NPROC_PER_NODE;
@@ -583,13 +596,11 @@ fn unused_variables(topology: &Topology, allocation: &Allocation, host: &Host) -
 
 fn is_ignored(variable: &Sourced<String>, decided: &str) -> Problem {
     let name = &variable.from;
-    Problem::warning(
-        Rule::StrayVariable,
-        format!("`{name}` says something else, and is ignored"),
-    )
-    .at(variable)
-    .at(decided)
-    .fix(run(format!("unset {name}")))
+    Rule::StrayVariable
+        .warning(format!("`{name}` says something else, and is ignored"))
+        .at(variable)
+        .at(decided)
+        .fix(run(format!("unset {name}")))
 }
 
 fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
@@ -597,9 +608,12 @@ fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
         .iter()
         .filter(|row| is_set(row.variable, host))
         .map(|row| {
-            let what = format!("{}: ranks are started on this machine only", row.what);
             let alone = give("--nnodes", 1).remark("if this machine is meant");
-            Problem::error(Rule::UncountedMachines, what)
+            Rule::UncountedMachines
+                .error(format!(
+                    "{}: ranks are started on this machine only",
+                    row.what
+                ))
                 .at(Place::variable(row.variable, ""))
                 .fix(Fixes::from(row.help).or(alone))
                 .into_warning_unless(row.severity == Severity::Error)

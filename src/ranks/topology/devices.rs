@@ -148,11 +148,12 @@ impl Devices {
                 .at(&self.from)
                 .fix(fault.fix(name, host.var(name).unwrap_or_default())),
             (Source::Variable(name), None) => {
-                let what = format!("`{name}` hides every GPU, so the number of ranks is unknown");
                 let one = give("--nproc-per-node", 1).remark("for one process without a GPU");
-                refused(what)
-                    .at(&self.from)
-                    .fix(unset_variable(name).or(one))
+                refused(format!(
+                    "`{name}` hides every GPU, so the number of ranks is unknown"
+                ))
+                .at(&self.from)
+                .fix(unset_variable(name).or(one))
             }
             (from, _) => {
                 let place = format!("{from} lists none, and CUDA_VISIBLE_DEVICES is not set");
@@ -217,7 +218,7 @@ impl DeviceList {
             }
             if is_judged && devices.names.contains(&name) {
                 return DeviceList {
-                    names: Vec::new(),
+                    names: vec![],
                     fault: Some(DeviceFault::Repeated(name)),
                 };
             }
@@ -266,12 +267,11 @@ pub fn numbers_below(count: usize) -> Vec<String> {
 
 /// `0,1,2,3` for `0-3`, `0 1 2 3`, `[0,1,2,3]` and `cuda:0,cuda:1,cuda:2,cuda:3`; each once.
 fn numbers(list: &str) -> Option<String> {
-    let mut numbers = Vec::new();
-    let list = list
+    let mut numbers = vec![];
+    for entry in list
         .replace("cuda:", "")
         .replace("GPU", "")
-        .replace("..", "-");
-    for entry in list
+        .replace("..", "-")
         .split([',', ';', ' ', '[', ']', '"', '\''])
         .filter(|it| !it.is_empty())
     {
@@ -338,7 +338,7 @@ pub fn filtered(
     keep: bool,
 ) -> Result<Vec<PoolMachine>, Vec<Problem>> {
     let mut named = BTreeSet::new();
-    let mut problems = Vec::new();
+    let mut problems = vec![];
     for item in filter.value.split('@') {
         let mut parts = item.splitn(2, ':').map(str::trim);
         let name = parts.next().unwrap_or_default();
@@ -354,8 +354,7 @@ pub fn filtered(
             if !machine.slots.contains(&slot) {
                 let fix = match (numbers(&slot), &machine.slots[..]) {
                     (Some(numbers), _) if slot.parse::<u32>().is_err() => {
-                        let list = filter.value.replacen(&slot, &numbers, 1);
-                        give_as(&filter.from, list)
+                        give_as(&filter.from, filter.value.replacen(&slot, &numbers, 1))
                     }
                     (_, []) => say("no GPU is visible"),
                     (_, slots) => say(format_args!("it has {}", slots.join(","))),
@@ -399,13 +398,13 @@ fn no_such_machine(pool: &[PoolMachine], filter: &Sourced<String>, name: &str) -
 
 /// Machines or GPUs that cannot be chosen so.
 pub fn hosts_refused(what: impl Into<String>) -> Problem {
-    Problem::error(Rule::Hosts, what)
+    Rule::Hosts.error(what)
 }
 
 pub fn parse_hostfile(text: &str, file: &str) -> Result<Vec<PoolMachine>, Vec<Problem>> {
-    let mut pool: Vec<PoolMachine> = Vec::new();
+    let mut pool: Vec<PoolMachine> = vec![];
     let mut known = BTreeSet::new();
-    let mut problems = Vec::new();
+    let mut problems = vec![];
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -456,7 +455,7 @@ fn parse_line(line: &str) -> Option<PoolMachine> {
 
 /// Ranks that cannot be started as they are asked for.
 pub fn refused(what: impl Into<String>) -> Problem {
-    Problem::error(Rule::Ranks, what)
+    Rule::Ranks.error(what)
 }
 
 pub fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {

@@ -26,8 +26,9 @@ use crate::{
 
 impl Engine {
     pub fn variables(&self) -> impl Iterator<Item = &'static Variable> + use<> {
-        let documented = self.documented.iter().flat_map(|group| group.variables);
-        self.undocumented.iter().chain(documented)
+        self.undocumented
+            .iter()
+            .chain(self.documented.iter().flat_map(|group| group.variables))
     }
 
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = &'static Variable> + use<> {
@@ -141,10 +142,10 @@ fn shell_of_grid_engine(host: &Host) -> Stated<String> {
 
 /// The most machines that the job can have. PBS lists a host once for each of its slots.
 pub fn machine_count(host: &Host) -> Option<u32> {
-    let counted = ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES]
+    ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES]
         .iter()
-        .find_map(|name| host.nonempty_var(name)?.parse().ok());
-    counted.or_else(|| u32::try_from(hosts_in_file(&text(vars::PBS_NODEFILE, host)?)?.len()).ok())
+        .find_map(|name| host.nonempty_var(name)?.parse().ok())
+        .or_else(|| u32::try_from(hosts_in_file(&text(vars::PBS_NODEFILE, host)?)?.len()).ok())
 }
 
 /// All ranks of one start have it in common, and no others on the machine. A job may start several MPIs, so what they
@@ -223,7 +224,7 @@ pub fn expand_hosts(list: &str) -> Option<Vec<String>> {
         in_bracket = c == '[' || in_bracket && c != ']';
         !in_bracket && (c == ',' || c.is_ascii_whitespace())
     });
-    let mut hosts = Vec::new();
+    let mut hosts = vec![];
     for item in items.filter(|item| !item.is_empty()) {
         hosts.extend(expand_item(item)?);
     }
@@ -243,16 +244,21 @@ fn expand_item(item: &str) -> Option<Vec<String>> {
         return None;
     }
     let text = &item[..open];
-    let hosts = numbers.iter().flat_map(|number| {
-        let each = endings.iter();
-        each.map(move |ending| format!("{text}{number}{ending}"))
-    });
-    Some(hosts.collect())
+    Some(
+        numbers
+            .iter()
+            .flat_map(|number| {
+                endings
+                    .iter()
+                    .map(move |ending| format!("{text}{number}{ending}"))
+            })
+            .collect(),
+    )
 }
 
 /// `08-12,7`: the numbers of a range are padded to the width of its lower bound.
 fn numbers(ranges: &str) -> Option<Vec<String>> {
-    let mut numbers = Vec::new();
+    let mut numbers = vec![];
     for range in ranges.split(',') {
         // `1-` is 1.
         let (low, high) = range.split_once('-').unwrap_or((range, ""));

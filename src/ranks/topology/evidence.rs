@@ -89,14 +89,16 @@ impl Evidence {
         let twice = self.started_twice().filter(|_| starts);
         if let Some(words) = Piece::of_words(stated) {
             // Variables that zlaunch ignores are named elsewhere. Tasks that start the launcher do so in any place.
-            let judged = pieces.into_iter().filter(|piece| {
-                if starts {
-                    !piece.is_one_of_several()
-                } else {
-                    piece.allocation.is_some()
-                }
-            });
-            let overruled = judged.filter_map(|piece| words.overrules(piece));
+            let overruled = pieces
+                .into_iter()
+                .filter(|piece| {
+                    if starts {
+                        !piece.is_one_of_several()
+                    } else {
+                        piece.allocation.is_some()
+                    }
+                })
+                .filter_map(|piece| words.overrules(piece));
             return Ok(twice.into_iter().chain(overruled).collect());
         }
         if let Some(warning) = twice {
@@ -117,25 +119,28 @@ impl Evidence {
             }
         }
         if pieces.iter().any(|piece| piece.settles(is_numbered)) {
-            return Ok(Vec::new());
+            return Ok(vec![]);
         }
         let is_one_machine = pieces.iter().any(|piece| piece.is_one_machine());
         // On one machine, too, each of several tasks would start all ranks.
-        let mut open = pieces
+        pieces
             .iter()
-            .filter(|piece| !is_one_machine || piece.is_one_of_several());
-        let missing = open.find_map(|piece| piece.missing.clone());
-        missing.map_or(Ok(Vec::new()), Err)
+            .filter(|piece| !is_one_machine || piece.is_one_of_several())
+            .find_map(|piece| piece.missing.clone())
+            .map_or(Ok(vec![]), Err)
     }
 
     /// Warns if this is one of several tasks, each of which starts the launcher in the command.
     pub fn started_twice(&self) -> Option<Problem> {
         let piece = self.judged().find(|piece| piece.is_one_of_several())?;
-        let problem = piece.locate(Problem::warning(
-            Rule::ContradictsScheduler,
-            format!("{piece}, and each of them starts this launcher"),
-        ));
-        Some(problem.fix(say("start it once on each machine").or(piece.unset())))
+        Some(
+            piece
+                .locate(
+                    Rule::ContradictsScheduler
+                        .warning(format!("{piece}, and each of them starts this launcher")),
+                )
+                .fix(say("start it once on each machine").or(piece.unset())),
+        )
     }
 
     /// Warns if this is not the first machine, where one machine starts the ranks of all: the first would do the same.
@@ -144,7 +149,7 @@ impl Evidence {
         let what = format!("{piece}: the ranks of a hostfile are started from one machine");
         Some(
             piece
-                .locate(Problem::warning(Rule::ContradictsScheduler, what))
+                .locate(Rule::ContradictsScheduler.warning(what))
                 .fix("start it on the first machine only, or without the hostfile on each"),
         )
     }
@@ -169,14 +174,18 @@ impl Evidence {
     }
 
     pub fn place_of_several(&self) -> Option<Place> {
-        let piece = self.0.iter().find(|piece| piece.says_several())?;
-        piece.places().into_iter().next()
+        self.0
+            .iter()
+            .find(|piece| piece.says_several())?
+            .places()
+            .into_iter()
+            .next()
     }
 
     /// Each piece in words, if there are several.
     pub fn in_words(&self) -> Vec<String> {
         if self.0.len() < 2 {
-            return Vec::new();
+            return vec![];
         }
         self.0.iter().map(Piece::to_string).collect()
     }
@@ -385,7 +394,7 @@ impl Piece {
                 all.of(Owner::Launcher)
             }
         };
-        let problem = Problem::warning(Rule::ContradictsScheduler, format!("{piece}, but {self}"));
+        let problem = Rule::ContradictsScheduler.warning(format!("{piece}, but {self}"));
         Some(piece.locate(self.locate(problem)).fix(fix))
     }
 
@@ -458,8 +467,13 @@ fn uncounted(index: &Sourced<u32>, host: &Host) -> Option<Problem> {
     if index.value == 0 && address.is_none() {
         return None;
     }
-    let what = format!("this is machine {index}, but the number of machines is unknown");
-    let problem = address.iter().fold(refused(what).at(index), Problem::at);
+    let problem = address.iter().fold(
+        refused(format!(
+            "this is machine {index}, but the number of machines is unknown"
+        ))
+        .at(index),
+        Problem::at,
+    );
     let first = address.as_ref().map_or("HOST", |address| &address.value);
     Some(problem.fix(place_flags("N", index, first).or("set NNODES").or(alone())))
 }
@@ -515,8 +529,10 @@ fn counted_by_another(host: &Host) -> Option<Problem> {
                 };
                 is_so_named && number(name).is_some() && number(name) <= number(count)
             };
-            let place = names().find(is_place).and_then(|name| text(name, host));
-            let place = place.or_else(|| foreign_address(host).filter(|_| is_bare))?;
+            let place = names()
+                .find(is_place)
+                .and_then(|name| text(name, host))
+                .or_else(|| foreign_address(host).filter(|_| is_bare))?;
             Some(place_unknown(
                 if is_bare { "another tool" } else { tool },
                 [&text(count, host)?, &place],

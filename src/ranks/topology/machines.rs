@@ -66,9 +66,9 @@ fn detect_pods(begins: &str, contains: &str, host: &Host) -> Answer {
     let world = number::<u32>(vars::WORLD_SIZE, 1, host)?;
     let of_torch = |name| number::<u32>(name, 1, host).ok().flatten();
     let ranks = of_torch(vars::PET_NPROC_PER_NODE).value().unwrap_or(0);
-    let counted = of_torch(vars::PET_NNODES)
-        .filter(|pods| machines_of(world.value().unwrap_or(0), ranks) == Some(pods.value));
-    let pods = counted.or(world);
+    let pods = of_torch(vars::PET_NNODES)
+        .filter(|pods| machines_of(world.value().unwrap_or(0), ranks) == Some(pods.value))
+        .or(world);
     let pod = number(vars::RANK, 0, host)?;
     Ok(pods.zip(pod).map(|(pods, pod)| Allocation {
         sets_rank_variables: true,
@@ -103,15 +103,18 @@ fn read(engine: &Engine, host: &Host) -> Answer {
             listed.value.sort();
             listed.value.iter().position(|name| *name == here.value)
         });
-        let at = at.and_then(|at| u32::try_from(at).ok());
-        let at = at.ok_or_else(|| not_understood(engine.name, &here.spelling()))?;
+        let at = at
+            .and_then(|at| u32::try_from(at).ok())
+            .ok_or_else(|| not_understood(engine.name, &here.spelling()))?;
         index = Some(here.says(at));
     }
     let mut first = told(Role::First)?.map(|first| first.says(without_port(&first.value)));
     if let Some(index) = &mut index {
         if first.is_none() && main == Some(index.value) {
-            let here = host.hostname.clone();
-            first = Some(Sourced::new(here, Source::Machine("hostname")));
+            first = Some(Sourced::new(
+                host.hostname.clone(),
+                Source::Machine("hostname"),
+            ));
         }
         // Rank 0 is on the main machine; those before it move up by one.
         match main {
@@ -202,8 +205,12 @@ pub fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
     let mut count = 0;
     // The roles that train, in the order of their ranks.
     for role in ["workerpool0", "workerpool1", "chief", "master", "worker"] {
-        let hosts = json["cluster"][role].as_array();
-        for (at, address) in hosts.into_iter().flatten().enumerate() {
+        for (at, address) in json["cluster"][role]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
             if json["task"]["type"] == role && json["task"]["index"] == at {
                 index = Some(count);
             }

@@ -195,11 +195,13 @@ fn step(engine: &Engine, job: &Sourced<String>, host: &Host) -> Result<Allocatio
         master_port: reserved_port(host).or_else(|| Some(port_of_step(job, host))),
         ..Allocation::task_per_machine(nnodes, Some(node_rank), first)
     };
-    let whole = Groups::read(host)?.map(|groups| {
-        let from = Source::Variable(vars::SLURM_HET_SIZE.to_string());
-        Sourced::new(groups.machines, from)
-    });
-    let whole = whole
+    let whole = Groups::read(host)?
+        .map(|groups| {
+            Sourced::new(
+                groups.machines,
+                Source::Variable(vars::SLURM_HET_SIZE.to_string()),
+            )
+        })
         .or(number(vars::SLURM_JOB_NUM_NODES, 1, host)?)
         .or_else(|| listed_machines(&[vars::SLURM_JOB_NODELIST], host));
     // A step on one machine of several, as in a loop over them, is one shell of the job.
@@ -215,13 +217,12 @@ fn step(engine: &Engine, job: &Sourced<String>, host: &Host) -> Result<Allocatio
 }
 
 fn tasks_per_node(tasks: &Sourced<String>) -> Result<Sourced<u32>, Problem> {
-    let counts = PerMachine::parse(&tasks.value);
-    let count = counts.and_then(|counts| equal_count(&counts));
-    count.map(|count| tasks.says(count)).ok_or_else(|| {
-        let what = "Slurm started a different number of tasks on each machine";
-        let help = "start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>";
-        Problem::error(Rule::UnevenTasks, what).at(tasks).fix(help)
-    })
+    let what = "Slurm started a different number of tasks on each machine";
+    let help = "start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>";
+    PerMachine::parse(&tasks.value)
+        .and_then(|counts| equal_count(&counts))
+        .map(|count| tasks.says(count))
+        .ok_or_else(|| Rule::UnevenTasks.error(what).at(tasks).fix(help))
 }
 
 /// Ranks are numbered machine by machine, whatever srun's distribution is: rank 0 must be on the first machine, where the
@@ -255,17 +256,18 @@ impl PerMachine {
     /// `4(x2),1`: four on each of two machines, then one on another.
     pub fn parse(text: &str) -> Option<Vec<Self>> {
         let number = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
-        let counts = text.split(',').map(|item| {
-            let (count, machines) = match item.split_once("(x") {
-                Some((count, machines)) => (count, machines.strip_suffix(')')?),
-                None => (item, "1"),
-            };
-            Some(PerMachine {
-                count: number(count)?,
-                machines: number(machines)?,
+        text.split(',')
+            .map(|item| {
+                let (count, machines) = match item.split_once("(x") {
+                    Some((count, machines)) => (count, machines.strip_suffix(')')?),
+                    None => (item, "1"),
+                };
+                Some(PerMachine {
+                    count: number(count)?,
+                    machines: number(machines)?,
+                })
             })
-        });
-        counts.collect()
+            .collect()
     }
 }
 
@@ -325,16 +327,14 @@ fn peers_differ(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> bool {
 /// The first port of `srun --resv-ports`. No other step gets it.
 fn reserved_port(host: &Host) -> Stated<u16> {
     let ports = text(vars::SLURM_STEP_RESV_PORTS, host)?;
-    let first = ports.value.split(['-', ',']).next()?.parse().ok()?;
-    Some(ports.says(first))
+    Some(ports.says(ports.value.split(['-', ',']).next()?.parse().ok()?))
 }
 
 fn port_of_step(job: &Sourced<String>, host: &Host) -> Sourced<u16> {
     let part = |name: &str| host.nonempty_var(name).unwrap_or("0");
     let step = part(vars::SLURM_STEP_ID);
     let restart = part(vars::SLURM_RESTART_COUNT);
-    let id = format!("{job}.{step}.{restart}");
-    port_of_job(&job.says(id))
+    port_of_job(&job.says(format!("{job}.{step}.{restart}")))
 }
 
 /// The addresses of a host. `getent` is asked, because the packaged executable is static and cannot load the system's

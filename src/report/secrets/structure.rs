@@ -25,7 +25,7 @@ pub type Named = BTreeMap<String, String>;
 /// The secrets of each word. An option can make the word behind it one.
 pub fn in_words(words: &[impl AsRef<str>]) -> Vec<Named> {
     let mut asks = None;
-    let mut all = Vec::new();
+    let mut all = vec![];
     for word in words.iter().map(AsRef::as_ref) {
         let mut found = Found::default();
         found.next_word(&mut asks, word);
@@ -233,8 +233,8 @@ impl Found {
             None => looks_like_secret(credentials) || token_at(credentials).is_some(),
         };
         if is_secret {
-            let name = "CREDENTIALS".to_string();
-            self.secrets.insert(credentials.to_string(), name);
+            self.secrets
+                .insert(credentials.to_string(), "CREDENTIALS".to_string());
         }
         rest
     }

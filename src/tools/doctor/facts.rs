@@ -55,8 +55,10 @@ impl Facts {
 
     fn add_report(&mut self, report: &DoctorReport<'_>) {
         for (section, row) in report.rows() {
-            let value = row.value.clone();
-            let value = value.filter(|text| !text.starts_with("none in "));
+            let value = row
+                .value
+                .clone()
+                .filter(|text| !text.starts_with("none in "));
             self.add(format!("{}.{}", section.title, row.key()), value);
             for problem in &row.problems {
                 // Those of several machines that differ only in their numbers are one.
@@ -75,8 +77,11 @@ impl Facts {
         self.add("python.version", python.own_version());
         let nccl = |major| python.version_text(&format!("nvidia-nccl-cu{major}"));
         self.add("python.NCCL", nccl(13).or_else(|| nccl(12)));
-        let torch = python.file("torch/version.py").map(fs::read_to_string);
-        let torch = torch.and_then(Result::ok).unwrap_or_default();
+        let torch = python
+            .file("torch/version.py")
+            .map(fs::read_to_string)
+            .and_then(Result::ok)
+            .unwrap_or_default();
         // `cuda: Optional[str] = '13.0'`
         let cuda = torch.lines().find(|line| line.starts_with("cuda: "));
         self.add("python.CUDA", cuda.and_then(|line| line.split('\'').nth(1)));
@@ -124,13 +129,18 @@ impl Facts {
     fn add_space(&mut self, seen: &Examination<'_>) {
         let free = |folder: &Path| seen.machine.free(folder);
         // Where all of it is too small, the report says so already.
-        let shm = seen.machine.shared_memory();
-        if shm.is_some_and(|bytes| bytes >= 1 << 30) {
+        if seen
+            .machine
+            .shared_memory()
+            .is_some_and(|bytes| bytes >= 1 << 30)
+        {
             self.add("space./dev/shm", free(Path::new("/dev/shm")));
         }
         let temporary = seen.host.path(vars::TMPDIR);
-        let temporary = temporary.as_deref().unwrap_or(Path::new("/tmp"));
-        self.add("space.TMPDIR", free(temporary));
+        self.add(
+            "space.TMPDIR",
+            free(temporary.as_deref().unwrap_or(Path::new("/tmp"))),
+        );
         let home = seen.host.home();
         self.add("space.HOME", home.and_then(|home| free(&home)));
     }
@@ -139,8 +149,13 @@ impl Facts {
     fn add_files(&mut self, seen: &Examination<'_>) {
         let output = output_folder(seen);
         let further = seen.args().into_iter().flat_map(Args::words);
-        let words = seen.launch.command.iter().chain(further);
-        for word in words.filter_map(|word| word.to_str()) {
+        for word in seen
+            .launch
+            .command
+            .iter()
+            .chain(further)
+            .filter_map(|word| word.to_str())
+        {
             let word = word.split_once('=').map_or(word, |(_, value)| value);
             let path = seen.host.absolute(Path::new(word));
             // A bare word such as `sft` may be the name of a folder by chance.
@@ -214,7 +229,7 @@ fn nvidia_smi(host: &Host) -> Option<Result<String, ExitStatus>> {
 fn content(path: &Path, found: &Metadata) -> io::Result<String> {
     const PART: u64 = 1 << 16;
     let mut file = File::open(path)?;
-    let mut bytes = Vec::new();
+    let mut bytes = vec![];
     for at in 0..16 {
         let last = found.len().saturating_sub(PART);
         file.seek(SeekFrom::Start(last.saturating_mul(at) / 15))?;
@@ -252,15 +267,15 @@ struct Group<'a> {
 
 pub fn compare(answers: &[Value]) -> Comparison {
     let mut comparison = Comparison::default();
-    let facts = answers
+    let names: BTreeSet<&String> = answers
         .iter()
-        .filter_map(|answer| answer["facts"].as_object());
-    let names: BTreeSet<&String> = facts.flat_map(Map::keys).collect();
+        .filter_map(|answer| answer["facts"].as_object())
+        .flat_map(Map::keys)
+        .collect();
     let mut names: Vec<&String> = names.into_iter().collect();
     for fact in FACTS {
         let is_meant = |name: &mut &String| {
-            let mut names = fact.names.iter();
-            names.any(|it| match it {
+            fact.names.iter().any(|it| match it {
                 Name::Is(whole) => name == whole,
                 Name::Below(start) => name.starts_with(start),
             })
@@ -297,7 +312,7 @@ impl Comparison {
             return;
         }
         let absent = fact.absent.map(Value::from);
-        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut groups: Vec<Group<'_>> = vec![];
         for answer in answers {
             let Some(value) = answer["facts"].get(fact_name).or(absent.as_ref()) else {
                 continue;
@@ -350,7 +365,7 @@ impl Comparison {
         };
         self.problems.push(Problem {
             severity: fact.severity,
-            ..Problem::error(fact.rule, what).fix(help)
+            ..fact.rule.error(what).fix(help)
         });
     }
 }

@@ -62,7 +62,7 @@ fn known(name: impl Into<String>, value: Option<String>) -> DoctorRow {
         name: name.into(),
         value,
         is_checked: false,
-        problems: Vec::new(),
+        problems: vec![],
     }
 }
 
@@ -79,8 +79,7 @@ impl DoctorRow {
     }
 
     fn mark(&self) -> &'static str {
-        let severities = self.problems.iter().map(|problem| problem.severity);
-        match severities.min() {
+        match self.problems.iter().map(|problem| problem.severity).min() {
             Some(Severity::Error) => "bad",
             Some(_) => "warn",
             None if self.is_checked => "ok",
@@ -135,8 +134,10 @@ impl<'a> Examination<'a> {
     }
 
     fn nvme_folders(&self) -> Vec<(String, PathBuf)> {
-        let config = self.config().map(PlannedConfig::value);
-        config.map(rules::nvme_folders).unwrap_or_default()
+        self.config()
+            .map(PlannedConfig::value)
+            .map(rules::nvme_folders)
+            .unwrap_or_default()
     }
 
     pub fn ranks(&self) -> Option<&Topology> {
@@ -147,26 +148,32 @@ impl<'a> Examination<'a> {
     }
 
     fn sections(&self) -> Vec<Section> {
-        let sections = [
+        [
             ("machine", self.machine()),
             ("limits", self.limits()),
             ("python", self.python()),
             ("launch", self.launch()),
             ("folders", self.folders()),
             ("variables", self.variables()),
-        ];
-        sections.map(|(title, rows)| Section { title, rows }).into()
+        ]
+        .map(|(title, rows)| Section { title, rows })
+        .into()
     }
 
     fn machine(&self) -> Vec<DoctorRow> {
         let machine = self.machine;
         let kernel = machine.kernel().map(|kernel| format!("Linux {kernel}"));
         let memory = machine.memory();
-        let offloaded = self.plan().and_then(|plan| {
-            let config = plan.config.as_ref()?.value();
-            fit::host_memory(&plan.topology, config, &plan.understood)
-        });
-        let too_little = offloaded.and_then(|bytes| rules::not_enough_host_memory(bytes, &memory));
+        let too_little = self
+            .plan()
+            .and_then(|plan| {
+                fit::host_memory(
+                    &plan.topology,
+                    plan.config.as_ref()?.value(),
+                    &plan.understood,
+                )
+            })
+            .and_then(|bytes| rules::not_enough_host_memory(bytes, &memory));
         let available = memory.available.map(size);
         let limit = memory.limit.map(size);
         let parts = [
@@ -229,8 +236,10 @@ impl<'a> Examination<'a> {
                 rows.extend(python.version_text(name).map(|version| fact(name, version)));
             }
         }
-        let compiler = self.host.nonempty_var(vars::CXX);
-        let compiler = compiler.and_then(|words| words.split_whitespace().next());
+        let compiler = self
+            .host
+            .nonempty_var(vars::CXX)
+            .and_then(|words| words.split_whitespace().next());
         let found = [compiler.unwrap_or("c++"), "ninja", "nvcc"]
             .map(|program| self.host.find_program(program.as_ref()));
         let problem = rules::no_compiler(found[0].is_some(), found[1].is_some());
@@ -258,12 +267,16 @@ impl<'a> Examination<'a> {
             rows.push(row);
         }
         if let (None, Some(Err(problems))) = (&self.judged, &self.topology) {
-            let warnings = problems.iter().cloned().map(Problem::into_warning);
-            rows.extend(warnings.map(|it| known("ranks", None).checked(Some(it))));
+            rows.extend(
+                problems
+                    .iter()
+                    .cloned()
+                    .map(Problem::into_warning)
+                    .map(|it| known("ranks", None).checked(Some(it))),
+            );
         }
         if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
-            let row = fact("port", port.spelling());
-            rows.push(row.checked(exec::unusable_port(port)));
+            rows.push(fact("port", port.spelling()).checked(exec::unusable_port(port)));
         }
         let Some(judged) = &self.judged else {
             return rows;
@@ -271,11 +284,14 @@ impl<'a> Examination<'a> {
         let existing = judged.understood().existing_launcher.as_ref();
         let theirs = existing.map(|existing| existing.hosts(self.host));
         let ours = ranks.and_then(|ranks| ranks.pool.as_ref());
-        let machines = theirs.iter().chain(ours).flatten();
-        let names: Vec<&str> = machines.map(|machine| &*machine.name).collect();
+        let names: Vec<&str> = theirs
+            .iter()
+            .chain(ours)
+            .flatten()
+            .map(|machine| &*machine.name)
+            .collect();
         if !names.is_empty() {
-            let problem = unreachable(&names);
-            rows.push(fact("ssh", names.join(", ")).checked(problem));
+            rows.push(fact("ssh", names.join(", ")).checked(unreachable(&names)));
         }
         let mut problems: Vec<&Problem> = judged.problems.iter().collect();
         if let Some(plan) = judged.plan() {
@@ -331,8 +347,9 @@ impl<'a> Examination<'a> {
             rows.push(fact("nvme_path", path.to_string_lossy()).checked(problem));
         }
         rows.push(fact("templates", self.launch.search.in_words()));
-        let hidden = shims::hidden(host);
-        rows.extend(hidden.map(|problem| fact("shims", "hidden").checked(Some(problem))));
+        rows.extend(
+            shims::hidden(host).map(|problem| fact("shims", "hidden").checked(Some(problem))),
+        );
         rows
     }
 
@@ -362,7 +379,7 @@ impl<'a> Examination<'a> {
     }
 
     fn variables(&self) -> Vec<DoctorRow> {
-        let mut rows = Vec::new();
+        let mut rows = vec![];
         for (name, value) in self.host.vars_from("") {
             let is_shown = vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name);
             if is_shown && Sensitivity::of(name).is_none() {
@@ -384,14 +401,18 @@ fn unreachable(names: &[&str]) -> Option<Problem> {
     });
     // All are asked before the first answers.
     let tried: Vec<_> = tried.collect();
-    let mut failed = tried.into_iter().filter_map(|(name, child)| {
+    let name = tried.into_iter().find_map(|(name, child)| {
         let ended = child.and_then(|mut child| child.wait());
         (!ended.is_ok_and(|status| status.success())).then_some(name)
-    });
-    let name = failed.next()?;
-    let what = format!("`{name}` of the hostfile cannot be reached by ssh without a password");
-    let problem = Problem::error(Rule::Hosts, what).at(name);
-    Some(problem.fix(run(format!("ssh-copy-id {name}"))))
+    })?;
+    Some(
+        Rule::Hosts
+            .error(format!(
+                "`{name}` of the hostfile cannot be reached by ssh without a password"
+            ))
+            .at(name)
+            .fix(run(format!("ssh-copy-id {name}"))),
+    )
 }
 
 /// Nothing starts `doctor` on the other machines of a hostfile.
@@ -406,7 +427,11 @@ fn only_this_machine(ranks: &Topology) -> Option<Problem> {
         pool[0].name
     );
     let fix = run(line).remark("on each, with --master-port 29500 and its --node-rank");
-    Some(Problem::warning(Rule::NoAnswer, "only this machine was looked at").fix(fix))
+    Some(
+        Rule::NoAnswer
+            .warning("only this machine was looked at")
+            .fix(fix),
+    )
 }
 
 /// Those that are known, with commas.
@@ -438,7 +463,7 @@ impl<'h> DoctorReport<'h> {
             home: home.filter(|home| home != "/"),
             secrets: Secrets::of(host),
             sections: seen.sections(),
-            further: Vec::new(),
+            further: vec![],
         }
     }
 
@@ -449,9 +474,11 @@ impl<'h> DoctorReport<'h> {
     }
 
     pub fn problems(&self) -> Vec<Problem> {
-        let rows = self.rows();
-        let of_rows = rows.flat_map(|(_, row)| &row.problems);
-        of_rows.chain(&self.further).cloned().collect()
+        self.rows()
+            .flat_map(|(_, row)| &row.problems)
+            .chain(&self.further)
+            .cloned()
+            .collect()
     }
 
     pub fn clean(&self, text: &str) -> String {

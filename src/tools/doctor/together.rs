@@ -123,12 +123,12 @@ impl Meeting<'_> {
         for variable in srun::per_task_variables(host) {
             command.env_remove(variable);
         }
-        let srun = command
+        let mut srun = command
             .args(&words[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .spawn();
-        let mut srun = srun.map_err(|why| report::cannot_execute(&words[0], &why))?;
+            .spawn()
+            .map_err(|why| report::cannot_execute(&words[0], &why))?;
         if let Some(input) = &mut srun.stdin {
             // If it has ended already, there is no answer.
             let _ = input.write_all(b"\n");
@@ -136,8 +136,10 @@ impl Meeting<'_> {
         let mut parts = BTreeMap::<String, String>::new();
         let id = Pid::from_raw(srun.id().cast_signed());
         let output = srun.stdout.take().into_iter();
-        let lines = output.flat_map(|output| BufReader::new(output).split(b'\n'));
-        for line in lines.map_while(Result::ok) {
+        for line in output
+            .flat_map(|output| BufReader::new(output).split(b'\n'))
+            .map_while(Result::ok)
+        {
             let line = String::from_utf8_lossy(&line);
             let Some((machine, part)) = line
                 .split_once(MARK)
@@ -169,12 +171,13 @@ impl Meeting<'_> {
         let until = start + self.timeout;
         let heard = listen(port.value, format!("{greeting}\n"), self.timeout).ok_or_else(|| {
             let what = format!("{} cannot listen on port {}", name(&own), port.value);
-            Problem::error(Rule::Port, what)
+            Rule::Port
+                .error(what)
                 .at(port)
                 .fix(give("--master-port", 29500))
         })?;
         let mut answers = vec![own];
-        let mut streams = Vec::new();
+        let mut streams = vec![];
         while answers[0]["of"] != answers.len() {
             let left = until.saturating_duration_since(Instant::now());
             let Ok((line, stream)) = heard.recv_timeout(left) else {
@@ -209,29 +212,33 @@ impl Meeting<'_> {
     fn report_to(&self, address: &str, port: u16, greeting: &str, mut own: Value) -> Outcome {
         let until = Instant::now() + self.timeout;
         let addresses = facts::addresses(address, &mut own["facts"]);
-        let status = reach(&addresses, port, greeting, until).and_then(|mut stream| {
-            own["clock"] = clock().into();
-            let left = until.saturating_duration_since(Instant::now());
-            let sent = stream.write_all(format!("{own}\n").as_bytes()).ok();
-            sent.and_then(|()| line(&stream, left + GRACE / 2)?.parse().ok())
-                .ok_or_else(|| "it gives no answer".to_string())
-        });
-        status.or_else(|why: String| {
-            own["facts"]["network.unreachable"] = format!("{address}:{port} ({why})").into();
-            if self.answers_srun {
-                return tell(&[own]);
-            }
-            report::report(&compare(&[own]).problems, &Secrets::of(self.seen.host));
-            Ok(1)
-        })
+        reach(&addresses, port, greeting, until)
+            .and_then(|mut stream| {
+                own["clock"] = clock().into();
+                let left = until.saturating_duration_since(Instant::now());
+                stream
+                    .write_all(format!("{own}\n").as_bytes())
+                    .ok()
+                    .and_then(|()| line(&stream, left + GRACE / 2)?.parse().ok())
+                    .ok_or_else(|| "it gives no answer".to_string())
+            })
+            .or_else(|why: String| {
+                own["facts"]["network.unreachable"] = format!("{address}:{port} ({why})").into();
+                if self.answers_srun {
+                    return tell(&[own]);
+                }
+                report::report(&compare(&[own]).problems, &Secrets::of(self.seen.host));
+                Ok(1)
+            })
     }
 
     /// What this machine has to say.
     fn own(&self, ranks: &Topology) -> Value {
         let host = self.seen.host;
-        let name = host.nonempty_var(vars::SLURMD_NODENAME);
-        let name = name.filter(|_| ranks.engine == Some("Slurm"));
-        let name = name.or_else(|| host.hostname.split('.').next());
+        let name = host
+            .nonempty_var(vars::SLURMD_NODENAME)
+            .filter(|_| ranks.engine == Some("Slurm"))
+            .or_else(|| host.hostname.split('.').next());
         // All processes of one start have these in common.
         let ids = [
             vars::PMIX_NAMESPACE,
@@ -255,22 +262,30 @@ impl Meeting<'_> {
         let Comparison { same, mut problems } = compare(&answers);
         let first = answers.first().unwrap_or_default();
         // By their names, where Slurm lists them.
-        let list = first["facts"]["variables.SLURM_STEP_NODELIST"].as_str();
-        let list = list
+        let list = first["facts"]["variables.SLURM_STEP_NODELIST"]
+            .as_str()
             .or_else(|| self.seen.host.nonempty_var(vars::SLURM_JOB_NODELIST))
             .and_then(expand_hosts)
             .unwrap_or_default();
-        let machines = first["of"].as_u64().map(|of| of.min(1 << 16) as usize);
-        let machines = machines.unwrap_or(list.len().max(1));
+        let machines = first["of"]
+            .as_u64()
+            .map_or(list.len().max(1), |of| of.min(1 << 16) as usize);
         let is_silent = |at: &usize| answers.iter().all(|answer| answer["index"] != *at);
         let name_of = |at: usize| list.get(at).cloned().unwrap_or(format!("machine {at}"));
         let silent: Vec<String> = (0..machines).filter(is_silent).map(name_of).collect();
         if !silent.is_empty() {
             let waited = took.min(self.timeout).as_secs_f64().ceil();
-            let what = format!("no answer from {} within {waited:.0} s", listed(&silent));
             let fix = give("--timeout", self.timeout.as_secs() * 6)
                 .remark("if it is up and has zlaunch at this path");
-            problems.insert(0, Problem::error(Rule::NoAnswer, what).fix(fix));
+            problems.insert(
+                0,
+                Rule::NoAnswer
+                    .error(format!(
+                        "no answer from {} within {waited:.0} s",
+                        listed(&silent)
+                    ))
+                    .fix(fix),
+            );
         }
         for problem in &mut problems {
             problem.be_strict(launch.strict);

@@ -40,18 +40,22 @@ pub fn read(
     plan: &Value,
     host: &Host,
 ) -> (BTreeSet<String>, Vec<String>) {
-    let (mut facts, mut changes) = (BTreeSet::new(), Vec::new());
+    let (mut facts, mut changes) = (BTreeSet::new(), vec![]);
     for condition in &said.conditions {
-        let mut own = Vec::new();
+        let mut own = vec![];
         for (subject, asked) in subjects(&condition.text, said, version) {
             facts.extend(subject.fact(plan, host));
             own.extend(subject.change(&asked, condition.holds));
         }
         if own.is_empty() {
             let text = &*condition.text;
-            let mut common = COMMON.iter().filter(|it| it.holds == condition.holds);
-            let common = common.find(|it| text.starts_with(it.begins) && text.contains(it.has));
-            own.extend(common.map_or_else(|| multiple(text), |it| Some(it.change.to_string())));
+            own.extend(
+                COMMON
+                    .iter()
+                    .filter(|it| it.holds == condition.holds)
+                    .find(|it| text.starts_with(it.begins) && text.contains(it.has))
+                    .map_or_else(|| multiple(text), |it| Some(it.change.to_string())),
+            );
         }
         // `a or b` is false if both are, so all must be known.
         let [ors, ands] = [" or ", " and "].map(|it| condition.text.matches(it).count());
@@ -81,29 +85,31 @@ fn multiple(condition: &str) -> Option<String> {
 
 fn subjects<'a>(text: &'a str, said: &Said, version: Version) -> Vec<(Subject<'a>, Asked<'a>)> {
     let is_arguments = said.function == "__post_init__" && said.file.contains("arg");
-    let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let found = names.filter(|name| name.len() > 3).filter_map(|name| {
-        let start = name.as_ptr() as usize - text.as_ptr() as usize;
-        let (before, after) = (&text[..start], &text[start + name.len()..]);
-        let is_quoted = before.ends_with(['"', '\'']);
-        // Of DeepSpeed's config, and not of a model's.
-        let is_deepspeed = said.file.contains("deepspeed") || text.contains("ds_config");
-        let is_of_config =
-            is_deepspeed && (text.contains("config") || before.ends_with("is_auto(\""));
-        let is_read = if is_quoted {
-            is_of_config
-        } else {
-            after.starts_with("()")
-        };
-        let subject = if is_quoted && text.contains("environ") {
-            Subject::Variable(name)
-        } else if before.ends_with("args.") || is_arguments && before.ends_with("self.") {
-            Subject::Option(name)
-        } else {
-            Subject::Key(schema::named(name, version).find(|_| is_read)?.key)
-        };
-        Some((subject, asked(before, after)))
-    });
+    let found = text
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|name| name.len() > 3)
+        .filter_map(|name| {
+            let start = name.as_ptr() as usize - text.as_ptr() as usize;
+            let (before, after) = (&text[..start], &text[start + name.len()..]);
+            let is_quoted = before.ends_with(['"', '\'']);
+            // Of DeepSpeed's config, and not of a model's.
+            let is_deepspeed = said.file.contains("deepspeed") || text.contains("ds_config");
+            let is_of_config =
+                is_deepspeed && (text.contains("config") || before.ends_with("is_auto(\""));
+            let is_read = if is_quoted {
+                is_of_config
+            } else {
+                after.starts_with("()")
+            };
+            let subject = if is_quoted && text.contains("environ") {
+                Subject::Variable(name)
+            } else if before.ends_with("args.") || is_arguments && before.ends_with("self.") {
+                Subject::Option(name)
+            } else {
+                Subject::Key(schema::named(name, version).find(|_| is_read)?.key)
+            };
+            Some((subject, asked(before, after)))
+        });
     found.collect()
 }
 
@@ -111,8 +117,13 @@ fn asked<'a>(before: &str, after: &'a str) -> Asked<'a> {
     let before = before.trim_end_matches(['"', '\'']);
     let after = after.trim_start_matches(['"', '\'', ']', '(', ')', ' ']);
     let operand = |operator| {
-        let value = after.strip_prefix(operator)?.split([' ', ')']).next()?;
-        Some(value.trim_matches(['"', '\'']))
+        Some(
+            after
+                .strip_prefix(operator)?
+                .split([' ', ')'])
+                .next()?
+                .trim_matches(['"', '\'']),
+        )
     };
     let begins = |words: &[&str]| words.iter().any(|it| after.starts_with(it));
     let word = before.rfind([' ', '(']).map_or(0, |it| it + 1);
@@ -140,8 +151,11 @@ impl Subject<'_> {
                 (key, json::get(config, key).map(Value::to_string))
             }
             Subject::Option(name) => {
-                let words = plan["argv"].as_array()?.iter().filter_map(Value::as_str);
-                let mut words = words.skip_while(|word| word.strip_prefix("--") != Some(name));
+                let mut words = plan["argv"]
+                    .as_array()?
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .skip_while(|word| word.strip_prefix("--") != Some(name));
                 (name, words.nth(1).map(str::to_string))
             }
         };

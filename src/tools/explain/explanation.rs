@@ -44,8 +44,9 @@ pub fn entries() -> impl Iterator<Item = Entry> {
 
 /// Every rule with its sentence.
 pub fn rules() -> impl Iterator<Item = (Rule, &'static str)> {
-    let of_launches = Rule::all().filter_map(|rule| Some((rule, rule.about()?)));
-    of_launches.chain(check::rules().map(|check| (check.rule, check.about)))
+    Rule::all()
+        .filter_map(|rule| Some((rule, rule.about()?)))
+        .chain(check::rules().map(|check| (check.rule, check.about)))
 }
 
 pub fn topic(entry: &Entry) -> Topic {
@@ -61,8 +62,10 @@ pub fn topic(entry: &Entry) -> Topic {
 
 /// The keys directly below a section, without its name.
 fn keys_below(section: &str) -> Option<String> {
-    let below = entries().filter_map(|entry| entry.name().strip_prefix(section)?.strip_prefix('.'));
-    let keys: Vec<&str> = below.filter(|key| !key.contains('.')).collect();
+    let keys: Vec<&str> = entries()
+        .filter_map(|entry| entry.name().strip_prefix(section)?.strip_prefix('.'))
+        .filter(|key| !key.contains('.'))
+        .collect();
     (!keys.is_empty()).then(|| keys.join(", "))
 }
 
@@ -84,20 +87,26 @@ impl Explanation {
             name: name.into(),
             topic,
             about: about.into(),
-            rows: Vec::new(),
+            rows: vec![],
         }
     }
 
     /// Adds a row for each text, of which there may be none.
     fn row<T: Into<String>>(mut self, label: Phrase, texts: impl IntoIterator<Item = T>) -> Self {
-        let texts = texts.into_iter().map(Into::into);
-        self.rows.extend(texts.map(|text| Row { label, text }));
+        self.rows.extend(
+            texts
+                .into_iter()
+                .map(Into::into)
+                .map(|text| Row { label, text }),
+        );
         self
     }
 
     fn kind(&self, language: Language) -> &'static str {
-        let kind = TOPICS.iter().find(|row| row.topic == self.topic);
-        kind.map_or("", |row| row.one.text(language))
+        TOPICS
+            .iter()
+            .find(|row| row.topic == self.topic)
+            .map_or("", |row| row.one.text(language))
     }
 
     pub fn json(&self, language: Language) -> Value {
@@ -113,8 +122,10 @@ impl Explanation {
 
     pub fn text(&self, language: Language, width: usize) -> String {
         let kind = self.kind(language);
-        let rows = self.rows.iter();
-        let rows = rows.map(|row| (row.label.text(language), row.text.clone()));
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| (row.label.text(language), row.text.clone()));
         let table = TextTable::of_pairs(2, rows).fitted(Some(width));
         let title = wrapped(&format!("{}  ({kind})", self.name), 0, width);
         let gap = if self.rows.is_empty() { "" } else { "\n" };
@@ -125,10 +136,11 @@ impl Explanation {
     pub fn of_our_variable(word: &str) -> Option<Self> {
         let name = word.to_ascii_uppercase().replace('-', "_");
         let page = |name: &str, text: &str| Explanation::new(name, Topic::Variable, text);
-        let mut options = launch_options().map(|option| (variable(option), option));
-        let option = options.find(|(it, _)| {
-            it.trim_start_matches("ZLAUNCH_") == name.trim_start_matches("ZLAUNCH_")
-        });
+        let option = launch_options()
+            .map(|option| (variable(option), option))
+            .find(|(it, _)| {
+                it.trim_start_matches("ZLAUNCH_") == name.trim_start_matches("ZLAUNCH_")
+            });
         if let Some((name, option)) = option {
             let help = help_of("", option)?;
             let value = help.field("value").unwrap_or_default();
@@ -204,8 +216,11 @@ impl<'a> Explainer<'a> {
     /// A key that is not in the glossary, because it is gone.
     pub fn of_recorded(&self, name: &str) -> Option<Explanation> {
         let key = schema::find(name, self.version)?;
-        let about = fate(&key, self.language)?;
-        Some(Explanation::new(key.key, Topic::Key, about))
+        Some(Explanation::new(
+            key.key,
+            Topic::Key,
+            fate(&key, self.language)?,
+        ))
     }
 
     pub fn of_rule(&self, rule: Rule) -> Explanation {
@@ -249,8 +264,10 @@ impl<'a> Explainer<'a> {
     /// The statement that says it.
     fn of_said(said: &Said, python: &Python) -> Explanation {
         let package = said.file.split('/').next().unwrap_or_default();
-        let package = PACKAGES.iter().find(|it| it.0 == package);
-        let package = package.map_or("", |it| it.1);
+        let package = PACKAGES
+            .iter()
+            .find(|it| it.0 == package)
+            .map_or("", |it| it.1);
         let version = python.version_text(package).unwrap_or_default();
         let mut place = format!("{}, line {}", said.file, said.line);
         if !said.function.is_empty() {
@@ -306,15 +323,17 @@ impl<'a> Explainer<'a> {
             Some(stage) if *stage != 3 && found.failure.only_with_zero3 => Failure::unknown(),
             _ => found.failure,
         };
-        let python = plan["trainer"]["python"].as_str();
-        let python = python.map(|program| Python::at(program.into(), self.host));
-        let python = python.or_else(|| Python::on_path(self.host));
+        let python = plan["trainer"]["python"]
+            .as_str()
+            .map(|program| Python::at(program.into(), self.host))
+            .or_else(|| Python::on_path(self.host));
         let asked = python.as_ref();
         let mut said = asked.and_then(|it| sources::find(found, it, failure.is_unknown()));
         let is_said = said.as_ref().is_some_and(|it| it.says_it);
         let may_ask = (failure.is_unknown() || failure.is_of_versions) && !is_said;
-        let class = asked.filter(|_| may_ask);
-        let class = class.and_then(|it| sources::class_asked(&found.lines[0], it));
+        let class = asked
+            .filter(|_| may_ask)
+            .and_then(|it| sources::class_asked(&found.lines[0], it));
         if class.is_some() {
             let mut rows = FAILURES.iter();
             failure = rows.find(|it| it.is_of_versions).unwrap_or(failure);
@@ -334,8 +353,9 @@ impl<'a> Explainer<'a> {
                 } else {
                     // The row knows more than the conditions.
                     let about = format!("{}: {}", page.name, page.about);
-                    let known = self.of_failure(failure);
-                    let known = known.row(phrases::SAID_BY, is_said.then_some(about));
+                    let known = self
+                        .of_failure(failure)
+                        .row(phrases::SAID_BY, is_said.then_some(about));
                     self.with_conditions(known, said, &lines[0], plan)
                 }
             }
@@ -348,8 +368,11 @@ impl<'a> Explainer<'a> {
         }
         let shown = lines.iter().map(|line| {
             // A word may be a secret that nothing else names.
-            let words = secrets.hide_in_words(line.split(' ').map(OsStr::new));
-            words.join(OsStr::new(" ")).to_string_lossy().into_owned()
+            secrets
+                .hide_in_words(line.split(' ').map(OsStr::new))
+                .join(OsStr::new(" "))
+                .to_string_lossy()
+                .into_owned()
         });
         let numbers = lines.iter().flat_map(|line| numbers::read(line));
         page = page
@@ -361,19 +384,25 @@ impl<'a> Explainer<'a> {
             .filter(|rank| !found.ranks.contains(rank))
             .collect();
         if !missing.is_empty() && missing.len() < found.ranks.len() {
-            let said = failure.of_missing_ranks.iter();
-            let said = said.map(|it| format!("{}: {it}", listed_ranks(&missing)));
+            let said = failure
+                .of_missing_ranks
+                .iter()
+                .map(|it| format!("{}: {it}", listed_ranks(&missing)));
             page = page.row(phrases::MISSING, said);
         }
-        let general = general
-            .into_iter()
-            .filter(|row| row.label != phrases::SILENCE);
-        page.rows.extend(general);
+        page.rows.extend(
+            general
+                .into_iter()
+                .filter(|row| row.label != phrases::SILENCE),
+        );
         let here = failure.here.iter().filter_map(|it| it.for_plan(plan));
         let is_alone = failure.alone && found.frames.is_empty();
         let careful = is_alone.then(|| phrases::LIKELIEST.text(self.language));
-        let page = page.row(phrases::THIS_LAUNCH, here);
-        (page.row(phrases::CAREFUL, careful), is_known)
+        (
+            page.row(phrases::THIS_LAUNCH, here)
+                .row(phrases::CAREFUL, careful),
+            is_known,
+        )
     }
 
     pub fn of_template(&self, word: &str) -> Option<Explanation> {
@@ -384,8 +413,10 @@ impl<'a> Explainer<'a> {
         let template = template::resolve(&spec, self.search, self.host).ok()?;
         let about = template.about_in(self.language);
         let print = format!("zlaunch templates {}", template.name);
-        let page = Explanation::new(&*template.name, Topic::Template, about);
-        Some(page.row(phrases::PRINT_IT, Some(print)))
+        Some(
+            Explanation::new(&*template.name, Topic::Template, about)
+                .row(phrases::PRINT_IT, Some(print)),
+        )
     }
 }
 
@@ -417,9 +448,11 @@ pub fn fate(key: &KeySpec, language: Language) -> Option<String> {
     };
     let since = key.removed.map(|removed| removed.version.to_string());
     let now = key.replaced_by.map(|_| phrases::NOW.text(language));
-    let text = phrase
-        .text(language)
-        .replace("{since}", &since.unwrap_or_default())
-        .replace("{now}", now.unwrap_or_default());
-    Some(text.replace("{name}", key.replaced_by.unwrap_or_default()))
+    Some(
+        phrase
+            .text(language)
+            .replace("{since}", &since.unwrap_or_default())
+            .replace("{now}", now.unwrap_or_default())
+            .replace("{name}", key.replaced_by.unwrap_or_default()),
+    )
 }

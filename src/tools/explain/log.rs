@@ -66,16 +66,17 @@ impl Found {
         let failure = Failure::unknown();
         let sentences = lines(text).rev().map(said);
         let is_place = |line: &String| line.contains(TRACEBACK) || line.contains(PLACE);
-        let sentences =
-            sentences.filter(|line| line.split_whitespace().count() > 3 && !is_place(line));
-        let sentences: Vec<String> = sentences.take(SENTENCES).collect();
+        let sentences: Vec<String> = sentences
+            .filter(|line| line.split_whitespace().count() > 3 && !is_place(line))
+            .take(SENTENCES)
+            .collect();
         (!sentences.is_empty()).then(|| Found {
             failure,
             role: failure.role,
             place: name.to_string(),
             lines: sentences,
             ranks: BTreeSet::new(),
-            frames: Vec::new(),
+            frames: vec![],
             is_exception: false,
         })
     }
@@ -110,8 +111,9 @@ impl Failure {
 
 impl Advice {
     pub fn for_plan(&self, plan: &Value) -> Option<String> {
-        let value = json::get(plan, self.key).filter(|value| !value.is_null())?;
-        let value = value.to_string();
+        let value = json::get(plan, self.key)
+            .filter(|value| !value.is_null())?
+            .to_string();
         let is = |known| value.trim_matches('"') == known;
         let holds = match self.when {
             When::Given => true,
@@ -124,7 +126,7 @@ impl Advice {
 
 impl Log {
     pub fn read(&mut self, name: &str, mut log: impl BufRead) -> io::Result<()> {
-        let mut text = Vec::new();
+        let mut text = vec![];
         let (mut number, mut bytes) = (1, 0);
         loop {
             let start = text.len();
@@ -159,8 +161,9 @@ impl Log {
         for triple in triples(&text[start..]) {
             seen[triple] = true;
         }
-        let all = FAILURES.iter();
-        let all = all.flat_map(|it| it.lines.iter().map(move |pieces| (it, *pieces)));
+        let all = FAILURES
+            .iter()
+            .flat_map(|it| it.lines.iter().map(move |pieces| (it, *pieces)));
         let is_there = |it: &(_, &[&str])| {
             triples(it.1[0].as_bytes()).all(|triple| seen[triple])
                 && contains_any(&text[start..], &it.1[..1])
@@ -180,15 +183,16 @@ impl Log {
                     .into_iter()
                     .chain(above().take_while(|line| !contains_any(line, &[TRACEBACK])))
             };
-            let found = possible.iter().find(|(failure, pieces)| {
-                contains_in_order(line, pieces)
-                    && failure.has_traceback(traceback())
-                    && !contains_any(line, failure.unlike)
-            });
-            let found = found.map(|it| it.0);
+            let found = possible
+                .iter()
+                .find(|(failure, pieces)| {
+                    contains_in_order(line, pieces)
+                        && failure.has_traceback(traceback())
+                        && !contains_any(line, failure.unlike)
+                })
+                .map(|it| it.0);
             let known = found.and_then(|failure| {
-                let mut all = self.found.iter_mut();
-                all.find(|it| {
+                self.found.iter_mut().find(|it| {
                     let is_same = !failure.is_unknown() || it.lines.contains(&said(line));
                     ptr::eq(it.failure, failure) && is_same && it.role == failure.role
                 })
@@ -197,16 +201,19 @@ impl Log {
                 known.ranks.extend(rank);
             } else if let Some(failure) = found {
                 let key = above().take(failure.lines_above);
-                let below = below.enumerate().take_while(|(at, line)| {
-                    *at < failure.lines_below || said(line).starts_with("- ")
-                });
-                let below = below.map(|it| it.1).take(8);
+                let below = below
+                    .enumerate()
+                    .take_while(|(at, line)| {
+                        *at < failure.lines_below || said(line).starts_with("- ")
+                    })
+                    .map(|it| it.1)
+                    .take(8);
                 let shown = key.chain([line]).chain(below);
-                let mut above_traceback = above()
+                let introduced = above()
                     .skip_while(|line| !contains_any(line, &[TRACEBACK]))
                     .skip(1)
-                    .skip_while(|line| said(line).is_empty());
-                let introduced = above_traceback.next().unwrap_or_default();
+                    .find(|line| !said(line).is_empty())
+                    .unwrap_or_default();
                 let is_ignored = contains_any(introduced, &["Exception ignored in"]);
                 let new = Found {
                     failure,
@@ -259,13 +266,15 @@ fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
         .map(<[u8]>::len)
         .max()
         .filter(|width| WIDTHS.contains(width));
-    let mut ends = Vec::new();
+    let mut ends = vec![];
     let mut at = start;
     while let Some(length) = text[at..].iter().position(|byte| *byte == b'\n') {
         let end = at + length;
         let line = &text[at..end];
-        let next = text[end + 1..].split(|byte| *byte == b'\n').next();
-        let next = next.unwrap_or_default();
+        let next = text[end + 1..]
+            .split(|byte| *byte == b'\n')
+            .next()
+            .unwrap_or_default();
         let word = next.split(|byte| *byte == b' ').next().unwrap_or_default();
         // `[2026-11-15`, `[INFO`.
         let is_header = word.len() > 1 && word[0] == b'[' && !word[1].is_ascii_lowercase();
@@ -282,7 +291,7 @@ fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
         at = end + 1;
     }
     let mut whole = Vec::with_capacity(text.len() - start);
-    let mut joined = Vec::new();
+    let mut joined = vec![];
     let mut from = start;
     for end in ends {
         whole.extend_from_slice(text[from..end].trim_ascii_end());
@@ -306,7 +315,7 @@ fn is_source(line: &[u8]) -> bool {
 /// From the lines of a traceback, the last one first, which is the exception itself.
 fn frames<'a>(traceback: impl Iterator<Item = &'a [u8]>) -> Vec<Frame> {
     let mut below = String::new();
-    let mut frames = Vec::new();
+    let mut frames = vec![];
     for line in traceback.map(said).skip(1) {
         // Behind the name of a machine, too.
         let place = line
@@ -362,8 +371,8 @@ fn lines(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 /// `[rank3]:` of torch, `[Rank 3]` of its watchdog, `[default3]:` of torchrun, `3: ` of `srun --label`.
 fn rank(line: &[u8]) -> Option<u32> {
     let line = line[..line.len().min(SHOWN)].trim_ascii_start();
-    let marks = ["[rank", "[Rank ", "[default"].iter();
-    let start = marks
+    let start = ["[rank", "[Rank ", "[default"]
+        .iter()
         .filter_map(|mark| Some(memmem::find(line, mark.as_bytes())? + mark.len()))
         .min();
     let end = if start.is_some() { b']' } else { b':' };
@@ -379,14 +388,14 @@ fn said(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
     let text = anstream::adapter::strip_str(&text).to_string();
     // `[rank3]: `, `(Worker pid=7, ip=10.0.0.1) `, `ERROR 09-09 02:24:28 [core.py:522] `.
-    let labels = [("[rank", "]: "), (" pid=", ") "), ("ERROR ", "] ")];
-    let said = labels
+    let said = [("[rank", "]: "), (" pid=", ") "), ("ERROR ", "] ")]
         .iter()
         .fold(&*text, |said, (label, end)| match said.split_once(end) {
             Some((before, rest)) if before.contains(label) => rest,
             _ => said,
         });
     // Quoted in a mail or a report.
-    let said = said.trim_matches(|c: char| c.is_whitespace() || "`>".contains(c));
-    said.to_string() + if line.len() > SHOWN { "…" } else { "" }
+    said.trim_matches(|c: char| c.is_whitespace() || "`>".contains(c))
+        .to_string()
+        + if line.len() > SHOWN { "…" } else { "" }
 }

@@ -14,7 +14,7 @@ pub fn read(line: &str) -> Vec<String> {
 fn memory(line: &str) -> Vec<String> {
     const GIB: u64 = 1 << 30;
     if !line.contains("out of memory") {
-        return Vec::new();
+        return vec![];
     }
     let sizes = SIZES.iter().filter_map(|row| {
         let (before, after) = line.split_once(row.words)?;
@@ -25,13 +25,16 @@ fn memory(line: &str) -> Vec<String> {
             words[words.len().saturating_sub(2)..].concat()
         };
         let number = number.trim_matches(|c: char| !c.is_alphanumeric());
-        let shown = format!("{number} {}", row.shown);
-        Some((row.size, parse_bytes(number)?, shown))
+        Some((
+            row.size,
+            parse_bytes(number)?,
+            format!("{number} {}", row.shown),
+        ))
     });
     let sizes: Vec<(Size, u64, String)> = sizes.collect();
     let of = |size: Size| sizes.iter().find(|it| it.0 == size).map(|it| it.1);
     let listed: Vec<&str> = sizes.iter().map(|it| &*it.2).collect();
-    let mut said = Vec::new();
+    let mut said = vec![];
     said.extend((listed.len() > 1).then(|| listed.join("; ")));
     let total = of(Size::Total);
     if let (Some(total), Some(free), Some(ours)) = (total, of(Size::Free), of(Size::Ours)) {
@@ -55,8 +58,12 @@ fn memory(line: &str) -> Vec<String> {
 
 /// `16 != 1 * 1 * 1`: batch, micro batch, accumulation, ranks.
 fn product(line: &str) -> Option<String> {
-    let factors = line.split_once(" != ")?.1.split(" * ");
-    let factors: Option<Vec<u64>> = factors.map(|it| it.trim().parse().ok()).collect();
+    let factors: Option<Vec<u64>> = line
+        .split_once(" != ")?
+        .1
+        .split(" * ")
+        .map(|it| it.trim().parse().ok())
+        .collect();
     let [micro, steps, ranks] = factors?[..] else {
         return None;
     };

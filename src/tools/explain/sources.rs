@@ -52,20 +52,29 @@ pub fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
     } else {
         found.lines.len()
     };
-    let lines = found.lines[..count].iter();
-    let messages: Vec<Message> = lines.map(|line| Message::of(line)).collect();
+    let messages: Vec<Message> = found.lines[..count]
+        .iter()
+        .map(|line| Message::of(line))
+        .collect();
     // A traceback that was cut off has no message.
     let first = messages
         .first()
         .filter(|_| !found.lines[0].contains("Traceback (most recent call last)"))?;
     // Whoever asked for an attribute is to blame, not what looked for it.
-    let frames = found.frames.iter().enumerate();
-    let mut asking = frames.filter(|it| it.1.function != "__getattr__");
-    let named = asking.find_map(|(depth, frame)| {
-        let inside = inside(&frame.file)?;
-        let text = fs::read(python.file(&inside)?).ok()?;
-        Some((frame, depth == 0, text, inside))
-    });
+    let named = found
+        .frames
+        .iter()
+        .enumerate()
+        .filter(|it| it.1.function != "__getattr__")
+        .find_map(|(depth, frame)| {
+            let inside = inside(&frame.file)?;
+            Some((
+                frame,
+                depth == 0,
+                fs::read(python.file(&inside)?).ok()?,
+                inside,
+            ))
+        });
     let mut below = None;
     if let Some((frame, is_last, text, inside)) = named {
         let source = Source::new(&text);
@@ -73,8 +82,7 @@ pub fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
             .failed(frame)
             .map(|at| source.failed_at(at, &inside, is_last));
         if !below.as_ref().is_some_and(|it| it.says_it) {
-            let all = source.all(first, &inside);
-            below = best(all, Some(&frame.function)).or(below);
+            below = best(source.all(first, &inside), Some(&frame.function)).or(below);
         }
         if below.as_ref().is_some_and(|it| it.says_it) {
             return below;
@@ -84,12 +92,14 @@ pub fn find(found: &Found, python: &Python, everywhere: bool) -> Option<Said> {
     let is_of_python = first.exception.is_some_and(|it| OF_PYTHON.contains(&it))
         && first.pairs.len() < LONG_FOR_PYTHON;
     // What a script calls last is none of the packages' Python.
-    let innermost = found.frames.first();
-    let is_outside = innermost.is_some_and(|it| inside(&it.file).is_none());
+    let is_outside = found
+        .frames
+        .first()
+        .is_some_and(|it| inside(&it.file).is_none());
     if !everywhere || is_outside || is_of_python || messages.iter().all(|it| it.pieces.is_empty()) {
         return below;
     }
-    let mut all = Vec::new();
+    let mut all = vec![];
     for (name, text) in texts(python, |_| true) {
         for (line, message) in messages.iter().enumerate() {
             if message.is_possible(&text) {
@@ -109,10 +119,12 @@ fn texts(
     python: &Python,
     is_wanted: impl Fn(&str) -> bool,
 ) -> impl Iterator<Item = (String, Vec<u8>)> {
-    let wanted = PACKAGES.iter().filter(move |it| is_wanted(it.0));
-    let files = wanted.filter_map(|it| python.folder(it.0));
-    let files = files.flat_map(|folder| sources(&folder));
-    files.filter_map(|file| Some((inside(file.to_str()?)?, fs::read(&file).ok()?)))
+    PACKAGES
+        .iter()
+        .filter(move |it| is_wanted(it.0))
+        .filter_map(|it| python.folder(it.0))
+        .flat_map(|folder| sources(&folder))
+        .filter_map(|file| Some((inside(file.to_str()?)?, fs::read(&file).ok()?)))
 }
 
 /// Of those that have most of the message, the one in this function, else the first.
@@ -150,18 +162,18 @@ fn inside(path: &str) -> Option<String> {
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
-    let paths = fs::read_dir(folder)
+    fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
-        .map(|it| it.path());
-    let sources = paths.flat_map(|path| match path.extension() {
-        _ if NO_CAUSE.iter().any(|name| path.ends_with(name)) => Vec::new(),
-        Some(end) if end == "py" => vec![path],
-        None => sources(&path),
-        _ => Vec::new(),
-    });
-    sources.collect()
+        .map(|it| it.path())
+        .flat_map(|path| match path.extension() {
+            _ if NO_CAUSE.iter().any(|name| path.ends_with(name)) => vec![],
+            Some(end) if end == "py" => vec![path],
+            None => sources(&path),
+            _ => vec![],
+        })
+        .collect()
 }
 
 struct Message<'a> {
@@ -176,8 +188,10 @@ impl<'a> Message<'a> {
         let name = |line: &'a str| line.split_once(": ").filter(|it| !it.0.contains(' '));
         let is_exception = |it: &(&str, &str)| it.0.ends_with("Error");
         // Behind the name of a machine, too.
-        let labelled = name(line).and_then(|it| name(it.1)).filter(is_exception);
-        let named = labelled.or(name(line));
+        let named = name(line)
+            .and_then(|it| name(it.1))
+            .filter(is_exception)
+            .or(name(line));
         let text = named.map_or(line, |it| it.1);
         // A number or a name in quotes was not in the source.
         let plain = pieces(text, 3, "'\"`\\{}<>[]=/%");
@@ -202,8 +216,9 @@ impl<'a> Message<'a> {
 
 /// All that have so many words, if they are long enough and plain.
 fn pieces<'a>(text: &'a str, words: usize, odd: &str) -> Vec<&'a str> {
-    let starts = [0].into_iter();
-    let starts = starts.chain(text.match_indices(' ').map(|it| it.0 + 1));
+    let starts = [0]
+        .into_iter()
+        .chain(text.match_indices(' ').map(|it| it.0 + 1));
     let ends = text.match_indices(' ').map(|it| it.0).chain([text.len()]);
     let pieces = starts.zip(ends.skip(words - 1)).map(|it| &text[it.0..it.1]);
     let is_odd = |c: char| c.is_ascii_digit() || odd.contains(c);
@@ -228,25 +243,28 @@ impl<'a> Source<'a> {
     /// The line that defines a class or a function.
     fn defines(&self, word: &str, name: &str) -> Option<usize> {
         self.0.iter().position(|line| {
-            let rest = line.trim_start().strip_prefix(word);
-            let rest = rest.and_then(|it| it.trim_start().strip_prefix(name));
-            rest.is_some_and(|it| it.starts_with(['(', ':']))
+            line.trim_start()
+                .strip_prefix(word)
+                .and_then(|it| it.trim_start().strip_prefix(name))
+                .is_some_and(|it| it.starts_with(['(', ':']))
         })
     }
 
     /// The statements that may say the message.
     fn all(&self, message: &Message, file: &str) -> Vec<(usize, Said)> {
-        let lines = self.0.iter().enumerate();
-        let mut places: Vec<_> = lines
+        let mut places: Vec<_> = self
+            .0
+            .iter()
+            .enumerate()
             .filter(|it| message.is_possible(it.1.as_bytes()))
             .filter(|it| !it.1.trim_start().starts_with('#'))
             .map(|(at, _)| self.statement(at))
             .collect();
         places.dedup();
-        let scored = places
+        places
             .into_iter()
-            .filter_map(|at| Some((self.score(&at, message)?, self.said(at, file))));
-        scored.collect()
+            .filter_map(|at| Some((self.score(&at, message)?, self.said(at, file))))
+            .collect()
     }
 
     /// How many pairs of words a statement and a message have in common.
@@ -292,8 +310,11 @@ impl<'a> Source<'a> {
             }
             (_, None) => !code.contains("help"),
         };
-        let runs = own.split(|pair| !message.pairs.contains(pair));
-        let run = runs.map(<[_]>::len).max().unwrap_or_default();
+        let run = own
+            .split(|pair| !message.pairs.contains(pair))
+            .map(<[_]>::len)
+            .max()
+            .unwrap_or_default();
         let told = message.pairs.iter().filter(|pair| own.contains(pair));
         let told = 10 * told.count();
         let of_message = |tenths: usize| told >= tenths * message.pairs.len();
@@ -317,16 +338,18 @@ impl<'a> Source<'a> {
         let indent = |at: usize| indent(self.0[at]);
         let code = |at: usize| self.0[at].trim_start();
         let is_text = |at: usize| {
-            let text = code(at).trim_start_matches(['f', 'r']);
-            text.starts_with(['"', '\''])
+            code(at)
+                .trim_start_matches(['f', 'r'])
+                .starts_with(['"', '\''])
         };
         let closes = |at: usize| code(at).starts_with(')');
         let is_whole = |at: usize| code(at).starts_with("raise") || code(at).starts_with("assert");
         let mut first = at;
         // `), "…"` closes what began as far left.
         if closes(first) {
-            let mut above = (0..first).rev();
-            let opened = above.find(|it| indent(*it) == indent(first) && !closes(*it));
+            let opened = (0..first)
+                .rev()
+                .find(|it| indent(*it) == indent(first) && !closes(*it));
             first = opened.unwrap_or(first);
         }
         while first > 0 && !is_whole(first) {
@@ -375,16 +398,14 @@ impl<'a> Source<'a> {
             line: at.start + 1,
             function: String::new(),
             text: literals(&self.0[at.clone()].join("\n")),
-            conditions: Vec::new(),
+            conditions: vec![],
         };
-        let code = joined(&self.0[at.clone()]);
-        if let Some(asserted) = code.strip_prefix("assert") {
+        if let Some(asserted) = joined(&self.0[at.clone()]).strip_prefix("assert") {
             // The text stands behind a comma.
             let text = [", \"", ", '", ", f\"", ", f'"]
                 .iter()
                 .filter_map(|it| asserted.find(it));
-            let text = &asserted[..text.min().unwrap_or(asserted.len())];
-            said.add(text, false);
+            said.add(&asserted[..text.min().unwrap_or(asserted.len())], false);
         }
         let mut depth = indent(self.0[at.start]);
         let mut has_if = false;
@@ -429,13 +450,16 @@ impl Said {
 
 /// Two words beside each other, neither of which is filled in.
 fn pairs(text: &str) -> Vec<[&str; 2]> {
-    let words = text.split_whitespace();
-    let words: Vec<&str> = words
+    let words: Vec<&str> = text
+        .split_whitespace()
         .map(|word| word.trim_matches(|c: char| "`\"'.,:;()<>!?".contains(c)))
         .collect();
     let is_filled = |word: &&str| word.is_empty() || word.contains(['\0', '%']);
-    let pairs = words.windows(2).filter(|pair| !pair.iter().any(is_filled));
-    pairs.map(|pair| [pair[0], pair[1]]).collect()
+    words
+        .windows(2)
+        .filter(|pair| !pair.iter().any(is_filled))
+        .map(|pair| [pair[0], pair[1]])
+        .collect()
 }
 
 /// The texts in a statement, with a NUL where a value is filled in.
@@ -468,9 +492,10 @@ fn indent(line: &str) -> usize {
 
 /// On one line, without comments.
 fn joined(lines: &[&str]) -> String {
-    let code = lines
+    lines
         .iter()
-        .map(|line| line.split(" # ").next().unwrap_or_default());
-    let words = code.flat_map(|line| line.trim_end_matches('\\').split_whitespace());
-    words.collect::<Vec<_>>().join(" ")
+        .map(|line| line.split(" # ").next().unwrap_or_default())
+        .flat_map(|line| line.trim_end_matches('\\').split_whitespace())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
