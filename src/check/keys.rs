@@ -223,10 +223,14 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
 /// Only one of two spellings can count, and the one that DeepSpeed reads does, unless `--set` asks for the other. A file that
 /// changes another one is to be corrected.
 pub fn unless_there(right: &str, subject: &Subject, wrong: &str) -> Option<Fix> {
-    get(subject.config, right)?;
+    let given = get(subject.config, right)?;
     let [asked, counts] = [wrong, right].map(subject.place);
     if counts.is_setting() || asked.file() == counts.file() && !asked.is_setting() {
-        return Some(unset(wrong).remark(format!("`{right}` is set, too, and counts")));
+        return Some(match get(subject.config, wrong) {
+            // A value that was written means more than none.
+            Some(written) if given == "auto" => unset(wrong).and(set_json(right, written)),
+            _ => unset(wrong).remark(format!("`{right}` is set, too, and counts")),
+        });
     }
     (!asked.is_setting()).then(|| Fix::in_a_layer(right))
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{layers, schema, tables::AutoRule};
 use crate::{
     base::{json, python_value::number, source::Source},
-    command::job::Trainer,
+    command::{argv::hf_bool, job::Trainer},
     report::{
         Place, Problem, Rule,
         fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
@@ -210,10 +210,23 @@ fn mismatch(
 
 /// Whatever the trainer's value is, it is no string.
 fn never_equal(key: &str, value: &Value, place: Place) -> Problem {
-    let what = format!(
-        "`{key}` is the string {value} in the config, which no value of the trainer equals"
-    );
-    Rule::Mismatch.error(what).at(place).fix(set(key, "auto"))
+    let auto = set(key, "auto");
+    Rule::Mismatch
+        .error(format!(
+            "`{key}` is the string {value} in the config, which no value of the trainer equals"
+        ))
+        .at(place)
+        .fix(match read(value) {
+            Some(meant) => set_json(key, &meant).or(auto),
+            None => auto.into(),
+        })
+}
+
+/// The number or truth value in a string, which the trainer compares: `"lr": "1e-4"`, `"enabled": "yes"`.
+fn read(value: &Value) -> Option<Value> {
+    let text = value.as_str()?;
+    let number = text.to_lowercase().parse().ok();
+    number.or_else(|| Some(hf_bool(text)?.into()))
 }
 
 fn mismatch_fixes(
@@ -223,11 +236,7 @@ fn mismatch_fixes(
     context: &FillContext,
 ) -> Fixes {
     let auto = set(key, "auto");
-    // `"lr": "1e-4"`: the trainer compares numbers.
-    let read = value
-        .as_str()
-        .and_then(|text| text.to_lowercase().parse().ok())
-        .filter(|it| !python_equal(it, &computed.value));
+    let read = read(value).filter(|it| !python_equal(it, &computed.value));
     let value = read.as_ref().unwrap_or(value);
     let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
         // A list has an argument for each part: `betas`.
@@ -245,8 +254,8 @@ fn mismatch_fixes(
             .collect(),
     };
     let argument = match parts[..] {
-        // A product has other parts too, no argument takes a string, and this one may say the same already.
-        _ if key == "train_batch_size" || value.is_string() || value == &computed.value => None,
+        // A product has other parts too, and no argument takes a string.
+        _ if key == "train_batch_size" || value.is_string() => None,
         [(part, Source::TrainerDefault(default))] if context.can_be_given(default) => {
             Some((format!("--{}", default.argument), part))
         }

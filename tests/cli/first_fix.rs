@@ -653,6 +653,10 @@ fn what_was_meant_is_kept() {
         "swift.yaml",
         "model: a/b\ndataset: c/d\nnum_train_epochs: three\n",
     );
+    sandbox.file(
+        "sizes.json",
+        r#"{"train_micro_batch_size": 4, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": 1}"#,
+    );
     let zero2 = "--nproc-per-node 2 --deepspeed zero2";
     let swift = "-- swift sft --model a/b --dataset c/d";
     let hf = "hf.py --output_dir out";
@@ -662,6 +666,14 @@ fn what_was_meant_is_kept() {
                 "{zero2} --set optimizer.type=AdamW --set optimizer.params.lr=\"3e-4\" -- python {hf}"
             ),
             "--set optimizer.params.lr=0.0003 -- python hf.py --output_dir out --learning_rate 0.0003",
+        ),
+        (
+            format!("{zero2} --set fp16.enabled=yes {swift}"),
+            "help: --set fp16.enabled=true, or --set fp16.enabled=auto\n",
+        ),
+        (
+            "sizes.json".into(),
+            "help: remove train_micro_batch_size, and set train_micro_batch_size_per_gpu to 4\n",
         ),
         (
             format!("{zero2} --set bf16.enabled=True -- python {hf}"),
