@@ -17,7 +17,7 @@ use super::{
     tables::facts::{Compared, FACTS, Fact, Name, TOKENS},
 };
 use crate::{
-    base::{bytes::fnv1a, size::size, vars},
+    base::{bytes::fnv1a, layout::plural, size::size, vars},
     command::argv::Args,
     host::{Host, can_be_written, names_in},
     ranks::topology::slurm::resolve,
@@ -168,6 +168,7 @@ impl Facts {
                 _ => continue,
             };
             self.add(format!("file.{word}"), Some(content));
+            self.add(format!("folder.{word}"), files_in(&path));
         }
     }
 
@@ -237,6 +238,25 @@ fn content(path: &Path, found: &Metadata) -> io::Result<String> {
     }
     let hash = fnv1a(&bytes) >> 32;
     Ok(format!("{} bytes ({hash:08x})", found.len()))
+}
+
+/// What is in a folder; `None` if it is none, if something in it changes, or if that is too much.
+fn files_in(folder: &Path) -> Option<String> {
+    let mut files: Vec<String> = vec![];
+    for name in names_in(folder).filter(|name| !name.starts_with('.')) {
+        let path = folder.join(&name);
+        let found = fs::metadata(&path).ok()?;
+        // A file server needs time to tell all machines of a change.
+        let is_settled = found.modified().ok()?.elapsed().ok()?.as_secs() > 120;
+        if !is_settled || files.len() == 1000 {
+            return None;
+        }
+        files.push(name + &content(&path, &found).unwrap_or_default());
+    }
+    files.sort();
+    let hash = fnv1a(files.concat().as_bytes()) >> 32;
+    let count = plural(files.len() as u64, "file", "s");
+    (!files.is_empty()).then(|| format!("{count} ({hash:08x})"))
 }
 
 /// Where this machine looks for the first one.

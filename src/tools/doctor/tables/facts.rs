@@ -382,6 +382,23 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Below("folder.")],
+        compared: Same,
+        severity: Severity::Error,
+        says: "{name} has {value} on {machines}",
+        means: "the ranks on that machine may fail or train on something else",
+        help: ONE_FOLDER,
+        examples: &[Example {
+            stated: &[
+                Text("4 files (1f)"),
+                Text("3 files (2e)"),
+                Text("4 files (1f)"),
+            ],
+            answer: "x has 3 files (2e) on b, 4 files (1f) on the others",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Is("output")],
         severity: Severity::Error,
         says: "{value} cannot be written on {machines}",
