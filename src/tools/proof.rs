@@ -288,7 +288,17 @@ impl Line {
 
     fn make(&mut self, change: &Change, with_value: bool) -> Option<()> {
         match change {
-            Change::Set(key, value) => self.add_option(&["--set", &format!("{key}={value}")]),
+            Change::Set(key, value) => {
+                // The value that was given for it would have no effect any more.
+                let start = format!("{key}=");
+                let mut pairs = self.ours.windows(2);
+                if let Some(at) = pairs
+                    .position(|it| it[0] == "--set" && it[1].to_string_lossy().starts_with(&start))
+                {
+                    self.ours.drain(at..at + 2);
+                }
+                self.add_option(&["--set", &format!("{key}={value}")])
+            }
             Change::Unset(key) => self.add_option(&["--unset", key]),
             Change::Rename(key, to, value) => {
                 self.add_option(&["--unset", key, "--set", &format!("{to}={value}")])

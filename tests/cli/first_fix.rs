@@ -667,6 +667,11 @@ fn what_was_meant_is_kept() {
             ),
             "--set optimizer.params.lr=0.0003 -- python hf.py --output_dir out --learning_rate 0.0003",
         ),
+        // In place of what was given for the key.
+        (
+            format!("{zero2} --set gradient_clipping=\"0.5\" {swift}"),
+            "--deepspeed zero2 --set gradient_clipping=0.5 -- swift sft --model a/b --dataset c/d --max_grad_norm 0.5, or",
+        ),
         (
             format!("{zero2} --set fp16.enabled=yes {swift}"),
             "help: --set fp16.enabled=true, or --set fp16.enabled=auto\n",
