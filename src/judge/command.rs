@@ -72,10 +72,9 @@ impl UnderstoodLaunch<'_> {
         let first = command.first()?;
         let program = base_name(first);
         let line = self.right_order();
-        let error = |what: String| Rule::NotUnderstood.error(what);
         let places = self.several_machines(trainer::is_console(first));
         if !places.is_empty() {
-            let problem = error(format!(
+            let problem = Rule::NotUnderstood.error(format!(
                 "zlaunch does not recognize `{program}`, so it cannot start it on several machines"
             ));
             return Some(places.into_iter().fold(problem, Problem::at).fix(line));

@@ -107,9 +107,8 @@ fn for_accelerate(understood: &UnderstoodLaunch) -> Option<Fixes> {
     let files = words
         .iter()
         .filter(|word| run_file::is_one(Path::new(word)));
-    let read = |file| RunFile::read(file, Dialect::PyYaml, &understood.host);
     let keys = files
-        .filter_map(|file| read(file).ok().flatten())
+        .filter_map(|file| RunFile::read(file, Dialect::PyYaml, &understood.host).ok()?)
         .flat_map(|file| file.entries.into_iter().map(|(key, _)| key));
     let is_theirs = |name: &String| {
         let name = name.trim_start_matches("--").replace('-', "_");

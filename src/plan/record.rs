@@ -23,8 +23,6 @@ use crate::{
     request::understood::UnderstoodLaunch,
 };
 
-const VERSION: u64 = 1;
-
 /// Variables that change a training although zlaunch leaves them alone.
 const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
     NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
@@ -68,7 +66,7 @@ impl Record {
         });
         let secrets = Secrets::of(machine);
         let mut content = secrets.hide(json!({
-            "version": VERSION,
+            "version": 1,
             "zlaunch": env!("CARGO_PKG_VERSION"),
             "host": host.hostname,
             "folder": host.cwd.to_string_lossy(),

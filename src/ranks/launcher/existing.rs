@@ -72,10 +72,10 @@ impl ExistingLauncher {
     /// The machines of the hostfile that it reads.
     pub fn hosts(&self, host: &Host) -> Vec<PoolMachine> {
         let is_deepspeed = self.spec.launcher == Launcher::Deepspeed;
-        let file = deepspeed::hostfile(&self.args, host).filter(|_| is_deepspeed);
-        let read = || deepspeed::Resources::read(&self.args, host).ok()?;
-        let resources = file.and_then(|_| read());
-        resources.map_or_else(Vec::new, |resources| resources.machines)
+        deepspeed::hostfile(&self.args, host)
+            .filter(|_| is_deepspeed)
+            .and_then(|_| deepspeed::Resources::read(&self.args, host).ok()?)
+            .map_or_else(Vec::new, |resources| resources.machines)
     }
 
     /// Refuses a script whose parser does not know the rank that the launcher gives it as an argument.
