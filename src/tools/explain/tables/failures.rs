@@ -664,6 +664,7 @@ pub const FAILURES: &[Failure] = &[
                 "while trying to connect to",
             ],
             &["The client socket has failed to connect to any network address"],
+            &["DistStoreError: wait timeout"],
         ],
         traceback: &[
             "connecting to vLLM server",
@@ -729,12 +730,13 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["DeepSpeed's communication before it was initialized"],
-        about: "Code calls deepspeed.comm, and nobody has initialized it: its backend is None.",
+        about: "Code uses deepspeed.comm, and nobody has initialized it: it runs without a launcher, before Accelerator() or deepspeed.initialize, or on a model that was never prepared.",
         advice: "deepspeed.init_distributed() before that call (deepspeed.initialize does it too); with several processes, zlaunch or another launcher that sets their ranks",
         lines: &[
             &["'NoneType' object has no attribute 'all_reduce'"],
             &["'NoneType' object has no attribute 'all_gather_into_tensor'"],
             &["'NoneType' object has no attribute 'reduce_scatter_tensor'"],
+            &["DeepSpeed backend not set, please initialize it"],
         ],
         traceback: &["deepspeed/"],
         alone: true,
@@ -823,6 +825,23 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["The config file at", "had unknown keys"]],
         example: "ValueError: The config file at accelerate_config_machine_single.yaml had unknown keys (['lr_scheduler']), please try upgrading your `accelerate` version or fix (and potentially remove) these keys from your config file.",
         seen_in: "THUDM/CogVideo#502",
+        ..FAILURE
+    },
+    Failure {
+        names: &["\"auto\" that nobody filled in"],
+        about: "DeepSpeed reads a batch size of the config and finds text, \"auto\" mostly. Only TrainingArguments and accelerate fill that in: here the script gives its config to DeepSpeed itself, or registers it (HfDeepSpeedConfig) and loads the model under ZeRO-3 before them.",
+        advice: "a number for train_micro_batch_size_per_gpu and gradient_accumulation_steps, and no train_batch_size: --set train_micro_batch_size_per_gpu=1 --set gradient_accumulation_steps=1 --unset train_batch_size; or TrainingArguments before the model",
+        lines: &[
+            &["not supported between instances of 'str' and 'int'"],
+            &["unsupported operand type(s) for //", "'str'"],
+        ],
+        traceback: &[
+            "deepspeed/runtime/config.py",
+            "_batch_assertion",
+            "_set_batch_related_parameters",
+        ],
+        example: "TypeError: '>' not supported between instances of 'str' and 'int'",
+        seen_in: "Roblox/FAI-RL#70",
         ..FAILURE
     },
     Failure {
@@ -964,10 +983,11 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["one process for all GPUs with DeepSpeed"],
-        about: "ms-swift found more GPUs than processes on this machine, and would spread the model over them (device_map), which DeepSpeed does not allow. It counts processes by LOCAL_WORLD_SIZE, which torchrun sets and the deepspeed launcher does not.",
+        about: "ms-swift found more GPUs than processes on this machine, and would spread the model over them (device_map), which neither DeepSpeed nor vLLM beside the training allows. It counts processes by LOCAL_WORLD_SIZE, which torchrun sets and the deepspeed launcher does not.",
         advice: "one process for each GPU: NPROC_PER_NODE=GPUS swift sft …, torchrun, or zlaunch -- swift sft …",
         lines: &[
             &["DeepSpeed is not compatible with MP."],
+            &["not compatible with `device_map`", "NPROC_PER_NODE"],
             &["DeepSpeed is not compatible with `device_map`"],
         ],
         example: "ValueError: DeepSpeed is not compatible with MP. n_gpu: 2, local_world_size: 1.",
@@ -1159,6 +1179,24 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["cannot find -l"]],
         example: "/usr/bin/ld: cannot find -lcublas",
         seen_in: "deepspeedai/DeepSpeed#3929",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a compiler that does not know the C++ of torch"],
+        about: "The headers of torch are written in C++17 (from torch 2.12 on in C++20, which needs GCC 11), and the nvcc or C++ compiler that was found is too old for that.",
+        advice: "the CUDA toolkit that torch was built for (`python -c 'import torch; print(torch.version.cuda)'`) with CUDA_HOME pointing to it, and a GCC of its time: --env CC=gcc-11 --env CXX=g++-11; then rm -r ~/.cache/torch_extensions",
+        lines: &[
+            &["Value 'c++", "is not defined for option 'std'"],
+            &["unrecognized command line option '-std=c++"],
+            &["unrecognized command-line option '-std=c++"],
+            &["#error You need C++", "to compile PyTorch"],
+            &[
+                "#error C++",
+                "or later compatible compiler is required to use",
+            ],
+        ],
+        example: "nvcc fatal   : Value 'c++17' is not defined for option 'std'",
+        seen_in: "deepspeedai/DeepSpeedExamples#594",
         ..FAILURE
     },
     Failure {
@@ -1778,6 +1816,16 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["empty weights for vLLM"],
+        about: "The weights go to vLLM as they are on this rank, and under ZeRO-3 that is nothing: whoever hands them over does not gather them first.",
+        advice: "--deepspeed zero2; or a newer TRL or ms-swift; in a trainer of your own, with deepspeed.zero.GatheredParameters(PARAMETERS) around the hand-over, on every rank",
+        lines: &[&["Attempted to load weight (torch.Size([0])) into parameter"]],
+        here: &[NOT_ZERO3],
+        example: "[rank0]: AssertionError: Attempted to load weight (torch.Size([0])) into parameter (torch.Size([1280, 3, 2, 14, 14]))",
+        seen_in: "StarsfieldAI/R1-V#132",
+        ..FAILURE
+    },
+    Failure {
         names: &["weights that are not gathered"],
         about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a merge of LoRA, a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
         advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
@@ -2209,6 +2257,16 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a parameter that ZeRO-3 has split twice"],
+        about: "ZeRO-3 counts no numbers in this parameter: it was empty when ZeRO-3 took it over, because it had been split before, by a zero.Init around code that copies a model (deepcopy), makes layers from another's weights or resizes an embedding.",
+        advice: "load that model with from_pretrained() instead of copying it, and change embeddings before ZeRO-3 or within deepspeed.zero.GatheredParameters; or --deepspeed zero2; a newer trainer and transformers where the copy is theirs",
+        lines: &[&["{'id':", "'ds_numel': 0,"]],
+        here: &[NOT_ZERO3],
+        example: "AssertionError: {'id': 283, 'status': 'NOT_AVAILABLE', 'numel': 0, 'ds_numel': 0, 'shape': (0,), 'ds_shape': (0,), 'requires_grad': True, 'grad_shape': None, 'persist': True, 'active_sub_modules': {2}, 'ds_tensor.shape': torch.Size([0])}",
+        seen_in: "hiyouga/LlamaFactory#1121",
+        ..FAILURE
+    },
+    Failure {
         names: &["a parameter that ZeRO-3 has lost track of"],
         about: "The order of the modules changed between steps, or a module was replaced or copied after ZeRO-3 had split it, as the modules_to_save of LoRA are.",
         advice: "with LoRA: put those modules into target_modules instead of modules_to_save; update DeepSpeed; --set zero_optimization.stage3_prefetch_bucket_size=0 stops the prefetching that guesses the order; or --deepspeed zero2",
@@ -2371,9 +2429,14 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["no memory left for vLLM"],
-        about: "vLLM may use its share of the GPU, and after its weights nothing of that share is left for the cache.",
+        about: "vLLM may use its share of the GPU: either training has taken some of that already, or too little of it is left for the cache after the weights.",
         advice: "a larger --vllm_gpu_memory_utilization where training leaves room, a smaller --vllm_max_model_len, --vllm_tensor_parallel_size 2, or a vLLM server on other GPUs (--vllm_mode server)",
-        lines: &[&["No available memory for the cache blocks"]],
+        lines: &[
+            &["No available memory for the cache blocks"],
+            &["on startup is less than desired GPU memory utilization"],
+            &["larger than the maximum number of tokens that can be stored in KV cache"],
+            &["larger than the available KV cache memory"],
+        ],
         example: "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.",
         seen_in: "gensyn-ai/rl-swarm#118",
         ..FAILURE
@@ -2401,11 +2464,12 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["a compiler that does not know this GPU"],
-        about: "nvcc is older than the GPU: it cannot compile for it.",
-        advice: "a newer CUDA toolkit (12.8 for Blackwell, sm_120), the one that torch was built for; CUDA_HOME must point to it",
+        about: "nvcc is older than the GPU, or compiles for another one: an operation of newer GPUs (bf16 needs sm_80) for an older one.",
+        advice: "a newer CUDA toolkit (12.8 for Blackwell, sm_120), the one that torch was built for; CUDA_HOME must point to it; --env TORCH_CUDA_ARCH_LIST=8.6, or the number of this GPU, where it is set to another; a newer DeepSpeed on GPUs before Ampere",
         lines: &[
             &["Unsupported gpu architecture 'compute_"],
             &["ptxas", "is not defined for option 'gpu-name'"],
+            &["ptxas", "Feature '", "requires .target sm_"],
         ],
         example: "nvcc fatal   : Unsupported gpu architecture 'compute_89'",
         seen_in: "deepspeedai/DeepSpeed#3299",
@@ -2860,6 +2924,26 @@ pub const FAILURES: &[Failure] = &[
         lines_below: 2,
         example: "(Runner pid=16018) ncclUnhandledCudaError: Call to CUDA function failed.",
         seen_in: "hiyouga/EasyR1#579",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a vLLM server and a trainer on one GPU"],
+        about: "The trainer joins the vLLM server's ranks to send them the weights, and is on one of their GPUs: NCCL takes a GPU for one rank only.",
+        advice: "other GPUs for the server than for the trainer, for example CUDA_VISIBLE_DEVICES=0 trl vllm-serve … and CUDA_VISIBLE_DEVICES=1,2,3 for the launch; or --vllm_mode colocate",
+        lines: &[
+            &["NCCL error: invalid usage"],
+            &["Attempting to use the same CUDA device"],
+        ],
+        traceback: &[
+            "init_communicator",
+            "vllm_serve",
+            "VllmWorker",
+            "EngineCore",
+            "vllm_client",
+        ],
+        role: Consequence,
+        example: "RuntimeError: Worker failed with error 'NCCL error: invalid usage (run with NCCL_DEBUG=WARN for details)', please check the stack trace above for the root cause",
+        seen_in: "huggingface/trl#3706",
         ..FAILURE
     },
     Failure {
@@ -3590,6 +3674,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a DeepSpeed config without DeepSpeed"],
+        about: "transformers' class for the config is empty where it finds no package deepspeed, or no accelerate: all that it would inherit is missing.",
+        advice: "pip install deepspeed accelerate for the Python that runs (`zlaunch doctor -- COMMAND` says which), on every machine; then start it anew: a notebook keeps what it has imported",
+        lines: &[
+            &["'HfTrainerDeepSpeedConfig' object has no attribute"],
+            &["'HfDeepSpeedConfig' object has no attribute"],
+        ],
+        example: "AttributeError: 'HfTrainerDeepSpeedConfig' object has no attribute 'is_zero3'",
+        seen_in: "huggingface/transformers#39081",
+        ..FAILURE
+    },
+    Failure {
         names: &["no DeepSpeed for accelerate"],
         about: "The Python that runs has no package deepspeed, or only a folder of that name; another Python may have it.",
         advice: "`zlaunch doctor -- COMMAND` says which Python runs: pip install deepspeed there, on every machine; no folder called deepspeed beside the script",
@@ -3852,6 +3948,15 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "AttributeError: 'NoneType' object has no attribute 'lower'",
         seen_in: "huggingface/diffusers#125",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an argument that the model's generate() does not take"],
+        about: "What is passed to generate() goes on to the model, and the model does not know some of it: columns of the dataset that were not removed, an option of generation that is misspelt or of another version, or inputs of a processor for another model.",
+        advice: "--remove_unused_columns true, or a dataset without the columns that the line lists; else the name of the option in this transformers (GenerationConfig)",
+        lines: &[&["`model_kwargs` are not used by the model"]],
+        example: "[rank0]: ValueError: The following `model_kwargs` are not used by the model: ['solution', 'task_type', 'prompt_id'] (note: typos in the generate arguments will also show up in this list)",
+        seen_in: "modelscope/ms-swift#9131",
         ..FAILURE
     },
     Failure {
