@@ -439,6 +439,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[
             &["Too many open files. Communication with the workers"],
             &["OSError: [Errno 24] Too many open files"],
+            &["Too many open files (24)"],
         ],
         example: "RuntimeError: Too many open files. Communication with the workers is no longer possible",
         seen_in: "facebookresearch/detectron2#3953",
@@ -845,6 +846,20 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["batch sizes that give DeepSpeed none for a GPU"],
+        about: "DeepSpeed computes what is missing of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps from the others and the number of ranks: here two are missing, or less than 1 is left, because train_batch_size is smaller than ranks × accumulation steps.",
+        advice: "--set train_micro_batch_size_per_gpu=1 --set gradient_accumulation_steps=1 --unset train_batch_size, with your numbers; or a train_batch_size that is a multiple of ranks × accumulation steps",
+        lines: &[
+            &["Micro batch size per gpu: ", "has to be greater than 0"],
+            &["Train batch size: ", "has to be greater than 0"],
+            &["Gradient accumulation steps: ", "has to be greater than 0"],
+            &["Either train_batch_size or train_micro_batch_size_per_gpu needs to be provided"],
+        ],
+        example: "AssertionError: Micro batch size per gpu: 0 has to be greater than 0",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
         names: &["no batch size for DeepSpeed"],
         about: "The script prepares a model with DeepSpeed without a dataloader, or with one that has no batch_size, so accelerate cannot tell DeepSpeed the micro batch.",
         advice: "--set train_micro_batch_size_per_gpu=N with the batch size of the dataloader, or in the script accelerator.prepare(model, optimizer, dataloader) in one call",
@@ -913,6 +928,19 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "AttributeError: 'DeepSpeedZeroOptimizer_Stage3' object has no attribute 'train'",
         seen_in: "zjysteven/lmms-finetune#64",
+        ..FAILURE
+    },
+    Failure {
+        names: &["training arguments that were not finished"],
+        about: "TrainingArguments makes this in its __post_init__, and a class of the script that is derived from it has one of its own, which does not call that of its parent; or the arguments are of another class.",
+        advice: "super().__post_init__() first in the __post_init__ of that class",
+        lines: &[
+            &["Arguments' object has no attribute 'deepspeed_plugin'"],
+            &["Arguments' object has no attribute 'distributed_state'"],
+            &["Arguments' object has no attribute 'hf_deepspeed_config'"],
+        ],
+        example: "AttributeError: 'PeftArguments' object has no attribute 'deepspeed_plugin'",
+        seen_in: "huggingface/transformers#27023",
         ..FAILURE
     },
     Failure {
@@ -1705,6 +1733,20 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a torch that is too old for DeepSpeed's count of gradients"],
+        about: "DeepSpeed 0.18 and newer count in the backward pass which parameters take part, with a function of torch that fails in older versions (2.4) where gradients are off, as they are there under gradient checkpointing.",
+        advice: "a newer torch; or DeepSpeed before 0.18",
+        lines: &[&["'NoneType' object has no attribute 'next_functions'"]],
+        traceback: &[
+            "count_used_parameters_in_backward",
+            "_get_grad_fn_or_grad_acc",
+        ],
+        alone: true,
+        example: "[rank7]: AttributeError: 'NoneType' object has no attribute 'next_functions'",
+        seen_in: "dexmal/dexbotic#66",
+        ..FAILURE
+    },
+    Failure {
         names: &["a gradient that something else has taken"],
         about: "DeepSpeed's hook is called for a parameter's gradient, and there is none: something moved or cleared it during the backward pass, such as Unsloth, which offloads gradients.",
         advice: "with Unsloth, no offloading of gradients together with DeepSpeed (use_gradient_checkpointing=True instead of \"unsloth\"); in a script, nothing that sets gradients to None (zero_grad()) before engine.step()",
@@ -2414,12 +2456,35 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["GPU memory that changes while vLLM measures it"],
+        about: "vLLM measures the free memory of its GPU when it starts, and another process, a rank of this launch or an earlier run, gave some back or took some meanwhile; or it measured another GPU than it uses.",
+        advice: "start it again when `nvidia-smi` shows no other process; all ranks at the same point (one vLLM to a GPU, --vllm_mode colocate of the trainer); or a server on GPUs of its own",
+        lines: &[&["Error in memory profiling. Initial"]],
+        example: "AssertionError: Error in memory profiling. Initial free memory 20.1 GiB, current free memory 21.3 GiB. This happens when other processes sharing the same container release GPU memory while vLLM is profiling during initialization.",
+        seen_in: "modelscope/ms-swift#3241",
+        ..FAILURE
+    },
+    Failure {
+        names: &["names of weights that vLLM does not know"],
+        about: "The trainer hands the weights to vLLM under the names that PEFT (base_model, lora_) or torch.compile (_orig_mod) gives them, because it does not merge or unwrap the model before.",
+        advice: "a newer TRL or ms-swift, which merge the adapter for the hand-over; --torch_compile false; or no LoRA with a trainer that cannot do it; in your own: merge_adapter(), and the names without base_model.model and base_layer",
+        lines: &[
+            &["There is no module or parameter named 'base_model'"],
+            &["There is no module or parameter named '_orig_mod'"],
+            &["There is no module or parameter named '", "lora_"],
+        ],
+        example: "ValueError: There is no module or parameter named 'base_model' in LlamaForCausalLM",
+        seen_in: "OpenRLHF/OpenRLHF#991",
+        ..FAILURE
+    },
+    Failure {
         names: &["an engine of vLLM that ended"],
         about: "vLLM runs its engine in a process of its own, and this one ended. Why stands above, in lines that begin with EngineCore or Worker: memory, a model that this vLLM does not know, or a torch that it was not made for.",
         advice: "look for the first ERROR of EngineCore or Worker above; the vLLM and torch that the trainer's documentation names together; a smaller --vllm_max_model_len and --vllm_gpu_memory_utilization",
         lines: &[
             &["Engine core initialization failed"],
             &["EngineDeadError"],
+            &["Engine process failed to start"],
             &["Engine core proc", "died unexpectedly"],
         ],
         role: Consequence,
@@ -2539,6 +2604,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a tokenizer of another transformers"],
+        about: "The tokenizer_config.json names a class that this transformers does not have: it is older than the model, or the model was saved by a newer one (transformers 5 writes TokenizersBackend).",
+        advice: "pip install -U transformers; or the tokenizer files of the model that this one was made from, in place of those that were saved",
+        lines: &[&[
+            "Tokenizer class ",
+            "does not exist or is not currently imported",
+        ]],
+        example: "ValueError: Tokenizer class TokenizersBackend does not exist or is not currently imported.",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["a type of model that this transformers is too old for"],
         about: "The word is the model_type of a config.json, and transformers does not have it: it is older than the model, or the launcher belongs to another environment than the trainer.",
         advice: "pip install -U transformers, in the environment of the torchrun that ran",
@@ -2607,6 +2684,8 @@ pub const FAILURES: &[Failure] = &[
             &["Found dtype", "but expected"],
             &["expected scalar type", "but found"],
             &["must have the same dtype, but got"],
+            &["query and key must have the same dtype"],
+            &["Input type (", "should be the same"],
             &["to have the same dtype, but got"],
         ],
         here: &[Advice {
@@ -2700,6 +2779,21 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an argument that the launcher does not have"],
+        about: "What stands before the script belongs to the launcher, and this launcher does not have it, or wants another value: the number of GPUs is --num_processes for accelerate, --nproc-per-node for torchrun, --num_gpus for deepspeed and --nproc-per-node for zlaunch.",
+        advice: "the launcher's own name for it (`accelerate launch --help`, `torchrun --help`, `deepspeed --help`), and what is meant for the script after the script; or zlaunch --nproc-per-node GPUS -- COMMAND, which says what was probably meant",
+        lines: &[
+            &["error: unrecognized arguments: "],
+            &["error: argument -", ": expected one argument"],
+            &["error: argument -", ": invalid choice: "],
+            &["error: argument -", ": invalid int value: "],
+        ],
+        unlike: &[".py: error: unrecognized arguments: "],
+        example: "Accelerate CLI tool: error: unrecognized arguments: --num_gpus",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["an argument that the trainer does not have"],
         about: "The argument has another name in this version, or belongs to another trainer.",
         advice: "zlaunch check -- COMMAND names it, and the nearest one that exists",
@@ -2713,9 +2807,9 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["arguments that never came"],
-        about: "The script asks for an argument that the command does not have, or did not get: the deepspeed launcher puts --local_rank in front, so a script that expects its run file first does not read it.",
+        about: "The script, or the launcher, asks for an argument that the command does not have, or did not get: torchrun and deepspeed want the script itself, and the deepspeed launcher puts --local_rank in front, so a script that expects its run file first does not read it.",
         advice: "give them in the command; with a run file (YAML, JSON), start it with torchrun: zlaunch --nproc-per-node GPUS -- COMMAND",
-        lines: &[&[".py: error: the following arguments are required: "]],
+        lines: &[&["error: the following arguments are required: "]],
         example: "train.py: error: the following arguments are required: --output_dir/--output-dir",
         seen_in: "hiyouga/LlamaFactory#6075",
         ..FAILURE
@@ -2826,7 +2920,12 @@ pub const FAILURES: &[Failure] = &[
         names: &["no answer from the vLLM server"],
         about: "The trainer waits for a vLLM server (GRPO in server mode), and none answers at its host and port.",
         advice: "start it first, on other GPUs: CUDA_VISIBLE_DEVICES=3 trl vllm-serve --model MODEL (ms-swift: swift rollout), then --vllm_server_host and --vllm_server_port with its address; no_proxy for that host where a proxy is set; or --vllm_mode colocate",
-        lines: &[&["Server is not up yet. Retrying in"]],
+        lines: &[
+            &["Server is not up yet. Retrying in"],
+            &["The vLLM server can't be reached at"],
+            &["Max retries exceeded with url: /init_communicator"],
+            &["Max retries exceeded with url: /health"],
+        ],
         role: Consequence,
         example: "2025-03-26 05:53:13 - INFO - trl.extras.vllm_client - Server is not up yet. Retrying in 2.0 seconds...",
         seen_in: "huggingface/open-r1#543",
@@ -3306,6 +3405,7 @@ pub const FAILURES: &[Failure] = &[
             &["CUDNN_STATUS_"],
             &["Unable to find a valid cuDNN algorithm"],
             &["No execution plans support the graph"],
+            &["was unable to find an engine to execute this computation"],
         ],
         example: "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`",
         seen_in: "torch 2.15.0",
@@ -3449,6 +3549,30 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["trying to initialize the default process group twice"]],
         example: "ValueError: trying to initialize the default process group twice!",
         seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a quantized model without adapters"],
+        about: "The weights of a quantized model (4 or 8 bits, GPTQ, AWQ, FP8) cannot be trained themselves, and the trainer found no LoRA on them: none was asked for, or its method has no training.",
+        advice: "--use_peft true (ms-swift: --tuner_type lora, LLaMA-Factory: finetuning_type: lora); in a script, get_peft_model() before the Trainer; or the model without quantization",
+        lines: &[
+            &["cannot perform fine-tuning on purely quantized models"],
+            &["quantization method do not support training"],
+        ],
+        example: "ValueError: You cannot perform fine-tuning on purely quantized models. Please attach trainable adapters on top of the quantized model to correctly perform fine-tuning.",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a quantized model on another GPU than its rank's"],
+        about: "A quantized model stays where it was loaded, and that is not the GPU of this rank, or not a GPU at all: device_map=\"auto\" spreads it over all that it sees.",
+        advice: "device_map={\"\": int(os.environ[\"LOCAL_RANK\"])} in from_pretrained, one rank for each GPU; a smaller model or more GPU memory where it went to the CPU",
+        lines: &[&[
+            "You can't train a model that has been loaded in",
+            "precision",
+        ]],
+        example: "ValueError: You can't train a model that has been loaded in 8-bit or 4-bit precision on a different device than the one you're training on.",
+        seen_in: "accelerate 1.15.0",
         ..FAILURE
     },
     Failure {
@@ -3825,8 +3949,8 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["tensors of different sizes on the ranks"],
-        about: "The ranks of a group bring tensors together that must be equally long, and are not: a sequence or batch that the size of the group does not divide (sequence or tensor parallelism), or ranks with other lengths.",
-        advice: "lengths that the parallel size divides (padding to a multiple of it, vLLM: --max-num-seqs a multiple), --dataloader_drop_last true; or --sequence_parallel_size 1",
+        about: "The ranks of a group bring tensors together that must be equally long, and are not: a sequence or batch that the size of the group does not divide (sequence or tensor parallelism), or ranks with other lengths; under ZeRO-3 without it, a parameter that something changed after ZeRO-3 had split it (a resized embedding, a merged adapter).",
+        advice: "lengths that the parallel size divides (padding to a multiple of it, vLLM: --max-num-seqs a multiple), --dataloader_drop_last true; or --sequence_parallel_size 1; where the traceback shows ZeRO-3 gathering parameters: --deepspeed zero2",
         lines: &[
             &["output tensor size must be equal to world_size times input tensor size"],
             &["Tensor sizes must be equal to be gathered"],
@@ -3957,6 +4081,25 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["`model_kwargs` are not used by the model"]],
         example: "[rank0]: ValueError: The following `model_kwargs` are not used by the model: ['solution', 'task_type', 'prompt_id'] (note: typos in the generate arguments will also show up in this list)",
         seen_in: "modelscope/ms-swift#9131",
+        ..FAILURE
+    },
+    Failure {
+        names: &["samples without labels"],
+        about: "The model gave no loss because its inputs have no labels: the data were not tokenized with them, their column has another name and was removed as unused, or the collator makes none.",
+        advice: "a column `labels` (or --label_names NAME), DataCollatorForLanguageModeling(mlm=False) or DataCollatorForSeq2Seq as collator; --remove_unused_columns false where a custom model takes them under another name",
+        lines: &[&["The model did not return a loss from the inputs"]],
+        example: "ValueError: The model did not return a loss from the inputs, only the following keys: logits. For reference, the inputs it received are input_ids,attention_mask.",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a file that is no valid YAML"],
+        about: "The line that it names, or the one above, is not YAML: a tab, a colon without a space after it, a text with `: ` or `#` in it that is not in quotes, or lines that stand too far right.",
+        advice: "mend that line (the file and the place stand below); `zlaunch check -- COMMAND` reads the run file and accelerate's config before anything starts",
+        lines: &[&["yaml.scanner.ScannerError"], &["yaml.parser.ParserError"]],
+        lines_below: 3,
+        example: "yaml.scanner.ScannerError: mapping values are not allowed here",
+        seen_in: "PyYAML 6.0.2",
         ..FAILURE
     },
     Failure {
