@@ -717,6 +717,20 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["machines or GPUs that the deepspeed launcher does not find"],
+        about: "The deepspeed launcher takes the machines from its hostfile (/job/hostfile or --hostfile), and without one only the GPUs that torch sees on this machine: here that is too little for --num_nodes, --include or any rank, or the GPUs were named in two ways.",
+        advice: "`python -c 'import torch; print(torch.cuda.device_count())'` must show them (a torch with CUDA, a driver, CUDA_VISIBLE_DEVICES); --hostfile FILE with `NAME slots=8` for each machine, the names as in --include; --num_gpus or --include, not both; or one zlaunch on every machine, which needs no hostfile",
+        lines: &[
+            &["Unable to proceed, no GPU resources available"],
+            &["no extra nodes available via hostfile"],
+            &["Hostname '", "not found in hostfile"],
+            &["Cannot specify num_nodes/gpus with include/exclude"],
+        ],
+        example: "RuntimeError: Unable to proceed, no GPU resources available",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
         names: &["a hostfile that the deepspeed launcher cannot read"],
         about: "A line of the hostfile is not `host slots=N`, names a machine twice, or there is none. Some releases print {line} in place of the line.",
         advice: "`zlaunch check --hostfile FILE -- COMMAND` names the line; each one is `host slots=N`, without anything else, and comments begin with #",
@@ -832,15 +846,8 @@ pub const FAILURES: &[Failure] = &[
         names: &["\"auto\" that nobody filled in"],
         about: "DeepSpeed reads a batch size of the config and finds text, \"auto\" mostly. Only TrainingArguments and accelerate fill that in: here the script gives its config to DeepSpeed itself, or registers it (HfDeepSpeedConfig) and loads the model under ZeRO-3 before them.",
         advice: "a number for train_micro_batch_size_per_gpu and gradient_accumulation_steps, and no train_batch_size: --set train_micro_batch_size_per_gpu=1 --set gradient_accumulation_steps=1 --unset train_batch_size; or TrainingArguments before the model",
-        lines: &[
-            &["not supported between instances of 'str' and 'int'"],
-            &["unsupported operand type(s) for //", "'str'"],
-        ],
-        traceback: &[
-            "deepspeed/runtime/config.py",
-            "_batch_assertion",
-            "_set_batch_related_parameters",
-        ],
+        lines: &[&["not supported between instances of 'str' and 'int'"]],
+        traceback: &["deepspeed/runtime/config.py", "_batch_assertion"],
         example: "TypeError: '>' not supported between instances of 'str' and 'int'",
         seen_in: "Roblox/FAI-RL#70",
         ..FAILURE
@@ -941,6 +948,25 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "AttributeError: 'PeftArguments' object has no attribute 'deepspeed_plugin'",
         seen_in: "huggingface/transformers#27023",
+        ..FAILURE
+    },
+    Failure {
+        names: &["accelerate's state that was thrown away"],
+        about: "TrainingArguments makes accelerate's state anew, so what was made before them (an Accelerator or PartialState of the script, arguments of another trainer, an earlier cell of a notebook) has none any more.",
+        advice: "TrainingArguments first, then what needs accelerate, each made once; a notebook: restart it; upgrade trl, transformers and accelerate together where the trainer itself does it",
+        lines: &[
+            &[
+                "State` object has no attribute `",
+                "`PartialState` was not reinitialized",
+            ],
+            &["'AcceleratorState' object has no attribute 'distributed_type'"],
+            &["'PartialState' object has no attribute '"],
+            &[
+                "that was not initialized for DeepSpeed, but also passed in a `deepspeed` configuration",
+            ],
+        ],
+        example: "AttributeError: `AcceleratorState` object has no attribute `distributed_type`. This happens if `AcceleratorState._reset_state()` was called and an `Accelerator` or `PartialState` was not reinitialized.",
+        seen_in: "accelerate 1.15.0",
         ..FAILURE
     },
     Failure {
@@ -2007,6 +2033,15 @@ pub const FAILURES: &[Failure] = &[
         fixed: Some(("transformers", "4.38.0")),
         example: "FileNotFoundError: [Errno 2] No such file or directory: 'saves/x/tmp-checkpoint-1000/trainer_state.json'",
         seen_in: "hiyouga/LlamaFactory#1860",
+        ..FAILURE
+    },
+    Failure {
+        names: &["CPUAdam with parameters on the GPU"],
+        about: "The script makes DeepSpeedCPUAdam itself, and its parameters are on the GPU, because the config does not offload the optimizer.",
+        advice: "--set zero_optimization.offload_optimizer.device=cpu with stage 1 to 3; or FusedAdam or torch's AdamW in the script, or none at all with an optimizer section",
+        lines: &[&["CPUAdam param is on", "must be 'cpu'"]],
+        example: "AssertionError: CPUAdam param is on cuda:0 and must be 'cpu', make sure you enabled 'offload_optimizer': 'cpu' in your ZeRO config.",
+        seen_in: "DeepSpeed 0.19.8",
         ..FAILURE
     },
     Failure {
@@ -3156,7 +3191,11 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         rule: Some(Rule::BatchSize),
-        lines: &[&["unsupported operand type(s) for //: 'str' and 'int'"]],
+        lines: &[
+            &["unsupported operand type(s) for //: 'str' and 'int'"],
+            &["unsupported operand type(s) for //: 'int' and 'str'"],
+            &["unsupported operand type(s) for //=: 'int' and 'str'"],
+        ],
         traceback: &["deepspeed/runtime/config.py"],
         alone: true,
         example: "TypeError: unsupported operand type(s) for //: 'str' and 'int'",
@@ -3167,7 +3206,9 @@ pub const FAILURES: &[Failure] = &[
         rule: Some(Rule::Mismatch),
         lines: &[
             &["DeepSpeed config values that mismatch TrainingArguments values"],
+            &["DeepSpeed config values that mismatch kwargs"],
             &["- ds ", " vs hf "],
+            &["- ds ", " vs arg "],
         ],
         example: "ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments values",
         seen_in: "transformers 5.19.0",
@@ -3552,6 +3593,21 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a quantized model that is to be converted or moved"],
+        about: "A model in 4 or 8 bits keeps its precision and its GPU, and DeepSpeed or the script converts it (half(), to(dtype)) or moves it.",
+        advice: "LoRA around it before it is prepared (get_peft_model, --use_peft true), so that only the adapter is converted; no .to() or .half() in the script; a newer bitsandbytes and transformers; or the model without quantization",
+        lines: &[
+            &["`.to` is not supported for `"],
+            &["`.half()` is not supported for"],
+            &["`.float()` is not supported for"],
+            &["You cannot cast a", "model in a new `dtype`"],
+            &["Calling `cuda()` is not supported for"],
+        ],
+        example: "ValueError: `.half()` is not supported for quantized model. Please use the model as it is, since the model has already been casted to the correct `dtype`.",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["a quantized model without adapters"],
         about: "The weights of a quantized model (4 or 8 bits, GPTQ, AWQ, FP8) cannot be trained themselves, and the trainer found no LoRA on them: none was asked for, or its method has no training.",
         advice: "--use_peft true (ms-swift: --tuner_type lora, LLaMA-Factory: finetuning_type: lora); in a script, get_peft_model() before the Trainer; or the model without quantization",
@@ -3704,6 +3760,18 @@ pub const FAILURES: &[Failure] = &[
             &["Either specify a scheduler in the config file or pass in"],
         ],
         example: "ValueError: You cannot specify an optimizer in the config file and in the code at the same time.",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a precision of accelerate against the config's"],
+        about: "accelerate was told one precision (mixed_precision of its YAML, --mixed_precision, or --fp16 and --bf16 of the trainer) and the DeepSpeed config turns the other one on.",
+        advice: "the same in both: --unset fp16 --set bf16.enabled=auto with mixed_precision: bf16; \"auto\" in the config follows accelerate",
+        lines: &[&[
+            "`--mixed_precision` arg cannot be set to",
+            "is set in the DeepSpeed config file",
+        ]],
+        example: "ValueError: `--mixed_precision` arg cannot be set to `bf16` when `fp16` is set in the DeepSpeed config file.",
         seen_in: "accelerate 1.15.0",
         ..FAILURE
     },
