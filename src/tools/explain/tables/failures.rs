@@ -274,7 +274,11 @@ pub const FAILURES: &[Failure] = &[
         names: &["out of GPU memory", "OOM", "OutOfMemoryError"],
         about: "The GPU had less free memory than was asked for. The numbers in the line tell whether this process or another one holds it.",
         advice: "`nvidia-smi` shows other processes, `zlaunch fit -- COMMAND` says what fits; a smaller micro batch, --gradient_checkpointing true, or a higher stage (with stage 3 already: zero3_offload). A quantized model (QLoRA) is whole on every GPU while it loads, with any stage",
-        lines: &[&["CUDA out of memory"], &["CUDA error: out of memory"]],
+        lines: &[
+            &["CUDA out of memory"],
+            &["CUDA error: out of memory"],
+            &["CUDA driver error: out of memory"],
+        ],
         here: &[
             Advice {
                 key: STAGE,
@@ -354,6 +358,7 @@ pub const FAILURES: &[Failure] = &[
             &["[Errno 12] Cannot allocate memory"],
             &["std::bad_alloc"],
             &["DefaultCPUAllocator: can't allocate memory"],
+            &["DefaultCPUAllocator: not enough memory"],
         ],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
@@ -493,6 +498,19 @@ pub const FAILURES: &[Failure] = &[
         }],
         example: "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 10",
         seen_in: "verl-project/verl#161",
+        ..FAILURE
+    },
+    Failure {
+        names: &["no GPU for a run with NCCL"],
+        about: "The ranks were to talk over GPUs, and torch sees none here: a torch without CUDA, a container or job without GPUs, or an empty CUDA_VISIBLE_DEVICES.",
+        advice: "`python -c 'import torch; print(torch.version.cuda, torch.cuda.device_count())'` with the same Python, and `nvidia-smi`; docker run --gpus all; Slurm: --gres=gpu:8; without a GPU: --env ACCELERATE_USE_CPU=true, or the trainer's --use_cpu true",
+        lines: &[
+            &["ProcessGroupNCCL is only supported with GPUs, no GPUs found"],
+            &["mixed precision requires a GPU (not"],
+            &["mixed precision requires a device in", "(not"],
+        ],
+        example: "ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!",
+        seen_in: "torch 2.15.0",
         ..FAILURE
     },
     Failure {
@@ -791,6 +809,10 @@ pub const FAILURES: &[Failure] = &[
                 "failed : Network is unreachable",
             ],
             &["socketPollConnect: Connect to", "Connection timed out"],
+            &[
+                "socketStartConnect: Connect to",
+                "Software caused connection abort",
+            ],
         ],
         example: "socketStartConnect: Connect to 192.168.19.14<52822> failed : No route to host",
         seen_in: "hkproj/pytorch-transformer-distributed#1",
@@ -844,10 +866,20 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["\"auto\" that nobody filled in"],
-        about: "DeepSpeed reads a batch size of the config and finds text, \"auto\" mostly. Only TrainingArguments and accelerate fill that in: here the script gives its config to DeepSpeed itself, or registers it (HfDeepSpeedConfig) and loads the model under ZeRO-3 before them.",
-        advice: "a number for train_micro_batch_size_per_gpu and gradient_accumulation_steps, and no train_batch_size: --set train_micro_batch_size_per_gpu=1 --set gradient_accumulation_steps=1 --unset train_batch_size; or TrainingArguments before the model",
-        lines: &[&["not supported between instances of 'str' and 'int'"]],
-        traceback: &["deepspeed/runtime/config.py", "_batch_assertion"],
+        about: "DeepSpeed wants a number of its config and finds text, \"auto\" mostly. Only TrainingArguments and accelerate fill that in: here the script gives its config to DeepSpeed itself, or registers it (HfDeepSpeedConfig) and loads the model under ZeRO-3 before them.",
+        advice: "numbers; for the batch sizes, train_micro_batch_size_per_gpu and gradient_accumulation_steps without train_batch_size: --set train_micro_batch_size_per_gpu=1 --set gradient_accumulation_steps=1 --unset train_batch_size; or TrainingArguments before the model",
+        lines: &[
+            &["not supported between instances of 'str' and 'int'"],
+            &["not supported between instances of 'float' and 'str'"],
+            &["not supported between instances of 'str' and 'float'"],
+            &["could not convert string to float: 'auto'"],
+        ],
+        traceback: &[
+            "deepspeed/runtime/config.py",
+            "_batch_assertion",
+            "_configure_basic_optimizer",
+            "deepspeed/runtime/lr_schedules.py",
+        ],
         example: "TypeError: '>' not supported between instances of 'str' and 'int'",
         seen_in: "Roblox/FAI-RL#70",
         ..FAILURE
@@ -857,9 +889,15 @@ pub const FAILURES: &[Failure] = &[
         about: "DeepSpeed computes what is missing of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps from the others and the number of ranks: here two are missing, or less than 1 is left, because train_batch_size is smaller than ranks × accumulation steps.",
         advice: "--set train_micro_batch_size_per_gpu=1 --set gradient_accumulation_steps=1 --unset train_batch_size, with your numbers; or a train_batch_size that is a multiple of ranks × accumulation steps",
         lines: &[
-            &["Micro batch size per gpu: ", "has to be greater than 0"],
-            &["Train batch size: ", "has to be greater than 0"],
-            &["Gradient accumulation steps: ", "has to be greater than 0"],
+            &[
+                "Error: Micro batch size per gpu: ",
+                "has to be greater than 0",
+            ],
+            &["Error: Train batch size: ", "has to be greater than 0"],
+            &[
+                "Error: Gradient accumulation steps: ",
+                "has to be greater than 0",
+            ],
             &["Either train_batch_size or train_micro_batch_size_per_gpu needs to be provided"],
         ],
         example: "AssertionError: Micro batch size per gpu: 0 has to be greater than 0",
@@ -1301,6 +1339,19 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a warning about addresses"],
+        about: "torch tried an address of IPv6 first and found none for this machine. It goes on with IPv4: nothing is wrong because of it.",
+        advice: "nothing; what stopped the run, if anything, stands elsewhere",
+        lines: &[&[
+            "socket cannot be initialized",
+            "errno: 97 - Address family not supported by protocol",
+        ]],
+        role: Report,
+        example: "[W socket.cpp:464] [c10d] The client socket cannot be initialized to connect to [node1]:29500 (errno: 97 - Address family not supported by protocol).",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["a warning about libaio"],
         about: "Not an error: DeepSpeed looks at which operators could be compiled, and the one for NVMe needs libaio. Nothing else does.",
         advice: "nothing, without offload to NVMe; with it: apt install libaio-dev. If the run ended, the reason is another line",
@@ -1711,6 +1762,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["no checkpoint to go on from"],
+        about: "The run was told to resume from the last checkpoint (--resume_from_checkpoint true), and the output folder has none: it is another folder, or nothing was saved before.",
+        advice: "the folder itself: --resume_from_checkpoint OUTPUT/checkpoint-500; or without the option for a first run; with several machines, the folder must be there on each of them",
+        lines: &[
+            &["No valid checkpoint found in output directory"],
+            &["Unable to find 'latest' file at"],
+        ],
+        example: "ValueError: No valid checkpoint found in output directory (out)",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["a checkpoint without DeepSpeed's part"],
         about: "The folder has weights only. It was saved with --save_only_model, or without DeepSpeed, or saving was interrupted.",
         advice: "name a checkpoint that has a global_step folder; or give it as --model, with a new optimizer",
@@ -1899,6 +1962,7 @@ pub const FAILURES: &[Failure] = &[
         advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
         lines: &[
             &["but got weight of shape [0] and normalized_shape"],
+            &["but got weight of size [0] instead"],
             &[
                 "The size of tensor a (",
                 "must match the size of tensor b (0)",
@@ -1953,7 +2017,13 @@ pub const FAILURES: &[Failure] = &[
         names: &["a prompt that fills the context of vLLM"],
         about: "What may be generated is the context of vLLM less the prompt, and nothing is left.",
         advice: "a larger --vllm_max_model_len (TRL: --vllm_max_model_length), or shorter prompts: --max_length with --truncation_strategy delete, fewer turns or pixels",
-        lines: &[&["max_tokens must be at least 1, got"]],
+        lines: &[
+            &["max_tokens must be at least 1, got"],
+            &[
+                "The decoder prompt (length",
+                "is longer than the maximum model length",
+            ],
+        ],
         example: "[rank12]: ValueError: max_tokens must be at least 1, got -239.",
         seen_in: "modelscope/ms-swift#8223",
         ..FAILURE
@@ -2513,12 +2583,32 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a vLLM that does not fit its GPUs or its model"],
+        about: "The number of GPUs for one vLLM must divide the model's attention heads and be there, and its context cannot be longer than the model's.",
+        advice: "--vllm_tensor_parallel_size 1, 2 or 4 (one that divides the heads in the line), and not more than the GPUs that are left for vLLM; --vllm_max_model_len at most max_position_embeddings of config.json",
+        lines: &[
+            &[
+                "attention heads",
+                "must be divisible by tensor parallel size",
+            ],
+            &["number of required GPUs exceeds the total number of available GPUs"],
+            &[
+                "max_model_len (",
+                "is greater than the derived max_model_len",
+            ],
+        ],
+        example: "ValueError: Total number of attention heads (28) must be divisible by tensor parallel size (8).",
+        seen_in: "THU-KEG/AdaptThink#1",
+        ..FAILURE
+    },
+    Failure {
         names: &["an engine of vLLM that ended"],
         about: "vLLM runs its engine in a process of its own, and this one ended. Why stands above, in lines that begin with EngineCore or Worker: memory, a model that this vLLM does not know, or a torch that it was not made for.",
         advice: "look for the first ERROR of EngineCore or Worker above; the vLLM and torch that the trainer's documentation names together; a smaller --vllm_max_model_len and --vllm_gpu_memory_utilization",
         lines: &[
             &["Engine core initialization failed"],
             &["EngineDeadError"],
+            &["Engine loop is not running"],
             &["Engine process failed to start"],
             &["Engine core proc", "died unexpectedly"],
         ],
@@ -2621,7 +2711,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["weights that were gathered while generating"],
         about: "ZeRO-3 prefetched weights while the trainer generated in inference mode, and the step uses the same tensors: they cannot be part of a backward pass.",
         advice: "newer TRL and DeepSpeed; until then no prefetch: --set zero_optimization.stage3_prefetch_bucket_size=0; where a script evaluates under torch.inference_mode(): torch.no_grad() instead",
-        lines: &[&["Inference tensors cannot be saved for backward"]],
+        lines: &[
+            &["Inference tensors cannot be saved for backward"],
+            &["Cannot set version_counter for inference tensor"],
+        ],
         traceback: &["deepspeed/", "generate"],
         alone: true,
         example: "[rank0]: RuntimeError: Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd.",
@@ -2823,9 +2916,22 @@ pub const FAILURES: &[Failure] = &[
             &["error: argument -", ": invalid choice: "],
             &["error: argument -", ": invalid int value: "],
         ],
-        unlike: &[".py: error: unrecognized arguments: "],
+        unlike: &[".py: error: "],
         example: "Accelerate CLI tool: error: unrecognized arguments: --num_gpus",
         seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an argument with another value than it takes"],
+        about: "The script names the argument and what it takes instead. It may also stand without its value: a line of the command that ends without a backslash, or a value that begins with a dash.",
+        advice: "zlaunch check -- COMMAND names all of them at once; --ARGUMENT=VALUE where the value begins with a dash",
+        lines: &[
+            &[".py: error: argument -", ": expected one argument"],
+            &[".py: error: argument -", ": invalid "],
+            &[".py: error: argument -", ": expected at least one argument"],
+        ],
+        example: "train.py: error: argument --deepspeed: expected one argument",
+        seen_in: "Python 3.11",
         ..FAILURE
     },
     Failure {
@@ -3003,6 +3109,8 @@ pub const FAILURES: &[Failure] = &[
             ],
             &["remote process exited or there was a network error"],
             &["Connection closed by remote peer"],
+            &["gloo/transport", "Connection closed by peer"],
+            &["gloo/transport", "Connection reset by peer"],
         ],
         // A rank that ended.
         role: Consequence,
@@ -3102,6 +3210,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[
             &["wait timeout after", "ms, keys:"],
             &["successfully reached monitoredBarrier, but received errors"],
+            &["Error: Socket Timeout"],
             &["failed to pass monitoredBarrier"],
         ],
         role: Consequence,
@@ -3123,6 +3232,16 @@ pub const FAILURES: &[Failure] = &[
         role: Consequence,
         example: "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -6) local_rank: 0 (pid: 142437) of binary: /opt/conda/bin/python",
         seen_in: "deepspeedai/Megatron-DeepSpeed#207",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a launcher that a signal ended"],
+        about: "torchrun got a signal and ended its ranks: 1 (SIGHUP) when the terminal or the ssh session closed, which nohup does not keep from torchrun, 2 with Ctrl-C, 15 (SIGTERM) from a scheduler, a container that stopped, or somebody.",
+        advice: "in tmux, or with setsid, systemd-run or sbatch instead of nohup; for 15, what the scheduler says (`sacct -j JOB`, `docker inspect`)",
+        lines: &[&["SignalException: Process", "got signal: "]],
+        role: Consequence,
+        example: "torch.distributed.elastic.multiprocessing.api.SignalException: Process 12345 got signal: 1",
+        seen_in: "torch 2.15.0",
         ..FAILURE
     },
     Failure {
@@ -3699,6 +3818,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[
             &["compiled using NumPy 1.x cannot be run in"],
             &["numpy.core.multiarray failed to import"],
+            &["RuntimeError: Numpy is not available"],
             &["numpy.dtype size changed, may indicate binary incompatibility"],
             &["module 'numpy' has no attribute '"],
             &["`np.", "was removed in the NumPy 2.0 release"],
@@ -4006,6 +4126,7 @@ pub const FAILURES: &[Failure] = &[
         advice: "ls -t /tmp/ray/session_latest/logs/worker-*.err on the machine whose address is in the message; `dmesg -T | grep -i killed`; less host memory if it was killed (less offload, fewer workers, a smaller vLLM), RAY_memory_usage_threshold=0.98",
         lines: &[
             &["The actor died unexpectedly before finishing this task"],
+            &["was killed due to the node running low on memory"],
             &["The actor is dead because its worker process has died"],
             &["Worker unexpectedly exits with a connection error code"],
             &["WorkerCrashedError"],
@@ -4463,7 +4584,11 @@ pub const FAILURES: &[Failure] = &[
         names: &["something of your own in the place of a package"],
         about: "Python found another file or folder of that name before the installed package: a script such as triton.py or deepspeed.py, or a folder, beside the script or where it was started.",
         advice: "python -c \"import triton; print(triton.__file__)\", with the name that the line puts in quotes last, run in the same folder, shows which one: rename it, and remove its __pycache__; if it shows nothing of yours, pip install --force-reinstall that package",
-        lines: &[&["No module named '", "is not a package"]],
+        lines: &[
+            &["No module named '", "is not a package"],
+            &["module 'deepspeed' has no attribute"],
+            &["module 'accelerate' has no attribute 'Accelerator'"],
+        ],
         example: "ModuleNotFoundError: No module named 'triton.language'; 'triton' is not a package",
         seen_in: "deepspeedai/DeepSpeed#7240",
         ..FAILURE
@@ -4476,6 +4601,40 @@ pub const FAILURES: &[Failure] = &[
         fixed: Some(("trl", "0.15.0")),
         example: "ImportError: cannot import name 'selective_log_softmax'",
         seen_in: "dhcode-cpp/X-R1#22",
+        ..FAILURE
+    },
+    Failure {
+        names: &["arguments of an optimizer or scheduler that it does not take"],
+        about: "What stands in optimizer.params or scheduler.params goes to the class as it is, and this one does not know a key, or misses one: WarmupLR has no total_num_steps and WarmupDecayLR needs it, and each optimizer has its own.",
+        advice: "`zlaunch check CONFIG` names the key; --unset optimizer.params.KEY or scheduler.params.KEY; with a trainer, --set scheduler.params.total_num_steps=auto for WarmupDecayLR and WarmupCosineLR",
+        lines: &[
+            &["LR.__init__() got an unexpected keyword argument"],
+            &["LR.__init__() missing", "required positional argument"],
+            &["Adam.__init__() got an unexpected keyword argument"],
+            &["AdamW.__init__() got an unexpected keyword argument"],
+            &["Lamb.__init__() got an unexpected keyword argument"],
+        ],
+        example: "TypeError: WarmupDecayLR.__init__() missing 1 required positional argument: 'total_num_steps'",
+        seen_in: "DeepSpeed 0.19.8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an older datasets with a newer fsspec"],
+        about: "fsspec no longer takes the pattern that an older datasets gives it.",
+        advice: "pip install -U datasets, or pip install 'fsspec<2023.9'",
+        lines: &[&["Invalid pattern: '**' can only be an entire path component"]],
+        example: "ValueError: Invalid pattern: '**' can only be an entire path component",
+        seen_in: "philschmid/llm-sagemaker-sample#18",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a library of the system that is missing"],
+        about: "A package has compiled code that needs this library, and it is not installed here, or not where the linker looks.",
+        advice: "libGL.so.1: pip install opencv-python-headless instead of opencv-python, or apt install libgl1; libcu….so and libnv….so: the CUDA libraries that torch was built for (pip install --force-reinstall torch), or LD_LIBRARY_PATH with their folder; others: apt-file search NAME",
+        lines: &[&[": cannot open shared object file: No such file or directory"]],
+        unlike: &["torch_extensions/"],
+        example: "ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
+        seen_in: "DAMO-NLP-SG/VideoLLaMA2#58",
         ..FAILURE
     },
     Failure {
@@ -4577,6 +4736,8 @@ pub const FAILURES: &[Failure] = &[
             &["failed (exitcode: 1) local_rank"],
             &["ChildFailedError"],
             &["exits with return code = 1"],
+            &["exits with return code = 2"],
+            &["failed (exitcode: 2) local_rank"],
             &["exitcode  : 1 (pid"],
         ],
         role: Report,
