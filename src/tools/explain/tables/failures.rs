@@ -2129,6 +2129,19 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a step of the engine without gradients"],
+        about: "DeepSpeed steps and has collected no gradients of a group: the script calls loss.backward() instead of engine.backward(loss), or engine.step() before it, or none of the group's parameters takes part in the loss.",
+        advice: "engine.backward(loss), then engine.step(), once for each batch; no zero_grad() between them; only parameters that the loss uses in the optimizer",
+        lines: &[&["KeyError: 0"], &["KeyError: 1"]],
+        traceback: &[
+            "has_overflow_partitioned_grads_serial",
+            "averaged_gradients",
+        ],
+        example: "KeyError: 0",
+        seen_in: "deepspeedai/DeepSpeed#4397",
+        ..FAILURE
+    },
+    Failure {
         names: &["a backward pass without the engine"],
         about: "With ZeRO the engine runs the backward pass, and prepares its buckets for it. Here the script calls backward() of the loss.",
         advice: "engine.backward(loss) and engine.step(), or accelerator.backward(loss), instead of loss.backward()",
@@ -3189,6 +3202,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an NCCL of another version than torch's"],
+        about: "torch was compiled for one NCCL and another one was loaded, which reads torch's settings wrongly: an nvidia-nccl package of another version, or one of the system that LD_LIBRARY_PATH or LD_PRELOAD puts first. The version in the message is the one that was loaded.",
+        advice: "`python -c 'import torch; print(torch.cuda.nccl.version())'` beside that version; pip install --force-reinstall torch, and --env LD_LIBRARY_PATH= to try it without the system's",
+        lines: &[&["Invalid config blocking attribute value"]],
+        example: "Invalid config blocking attribute value -2147483648",
+        seen_in: "axolotl-ai-cloud/axolotl#1158",
+        ..FAILURE
+    },
+    Failure {
         names: &["NCCL used in a way that it refuses"],
         about: "Nearly always two ranks are on one GPU, or ranks send different things at the same time. The line after `Last error:`, or one with NCCL WARN above, says which.",
         advice: "one GPU for each rank: --nproc-per-node GPUS, and no code that picks a GPU by itself; --env NCCL_DEBUG=WARN shows the reason",
@@ -3388,6 +3410,28 @@ pub const FAILURES: &[Failure] = &[
         traceback: &["/swift/"],
         example: "AttributeError: 'DummyOptim' object has no attribute 'param_groups'",
         seen_in: "ms-swift 4.6.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a placeholder without a section in the config"],
+        about: "The script makes accelerate's DummyOptim or DummyScheduler, which stands for an optimizer or scheduler section of the DeepSpeed config, and the config has none.",
+        advice: "such a section in the config (--set scheduler.type=WarmupDecayLR --set scheduler.params.total_num_steps=auto, for example), or an optimizer and scheduler of torch in the script; a DummyScheduler may have lr_scheduler_callable instead",
+        lines: &[
+            &[
+                "DummyOptim",
+                "without specifying an optimizer in the config file",
+            ],
+            &[
+                "DummyScheduler",
+                "without specifying a scheduler in the config file",
+            ],
+            &[
+                "Either specify a scheduler in the config file or",
+                "lr_scheduler_callable",
+            ],
+        ],
+        example: "ValueError: Either specify a scheduler in the config file or pass in the `lr_scheduler_callable` parameter when using `accelerate.utils.DummyScheduler`.",
+        seen_in: "accelerate 1.15.0",
         ..FAILURE
     },
     Failure {
