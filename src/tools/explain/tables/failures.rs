@@ -554,6 +554,7 @@ pub const FAILURES: &[Failure] = &[
         advice: "install a torch built for a newer CUDA, and recompile extensions with TORCH_CUDA_ARCH_LIST set for the GPU",
         lines: &[
             &["device kernel image is invalid"],
+            &["CUDA error: invalid device function"],
             &["no kernel image is available for execution on the device"],
             &["is not compatible with the current PyTorch installation"],
             &["NCCL WARN Cuda failure", "named symbol not found"],
@@ -1748,6 +1749,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a file that was saved on a GPU that is not here"],
+        about: "torch.load puts tensors back on the GPU that they came from, and this process sees fewer GPUs than the one that saved them.",
+        advice: "torch.load(…, map_location=\"cpu\") where the code is yours; to resume, as many GPUs on the machine as before",
+        lines: &[&["Attempting to deserialize object on", "device"]],
+        example: "RuntimeError: Attempting to deserialize object on CUDA device 2 but torch.cuda.device_count() is 1. Please use torch.load with map_location to map your storages to an existing device.",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["a checkpoint from a different number of ranks"],
         about: "ZeRO splits the optimizer states by rank, and loads them only on as many ranks as saved them.",
         advice: "resume on the same number of GPUs; or convert it with ds_to_universal.py and --set checkpoint.load_universal=true; or --resume_only_model true (ms-swift), which starts with a new optimizer",
@@ -2358,6 +2368,16 @@ pub const FAILURES: &[Failure] = &[
         here: &[NOT_ZERO3],
         example: "While copying the parameter named \"model.layers.28.self_attn.q_proj.weight\", whose dimensions in the model are torch.Size([576, 576]) and whose dimensions in the checkpoint are torch.Size([576, 576]), an exception occurred : ('Cannot copy out of meta tensor; no data!',).",
         seen_in: "huggingface/transformers#37300",
+        ..FAILURE
+    },
+    Failure {
+        names: &["parallel styles that this torch does not have"],
+        about: "transformers 4.51 and 4.52 look for the model's tensor parallel plan in a list that they only have with torch 2.5 or newer.",
+        advice: "torch 2.5 or newer, or another transformers (4.53 or newer)",
+        lines: &[&["argument of type 'NoneType' is not iterable"]],
+        traceback: &["transformers/modeling_utils.py", "ALL_PARALLEL_STYLES"],
+        example: "TypeError: argument of type 'NoneType' is not iterable",
+        seen_in: "huggingface/transformers#38328",
         ..FAILURE
     },
     Failure {
@@ -3438,7 +3458,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["a placeholder instead of an optimizer"],
         about: "With an optimizer section in the config, accelerate gives the script a placeholder (DummyOptim), which DeepSpeed replaces. Here it is used before that (a scheduler of torch, or the trainer, looks inside it), or DeepSpeed never came, because the script runs without a launcher.",
         advice: "without a launcher: zlaunch --nproc-per-node GPUS -- COMMAND; else --unset optimizer, or a scheduler section too, so that the script takes a DummyScheduler",
-        lines: &[&["'DummyOptim' object has no attribute"]],
+        lines: &[
+            &["'DummyOptim' object has no attribute"],
+            &["'DummyScheduler' object has no attribute"],
+        ],
         example: "AttributeError: 'DummyOptim' object has no attribute 'param_groups'",
         seen_in: "bghira/SimpleTuner#759",
         ..FAILURE
@@ -3616,6 +3639,22 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an attention that the model does not have"],
+        about: "The model's code has no such attention in this transformers.",
+        advice: "--attn_implementation sdpa, or eager (ms-swift: --attn_impl, LLaMA-Factory: flash_attn: disabled); packing and padding_free need flash attention, so without them; or a newer transformers",
+        lines: &[
+            &["does not support Flash Attention"],
+            &["does not support an attention implementation through torch"],
+            &[
+                "The only possible arguments are",
+                "(manual attention implementation)",
+            ],
+        ],
+        example: "ValueError: Qwen2ForCausalLM does not support Flash Attention 2.0 yet.",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["an attention that this GPU does not have"],
         about: "The kernel is made for other GPUs: flash-attn 2 needs Ampere (A100, A10, RTX 30) or newer, and some sizes of heads need an A100 or H100 in the backward pass.",
         advice: "--attn_implementation sdpa, or eager (ms-swift: --attn_impl sdpa; LLaMA-Factory: flash_attn: disabled)",
@@ -3704,6 +3743,52 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "ValueError: num_samples should be a positive integer value, but got num_samples=0",
         seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["samples that are on the GPU already"],
+        about: "The data loader pins its batches in host memory, and the dataset or collator has put them on the GPU.",
+        advice: "no .to(\"cuda\") in the dataset or collator: the trainer moves the batch; or --dataloader_pin_memory false",
+        lines: &[&["only dense CPU tensors can be pinned"]],
+        example: "RuntimeError: cannot pin 'torch.cuda.LongTensor' only dense CPU tensors can be pinned",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["messages that the chat template refuses"],
+        about: "The template of this model does not take the conversation as it is: two turns of one role after each other, a system message that it has no place for, or a first turn of the assistant.",
+        advice: "mend those samples (join turns of one role, put the system text into the first user turn), or another --template or chat_template",
+        lines: &[
+            &["Conversation roles must alternate"],
+            &["System role not supported"],
+            &["jinja2.exceptions.TemplateError: "],
+        ],
+        example: "jinja2.exceptions.TemplateError: Conversation roles must alternate user/assistant/user/assistant/...",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a picture that cannot be read"],
+        about: "A file of the dataset is no picture that Pillow knows, or its end is missing: a page of an error in place of the download, a broken copy, or a path to something else.",
+        advice: "find it: python -c 'import sys; from PIL import Image; [Image.open(f).load() for f in sys.argv[1:]]' FILES stops at the first one; leave those samples out",
+        lines: &[
+            &["cannot identify image file"],
+            &["image file is truncated"],
+        ],
+        example: "PIL.UnidentifiedImageError: cannot identify image file '/data/images/7.jpg'",
+        seen_in: "Pillow 12.0.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a data file that is not the JSON it should be"],
+        about: "The file has a line that is not whole, or a column whose values are of different types in different lines (a text and a list, a number and a text).",
+        advice: "python -m json.tool FILE >/dev/null for a .json; for a .jsonl, one object to a line: jq -c . FILE >/dev/null names the line; the same type for each key everywhere",
+        lines: &[
+            &["ArrowInvalid: JSON parse error: "],
+            &["ArrowInvalid: Could not convert"],
+        ],
+        example: "pyarrow.lib.ArrowInvalid: JSON parse error: Missing a closing quotation mark in string. in row 0",
+        seen_in: "pyarrow 22.0.0",
         ..FAILURE
     },
     Failure {
@@ -4435,7 +4520,7 @@ pub const FAILURES: &[Failure] = &[
         about: "The compiled part of bitsandbytes is missing for this CUDA, or was called with something that it does not take: its 8-bit optimizers get ZeRO's flattened, sometimes empty weights.",
         advice: "`python -m bitsandbytes` says what it finds; pip install --upgrade bitsandbytes; with DeepSpeed, --optim adamw_torch instead of adamw_8bit or paged_adamw",
         lines: &[
-            &["bitsandbytes/csrc/ops.cu"],
+            &["csrc/ops.cu"],
             &["CUDA Setup failed despite GPU being available"],
             &["bitsandbytes was compiled without GPU support"],
             &["'NoneType' object has no attribute 'cget_managed_ptr'"],
