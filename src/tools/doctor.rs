@@ -33,7 +33,9 @@ impl Tool for DoctorArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let timeout = reader.one(self.timeout, values::number(1, 86400, "30"));
         let timeout = Duration::from_secs(timeout.map_or(10, |given| given.value));
-        let launch = launch::read(self.launch, &mut reader);
+        let mut launch = launch::read(self.launch, &mut reader);
+        // What refuses the launch is an error here too.
+        launch.output.check = true;
         launch::finish(launch, reader, move |launch, host| {
             doctor(&launch, timeout, self.answer, host)
         })

@@ -2,13 +2,15 @@
 
 use clap::Command;
 
-use super::prelude::*;
+use super::{
+    prelude::*,
+    tables::fit::{ACCOUNTINGS, ATTENTIONS, BITS, DTYPES, FORMATS, SHOWN, TUNERS},
+};
 use crate::{
     base::source::{Given as _, Sourced},
     cli::{Request, mistakes::did_you_mean},
     fit::{
-        self, Accounting, Attention, Dtype, FitFormat, FitRequest, OPTIMIZERS, Optimizer, REAL,
-        TrainingArgs, Tuner,
+        self, FitFormat, FitRequest, OPTIMIZERS, Optimizer, REAL, TrainingArgs, Tuner,
     },
     host::cards::Cards,
     ranks::topology::Processes,
@@ -51,10 +53,6 @@ struct TrainingOptions {
     fused_loss: bool,
 }
 
-const FORMATS: Words<FitFormat> = || FitFormat::NAMES.to_vec();
-const TUNERS: Words<Tuner> = || Tuner::NAMES.to_vec();
-const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
-const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
 const OPTIMIZER_NAMES: Words<Optimizer> = || {
     OPTIMIZERS
         .iter()
@@ -62,21 +60,9 @@ const OPTIMIZER_NAMES: Words<Optimizer> = || {
         .map(|name| (*name, Optimizer::named(name)))
         .collect()
 };
-const ATTENTIONS: Words<Attention> = || Attention::NAMES.to_vec();
-const ACCOUNTINGS: Words<Accounting> = || Accounting::NAMES.to_vec();
 
 impl Tool for FitArgs {
-    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(&[
-        "deepspeed",
-        "template_dir",
-        "gpu_memory",
-        "host_memory",
-        "seq_len",
-        "nproc_per_node",
-        "nnodes",
-        "trainer",
-        "format",
-    ]);
+    const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(SHOWN);
 
     fn describe(command: Command) -> Command {
         command.mut_args(|arg| match arg.get_id().as_str() {

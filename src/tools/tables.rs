@@ -2,5 +2,6 @@
 
 pub mod checked;
 pub mod completions;
+pub mod fit;
 pub mod generate;
 pub mod subcommands;

@@ -14,11 +14,14 @@ use serde_json::{Map, Value};
 
 use super::{
     report::{DoctorReport, Examination, count_models},
-    tables::facts::{Compared, FACTS, Fact, Name, TOKENS},
+    tables::facts::{Compared, FACTS, Fact, Name, OLDEST_DRIVERS, TOKENS},
 };
 use crate::{
     base::{bytes::fnv1a, layout::plural, size::size, vars},
-    command::argv::Args,
+    command::{
+        argv::Args,
+        model::{Hub, config_file},
+    },
     host::{Host, can_be_written, names_in},
     ranks::topology::slurm::resolve,
     report::Problem,
@@ -28,7 +31,6 @@ use crate::{
 pub fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Value> {
     let mut facts = Facts(alone(seen));
     facts.add_report(report);
-    facts.add_python(seen);
     facts.add_files(seen);
     facts.0
 }
@@ -37,6 +39,7 @@ pub fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Val
 pub fn alone(seen: &Examination<'_>) -> Map<String, Value> {
     let mut facts = Facts::default();
     facts.add_launch(seen);
+    facts.add_python(seen);
     facts.add_interfaces(seen.host);
     facts.add_space(seen);
     facts.add_gpus(seen.host);
@@ -143,10 +146,15 @@ impl Facts {
         );
         let home = seen.host.home();
         self.add("space.HOME", home.and_then(|home| free(&home)));
+        let output = output_folder(seen).map(|folder| seen.host.absolute(Path::new(&folder)));
+        self.add("space.output", output.and_then(|folder| free(&folder)));
+        let addresses = seen.machine.limit("Max address space");
+        self.add("limits.addresses", addresses.and_then(|limit| limit.soft));
     }
 
-    /// The files and folders that the command names.
+    /// The files and folders that the command names, and models in the cache.
     fn add_files(&mut self, seen: &Examination<'_>) {
+        let host = seen.host;
         let output = output_folder(seen);
         let further = seen.args().into_iter().flat_map(Args::words);
         for word in seen
@@ -157,7 +165,10 @@ impl Facts {
             .filter_map(|word| word.to_str())
         {
             let word = word.split_once('=').map_or(word, |(_, value)| value);
-            let path = seen.host.absolute(Path::new(word));
+            let path = host.absolute(Path::new(word));
+            let model = config_file(word, None, Hub::HuggingFace, host);
+            let folder = model.as_deref().and_then(Path::parent);
+            self.add(format!("folder.{word}"), folder.and_then(files_in));
             // A bare word such as `sft` may be the name of a folder by chance.
             let may_be_folder = word.contains('/') && output.as_deref() != Some(word);
             let content = match fs::metadata(&path) {
@@ -179,8 +190,8 @@ impl Facts {
             Some(Err(status)) => return self.add("GPU.unreadable", Some(status.to_string())),
             None => return,
         };
-        let cells = |line: &str| line.split(", ").map(str::to_string).collect::<Vec<_>>();
-        let rows: Vec<[String; 5]> = table
+        let cells = |line| str::split(line, ", ").collect::<Vec<_>>();
+        let rows: Vec<[&str; 6]> = table
             .lines()
             .filter_map(|line| cells(line).try_into().ok())
             .collect();
@@ -192,11 +203,23 @@ impl Facts {
                 .filter_map(|row| row[column].trim().parse::<u64>().ok())
                 .max()
         };
-        self.add("machine.driver", rows.last().map(|row| row[2].as_str()));
+        let used = most(3).map(|used| used << 20);
+        let is_full = used > most(1).map(|all| all << 19);
+        let driver = rows.last().map(|row| row[2]);
+        let cuda = self.0.get("python.CUDA").and_then(Value::as_str);
+        // A container may bring what the driver lacks.
+        let is_old = !Path::new("/usr/local/cuda/compat").exists()
+            && OLDEST_DRIVERS.iter().any(|(of, oldest)| {
+                cuda.is_some_and(|cuda| cuda.starts_with(of)) && driver < Some(oldest)
+            });
+        let driver_fact = if is_old { "GPU.old_driver" } else { "machine.driver" };
+        self.add(driver_fact, driver);
         self.add("machine.GPUs", count_models(models.collect()));
         self.add("GPU.count", Some(rows.len()));
-        self.add("GPU.used", most(3).map(|used| used << 20));
+        self.add(if is_full { "GPU.full" } else { "GPU.used" }, used);
         self.add("GPU.errors", most(4));
+        let divided = rows.iter().find(|row| row[5] == "Enabled");
+        self.add("GPU.MIG", divided.map(|row| row[0]));
     }
 }
 
@@ -210,7 +233,7 @@ fn nvidia_smi(host: &Host) -> Option<Result<String, ExitStatus>> {
     if visible == Some("") {
         return None;
     }
-    let query = "--query-gpu=name,memory.total,driver_version,memory.used,ecc.errors.uncorrected.volatile.total";
+    let query = "--query-gpu=name,memory.total,driver_version,memory.used,ecc.errors.uncorrected.volatile.total,mig.mode.current";
     let output = Command::new(host.find_program("nvidia-smi".as_ref())?)
         .args([query, "--format=csv,noheader,nounits"])
         .args(visible.map(|gpus| format!("--id={gpus}")))
@@ -245,7 +268,11 @@ fn files_in(folder: &Path) -> Option<String> {
     let mut files: Vec<String> = vec![];
     for name in names_in(folder).filter(|name| !name.starts_with('.')) {
         let path = folder.join(&name);
-        let found = fs::metadata(&path).ok()?;
+        let Ok(found) = fs::metadata(&path) else {
+            // A link that leads nowhere.
+            files.push(name);
+            continue;
+        };
         // A file server needs time to tell all machines of a change.
         let is_settled = found.modified().ok()?.elapsed().ok()?.as_secs() > 120;
         if !is_settled || files.len() == 1000 {
@@ -319,8 +346,8 @@ impl Fact {
     /// A number that no machine needs to be told of.
     fn is_fine(&self, value: &Value) -> bool {
         match (self.compared, value.as_f64()) {
-            (Compared::AtLeast(least), Some(number)) => number >= least.into(),
-            (Compared::AtMost(most), Some(number)) => number.abs() <= most.into(),
+            (Compared::AtLeast(least), Some(number)) => number >= least,
+            (Compared::AtMost(most), Some(number)) => number.abs() <= most,
             _ => false,
         }
     }

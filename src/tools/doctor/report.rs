@@ -8,6 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
+use super::tables::meeting::SHOWN_VARIABLES;
 use crate::{
     base::{
         layout::{Line, TextTable},
@@ -32,11 +33,6 @@ use crate::{
     request::Launch,
     tools::shims,
 };
-
-/// Variables that are shown besides those of every plan, as `vars::lists` reads them.
-const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
-    TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
-    TRITON_CACHE_DIR PYTHONPATH LD_LIBRARY_PATH SLURM_JOB_NUM_NODES SLURM_STEP_NODELIST SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF";
 
 pub struct Section {
     pub title: &'static str,
@@ -381,7 +377,7 @@ impl<'a> Examination<'a> {
     fn variables(&self) -> Vec<DoctorRow> {
         let mut rows = vec![];
         for (name, value) in self.host.vars_from("") {
-            let is_shown = vars::lists(SHOWN, name) || vars::lists(SHOWN_WHEN_SET, name);
+            let is_shown = vars::lists(SHOWN_VARIABLES, name) || vars::lists(SHOWN_WHEN_SET, name);
             if is_shown && Sensitivity::of(name).is_none() {
                 rows.push(fact(name, value.to_string_lossy()));
             }

@@ -20,6 +20,7 @@ use serde_json::{Deserializer, Value, json};
 use super::{
     facts::{self, Comparison, compare, listed, name},
     report::{DoctorReport, Examination},
+    tables::meeting::{GRACE, MARK, MOST, PAUSE},
 };
 use crate::{
     base::{bytes::fnv1a, layout::wrapped, source::Sourced, vars},
@@ -37,13 +38,6 @@ use crate::{
         output::{out, out_bytes},
     },
 };
-
-/// Bytes that a machine may send.
-const MOST: u64 = 1 << 20;
-const PAUSE: Duration = Duration::from_millis(50);
-const GRACE: Duration = Duration::from_secs(3);
-/// In front of each part of an answer that `srun` brings.
-const MARK: &str = "zlaunch-answer ";
 
 /// How the machines are asked.
 pub struct Meeting<'a> {

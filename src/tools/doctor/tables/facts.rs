@@ -37,9 +37,9 @@ pub enum Name {
 pub enum Compared {
     /// It must be the same on all machines.
     Same,
-    AtLeast(u32),
+    AtLeast(f64),
     /// Without its sign.
-    AtMost(u32),
+    AtMost(f64),
     /// It may differ.
     Free,
     /// A machine that states it has a problem.
@@ -84,6 +84,10 @@ pub const TOKENS: &[&str] = &[
     "MODELSCOPE_API_TOKEN",
     "SWANLAB_API_KEY",
 ];
+
+/// The first driver for each CUDA, as their versions begin (CUDA's release notes, "CUDA Toolkit and
+/// Corresponding Driver Versions", minor version compatibility).
+pub const OLDEST_DRIVERS: &[(&str, &str)] = &[("11.", "450"), ("12.", "525"), ("13.", "580")];
 
 /// What most rows have in common.
 const FACT: Fact = Fact {
@@ -247,8 +251,45 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Is("GPU.old_driver")],
+        severity: Severity::Error,
+        says: "the driver {value} on {machines} is too old for the CUDA of torch",
+        means: "torch finds no GPU",
+        help: "a newer driver or a torch for an older CUDA (https://pytorch.org/get-started/previous-versions)",
+        examples: &[Example {
+            stated: &[Nothing, Text("470.57.02")],
+            answer: "the driver 470.57.02 on b is too old for the CUDA of torch",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[Is("GPU.MIG")],
+        severity: Severity::Error,
+        says: "{value} is divided on {machines} (MIG)",
+        means: "a rank sees one part of one GPU",
+        help: "`nvidia-smi -mig 0` as administrator; until then leave the machine out of the job",
+        examples: &[Example {
+            stated: &[Nothing, Text("NVIDIA A100-SXM4-80GB")],
+            answer: "NVIDIA A100-SXM4-80GB is divided on b (MIG)",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[Is("GPU.full")],
+        severity: Severity::Error,
+        is_size: true,
+        says: "{value} of a GPU's memory is in use on {machines}",
+        means: "another process is on it and this launch runs out of memory",
+        help: "nvidia-smi shows whose it is",
+        examples: &[Example {
+            stated: &[Nothing, Number(70 << 30)],
+            answer: "70 GiB of a GPU's memory is in use on b",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Is("GPU.used")],
-        compared: AtMost(1 << 30),
+        compared: AtMost(1e9),
         is_size: true,
         says: "{value} of a GPU's memory is in use on {machines}",
         means: "another process is on it and this launch may run out of memory",
@@ -292,7 +333,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("GPU.errors")],
-        compared: AtMost(0),
+        compared: AtMost(0.),
         says: "GPUs on {machines} report {value} uncorrected memory errors",
         means: "a rank there may fail or compute garbage",
         help: "ask the administrator to reset or replace it; until then leave the machine out of the job",
@@ -348,6 +389,26 @@ pub const FACTS: &[Fact] = &[
             stated: &[Number(65536), Number(1024)],
             answer: "the limit on processes is 1024 on b, 65536 on a",
         }],
+        ..FACT
+    },
+    Fact {
+        names: &[Is("limits.addresses")],
+        compared: AtLeast(64e9),
+        severity: Severity::Error,
+        is_size: true,
+        says: "a process may have {value} of addresses on {machines}",
+        means: "CUDA needs more than the GPUs and the machine have of memory",
+        help: "`ulimit -v unlimited`, or no limit on virtual memory for the job (h_vmem)",
+        examples: &[
+            Example {
+                stated: &[Nothing, Number(2 << 30)],
+                answer: "a process may have 2.0 GiB of addresses on b",
+            },
+            Example {
+                stated: &[Number(1 << 42)],
+                answer: "",
+            },
+        ],
         ..FACT
     },
     Fact {
@@ -461,7 +522,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("space./dev/shm")],
-        compared: AtLeast(1 << 30),
+        compared: AtLeast(1e9),
         is_size: true,
         says: "{value} are free in /dev/shm on {machines}",
         means: "NCCL and data loader workers share memory there",
@@ -473,8 +534,22 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Is("space.output")],
+        compared: AtLeast(2e8),
+        severity: Severity::Error,
+        is_size: true,
+        says: "{value} are free for the output on {machines}",
+        means: "the training ends there when it first saves",
+        help: "free some or name a folder on another disk",
+        examples: &[Example {
+            stated: &[Number(1 << 40), Number(1 << 20)],
+            answer: "1 MiB are free for the output on b",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Below("space.")],
-        compared: AtLeast(1 << 30),
+        compared: AtLeast(1e9),
         is_size: true,
         says: "{value} are free in {name} on {machines}",
         means: "caches and temporary files go there",
@@ -487,7 +562,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("clock")],
-        compared: AtMost(30),
+        compared: AtMost(30.),
         says: "the clock of {machines} differs by {value} s",
         means: "the times of files and logs mislead and signed requests are refused",
         help: "ask the administrator for NTP",
@@ -528,6 +603,41 @@ pub const FACTS: &[Fact] = &[
         examples: &[Example {
             stated: &[Text("ib0"), Text("ib1")],
             answer: "NCCL_SOCKET_IFNAME is ib1 on b, ib0 on a",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[
+            Is("variables.NCCL_ALGO"),
+            Is("variables.NCCL_BUFFSIZE"),
+            Is("variables.NCCL_IB_DISABLE"),
+            Is("variables.NCCL_NET"),
+            Is("variables.NCCL_PROTO"),
+        ],
+        compared: Same,
+        severity: Severity::Error,
+        absent: Some("not set"),
+        means: "NCCL fails or waits unless all ranks have the same",
+        help: "set it for all machines in the batch script or with --env NAME=VALUE",
+        examples: &[Example {
+            stated: &[Text("Simple"), Nothing, Nothing],
+            answer: "NCCL_ALGO is Simple on a, not set on the others",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[
+            Is("variables.HF_ENDPOINT"),
+            Is("variables.HTTPS_PROXY"),
+            Is("variables.https_proxy"),
+        ],
+        compared: Same,
+        absent: Some("not set"),
+        means: "downloads go another way there",
+        help: "set it for all machines in the batch script or with --env NAME=VALUE",
+        examples: &[Example {
+            stated: &[Text("https://hf-mirror.com"), Nothing, Nothing],
+            answer: "HF_ENDPOINT is https://hf-mirror.com on a, not set on the others",
         }],
         ..FACT
     },

@@ -1,0 +1,15 @@
+//! What is shown of a machine, and how long several wait for each other.
+
+use std::time::Duration;
+
+/// Variables that are shown besides those of every plan, as `vars::lists` reads them.
+pub const SHOWN_VARIABLES: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
+    TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
+    TRITON_CACHE_DIR PYTHONPATH LD_LIBRARY_PATH SLURM_JOB_NUM_NODES SLURM_STEP_NODELIST SLURM_TASKS_PER_NODE SLURM_GPUS_ON_NODE USE_HF HF_ENDPOINT HTTPS_PROXY https_proxy";
+
+/// Bytes that a machine may send.
+pub const MOST: u64 = 1 << 20;
+pub const PAUSE: Duration = Duration::from_millis(50);
+pub const GRACE: Duration = Duration::from_secs(3);
+/// In front of each part of an answer that `srun` brings.
+pub const MARK: &str = "zlaunch-answer ";
