@@ -29,8 +29,9 @@ use crate::{
 
 /// `report`: the machine's own.
 pub fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Value> {
-    let mut facts = Facts(alone(seen));
+    let mut facts = Facts::default();
     facts.add_report(report);
+    facts.0.extend(alone(seen));
     facts.add_files(seen);
     facts.0
 }
