@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::tables::names::{
     CONTAINERS_SHARED_MEMORY, LEAST_FILES, LEAST_LOCKED_MEMORY, LEAST_SHARED_MEMORY,
-    NEEDED_PACKAGES, OLDEST_LOCK, SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS,
+    NEEDED_PACKAGES, OLD_LOCKED_MEMORY, OLDEST_LOCK, SHARED_FILE_SYSTEMS, TOO_FEW_FILES,
+    WITHOUT_GOOD_LOCKS,
 };
 use crate::{
     base::{json, shell, size::size, vars},
@@ -118,7 +119,7 @@ pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
             folder.display()
         );
         let remove = run(shell::text(&["rm".into(), "-r".into(), folder.into()]));
-        Rule::StaleLock.warning(what)
+        Rule::StaleLock.error(what)
             .at(path)
             .fix(remove.remark("if nothing is compiling there"))
     });
@@ -184,8 +185,8 @@ pub fn cache_on_nfs(
     Some(Rule::CacheOnNfs.warning(what).at(path).fix(fix))
 }
 
-/// DeepSpeed may have been installed with its operators, so it is only a warning.
-pub fn no_compiler(compiler: bool, ninja: bool) -> Option<Problem> {
+/// A warning unless they are `needed` at the start.
+pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
     let (names, help): (Vec<&str>, Vec<&str>) = [
         ("c++", compiler, "apt install g++, or module load gcc"),
         (
@@ -207,9 +208,10 @@ pub fn no_compiler(compiler: bool, ninja: bool) -> Option<Problem> {
     );
     Some(
         Rule::NoCompiler
-            .warning(what)
+            .error(what)
             .at(Place::variable(vars::PATH, ""))
-            .fix(help.join("; ")),
+            .fix(help.join("; "))
+            .into_warning_unless(needed),
     )
 }
 
@@ -224,10 +226,14 @@ pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Opti
         "only {} of memory can be locked: InfiniBand and NVMe offload need more",
         size(hard)
     );
-    Some(Rule::SmallMemlock.warning(what).at("ulimit -H -l").fix(
-        "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
-         memlock=-1",
-    ))
+    let help = "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit memlock=-1";
+    Some(
+        Rule::SmallMemlock
+            .error(what)
+            .at("ulimit -H -l")
+            .fix(help)
+            .into_warning_unless(infiniband && hard <= OLD_LOCKED_MEMORY),
+    )
 }
 
 pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
@@ -250,9 +256,10 @@ pub fn few_files(limit: Option<Limit>) -> Option<Problem> {
     let what = format!("only {most} files can be open at once: data loaders need more");
     Some(
         Rule::FewFiles
-            .warning(what)
+            .error(what)
             .at("ulimit -n")
-            .fix(run("ulimit -n 65536")),
+            .fix(run("ulimit -n 65536"))
+            .into_warning_unless(most <= TOO_FEW_FILES),
     )
 }
 

@@ -13,10 +13,9 @@ use crate::{
         source::Sourced,
         vars,
     },
-    command::{job::Trainer, trainer},
-    config::{layers::Assignment, template::search::BUILT_IN},
+    config::layers::Assignment,
     host::cards::{self, CARDS, Cards},
-    ranks::{launcher::Launcher, topology::Processes},
+    ranks::topology::Processes,
     report::{
         self, Place, Problem, Rule,
         fix::{give_as, rename_option},
@@ -24,23 +23,7 @@ use crate::{
     },
 };
 
-pub use super::tables::words::{BOOLS, FORMATS, REPORT_FORMATS, SHIM_ACTIONS};
-
-pub const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
-pub const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
-pub const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
-pub const TRAINERS: Words<&Trainer> = || {
-    trainer::ALL
-        .iter()
-        .map(|trainer| (trainer.name, *trainer))
-        .collect()
-};
-pub const RULES: Words<Rule> = || {
-    Rule::allowable()
-        .into_iter()
-        .map(|rule| (rule.name(), rule))
-        .collect()
-};
+pub use super::tables::words::*;
 
 pub fn text(given: &Given) -> Result<String, Problem> {
     given.value.to_str().map(str::to_string).ok_or_else(|| {

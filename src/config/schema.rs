@@ -7,11 +7,17 @@ use std::str::Lines;
 
 use serde_json::{Value, json};
 
-pub use crate::config::tables::UnknownKeys;
+pub use crate::config::tables::{
+    UnknownKeys,
+    schema_keys::{SEQUENCE_DIVIDES, SEQUENCE_JUDGED},
+};
 use crate::{
     base::recorded::{Table, Version, VersionMatch},
     command::python::Python,
-    config::tables::{Form, TYPES, ValueType},
+    config::tables::{
+        Form, TYPES, ValueType,
+        schema_keys::{BATCH_SIZES, MONITORS},
+    },
     report::nearest,
 };
 
@@ -250,22 +256,6 @@ impl KeySpec {
         wanted + if self.nullable { " or null" } else { "" }
     }
 }
-
-const BATCH_SIZES: [&str; 3] = [
-    "train_batch_size",
-    "train_micro_batch_size_per_gpu",
-    "gradient_accumulation_steps",
-];
-
-/// They are fields of a model that has no name in the config.
-const MONITORS: [&str; 4] = ["tensorboard", "wandb", "csv_monitor", "comet"];
-
-/// The first version that refuses a `sequence_parallel_size` that does not divide the ranks. Older ones go on as if there
-/// were one rank.
-pub const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];
-
-/// The first version that divides the ranks by `sequence_parallel_size`.
-pub const SEQUENCE_DIVIDES: [u32; 3] = [0, 17, 0];
 
 pub fn key_of(line: &'static str) -> &'static str {
     line.split('\t').next().unwrap_or(line)

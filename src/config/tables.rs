@@ -4,6 +4,7 @@ mod aliases;
 mod auto_rules;
 mod other_configs;
 mod ranges;
+pub mod schema_keys;
 mod tuning;
 mod value_types;
 

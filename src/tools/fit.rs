@@ -4,14 +4,12 @@ use clap::Command;
 
 use super::{
     prelude::*,
-    tables::fit::{ACCOUNTINGS, ATTENTIONS, BITS, DTYPES, FORMATS, SHOWN, TUNERS},
+    tables::fit::{ACCOUNTINGS, ATTENTIONS, BITS, DTYPES, FORMATS, OPTIMIZER_NAMES, SHOWN, TUNERS},
 };
 use crate::{
     base::source::{Given as _, Sourced},
     cli::{Request, mistakes::did_you_mean},
-    fit::{
-        self, FitFormat, FitRequest, OPTIMIZERS, Optimizer, REAL, TrainingArgs, Tuner,
-    },
+    fit::{self, FitFormat, FitRequest, REAL, TrainingArgs, Tuner},
     host::cards::Cards,
     ranks::topology::Processes,
     request::understood::trains,
@@ -52,14 +50,6 @@ struct TrainingOptions {
     attention: Option<Given>,
     fused_loss: bool,
 }
-
-const OPTIMIZER_NAMES: Words<Optimizer> = || {
-    OPTIMIZERS
-        .iter()
-        .flat_map(|row| row.names)
-        .map(|name| (*name, Optimizer::named(name)))
-        .collect()
-};
 
 impl Tool for FitArgs {
     const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(SHOWN);

@@ -6,7 +6,7 @@ pub(crate) use crate::report;
 
 pub use super::output::{err, out, out_bytes, show, styled};
 pub use crate::{
-    base::options::{AnyValue, Given, Words},
+    base::options::{AnyValue, Given},
     cli::{
         LaunchOptions, Outcome, Reader, Requested, Tool, Tools,
         launch::{self, LaunchArgs},

@@ -1,6 +1,29 @@
 //! The words that options take.
 
-use crate::{base::options::Words, request::Format};
+use crate::{
+    base::options::Words,
+    command::{job::Trainer, trainer},
+    config::template::search::BUILT_IN,
+    ranks::launcher::Launcher,
+    report::Rule,
+    request::Format,
+};
+
+pub const CONFIGS: Words<()> = || [("auto", ())].into_iter().chain(TEMPLATES()).collect();
+pub const TEMPLATES: Words<()> = || BUILT_IN.iter().map(|(name, _)| (*name, ())).collect();
+pub const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
+pub const TRAINERS: Words<&Trainer> = || {
+    trainer::ALL
+        .iter()
+        .map(|trainer| (trainer.name, *trainer))
+        .collect()
+};
+pub const RULES: Words<Rule> = || {
+    Rule::allowable()
+        .into_iter()
+        .map(|rule| (rule.name(), rule))
+        .collect()
+};
 
 pub const FORMATS: Words<Format> = || {
     vec![

@@ -213,7 +213,11 @@ impl Facts {
             && OLDEST_DRIVERS.iter().any(|(of, oldest)| {
                 cuda.is_some_and(|cuda| cuda.starts_with(of)) && driver < Some(oldest)
             });
-        let driver_fact = if is_old { "GPU.old_driver" } else { "machine.driver" };
+        let driver_fact = if is_old {
+            "GPU.old_driver"
+        } else {
+            "machine.driver"
+        };
         self.add(driver_fact, driver);
         self.add("machine.GPUs", count_models(models.collect()));
         self.add("GPU.count", Some(rows.len()));

@@ -17,6 +17,7 @@ use crate::{
     },
     check::{machine as rules, variables},
     command::{argv::Args, model::Hub, python::Python, trainer},
+    config::zero::Zero,
     exec, fit,
     host::{
         Host,
@@ -28,6 +29,7 @@ use crate::{
     report::{
         Problem, Rule, RuleSubject, Severity,
         fix::run,
+        reading::text_if_any,
         secrets::{Secrets, Sensitivity},
     },
     request::Launch,
@@ -127,6 +129,18 @@ impl<'a> Examination<'a> {
     /// The arguments of the trainer, with those of a run file.
     pub fn args(&self) -> Option<&Args> {
         Some(&self.judged.as_ref()?.understood().job.args)
+    }
+
+    /// DeepSpeed compiles its optimizer for host memory at the start, unless it was installed with it.
+    fn compiles(&self) -> bool {
+        let is_off = |config: &Value| Zero::of(config).optimizer.is_off_gpu();
+        let python = self.python.as_ref();
+        let installed = python
+            .and_then(|python| python.file("deepspeed/git_version_info_installed.py"))
+            .and_then(|file| text_if_any(&file))
+            .unwrap_or_default();
+        !installed.contains("'cpu_adam': True")
+            && self.config().map(PlannedConfig::value).is_some_and(is_off)
     }
 
     fn nvme_folders(&self) -> Vec<(String, PathBuf)> {
@@ -238,7 +252,7 @@ impl<'a> Examination<'a> {
             .and_then(|words| words.split_whitespace().next());
         let found = [compiler.unwrap_or("c++"), "ninja", "nvcc"]
             .map(|program| self.host.find_program(program.as_ref()));
-        let problem = rules::no_compiler(found[0].is_some(), found[1].is_some());
+        let problem = rules::no_compiler(found[0].is_some(), found[1].is_some(), self.compiles());
         let [compiler, ninja, nvcc] = found
             .map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
         let text = format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}");
@@ -323,9 +337,11 @@ impl<'a> Examination<'a> {
             extensions,
             Some(vars::TORCH_EXTENSIONS_DIR),
         );
-        torch
-            .problems
-            .extend(rules::stale_locks(&locks, self.python.as_ref()));
+        torch.problems.extend(
+            rules::stale_locks(&locks, self.python.as_ref())
+                .into_iter()
+                .map(|lock| lock.into_warning_unless(self.compiles())),
+        );
         let triton = host
             .path(vars::TRITON_CACHE_DIR)
             .or_else(|| host.home().map(|home| home.join(".triton/cache")));

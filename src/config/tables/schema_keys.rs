@@ -1,0 +1,17 @@
+//! Keys that the schema does not tell apart by itself, and the versions that changed how one is read.
+
+pub const BATCH_SIZES: [&str; 3] = [
+    "train_batch_size",
+    "train_micro_batch_size_per_gpu",
+    "gradient_accumulation_steps",
+];
+
+/// They are fields of a model that has no name in the config.
+pub const MONITORS: [&str; 4] = ["tensorboard", "wandb", "csv_monitor", "comet"];
+
+/// The first version that refuses a `sequence_parallel_size` that does not divide the ranks. Older ones go on as if there
+/// were one rank.
+pub const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];
+
+/// The first version that divides the ranks by `sequence_parallel_size`.
+pub const SEQUENCE_DIVIDES: [u32; 3] = [0, 17, 0];
