@@ -1,21 +1,11 @@
 //! The recorded types and defaults of arguments, by class and version (`tools/record arguments` and `defaults`).
 
 use crate::{
-    base::recorded::{Table, Version, VersionMatch, at, versions},
+    base::recorded::{Version, VersionMatch, at, versions},
     command::python::Python,
 };
 
 pub use super::tables::classes::*;
-
-const DEFAULTS: Table = Table(include_str!("../recorded/defaults.txt"));
-const OPTIONS: Table = Table(include_str!("../recorded/arguments.txt"));
-
-/// As a default: the one of `TrainingArguments`.
-const INHERITED: &str = "-";
-/// As a type: this version has no such argument.
-pub const GONE: &str = "-";
-/// The line that names the classes whose arguments a class has besides its own.
-const PARTS: &str = "^";
 
 #[derive(Clone, PartialEq)]
 pub struct RecordedDefault {

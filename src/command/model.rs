@@ -8,6 +8,7 @@ use std::{
 
 use serde_json::Value;
 
+use super::tables::hidden_sizes::*;
 use crate::{
     base::vars,
     host::{Host, stays_below},
@@ -50,21 +51,6 @@ pub struct HiddenSize {
     /// It is at the top of the config, where accelerate looks too, and not only in a text model's section.
     pub at_top: bool,
 }
-
-/// Sections that hold the language model: transformers looks into the first, ms-swift into all of them.
-const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"];
-
-/// The names of the size in transformers' classes, by model type, each with a mark.
-const NAMES: &str = include_str!("../recorded/hidden_size_names.txt");
-
-/// The key is read as `hidden_size` (`attribute_map`).
-const MAPPED: char = '=';
-/// The key wins over `hidden_size`.
-const PREFERRED: char = '!';
-/// Keys at the top are moved to this section.
-const MOVED: char = '>';
-/// The section is not looked at.
-const UNREAD: char = '-';
 
 fn recorded(mark: char, config: &Value) -> Option<&'static str> {
     let model_type = config.get("model_type")?.as_str()?;

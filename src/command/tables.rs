@@ -5,6 +5,7 @@ pub mod auto_sources;
 mod axolotl;
 pub mod classes;
 pub mod front_end;
+pub mod hidden_sizes;
 mod inputs;
 mod python;
 pub mod recognition;

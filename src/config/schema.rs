@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 pub use crate::config::tables::{
     UnknownKeys,
-    schema_keys::{SEQUENCE_DIVIDES, SEQUENCE_JUDGED},
+    schema_keys::{SEQUENCE_DIVIDES, SEQUENCE_JUDGED, TEXT},
 };
 use crate::{
     base::recorded::{Table, Version, VersionMatch},
     command::python::Python,
     config::tables::{
         Form, TYPES, ValueType,
-        schema_keys::{BATCH_SIZES, MONITORS},
+        schema_keys::{BATCH_SIZES, MONITORS, VERSIONS},
     },
     report::nearest,
 };
@@ -24,12 +24,6 @@ use crate::{
 use value_type::{PYDANTIC_2, ValueRange};
 pub use value_type::{ValueFault, definitions};
 pub use value_type::{is_true, real, truth, whole};
-
-/// Sorted by key; the columns are explained in `tools/record/schema.py`. A key is looked up by binary search, and only its
-/// own line is read.
-pub const TEXT: &str = include_str!("../recorded/deepspeed-schema.txt");
-
-const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt"));
 
 /// Used if no DeepSpeed is found.
 pub fn newest() -> Version {

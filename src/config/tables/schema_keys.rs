@@ -1,4 +1,6 @@
-//! Keys that the schema does not tell apart by itself, and the versions that changed how one is read.
+//! Keys that the schema does not tell apart by itself, and the versions that changed how one is read; what is recorded.
+
+use crate::base::recorded::Table;
 
 pub const BATCH_SIZES: [&str; 3] = [
     "train_batch_size",
@@ -15,3 +17,9 @@ pub const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];
 
 /// The first version that divides the ranks by `sequence_parallel_size`.
 pub const SEQUENCE_DIVIDES: [u32; 3] = [0, 17, 0];
+
+/// Sorted by key; the columns are explained in `tools/record/schema.py`. A key is looked up by binary search, and only its
+/// own line is read.
+pub const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
+
+pub const VERSIONS: Table = Table(include_str!("../../recorded/deepspeed-versions.txt"));

@@ -7,7 +7,7 @@ use std::{
     io::{self, Read, Seek, SeekFrom},
     net::IpAddr,
     path::Path,
-    process::{Command, ExitStatus, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use serde_json::{Map, Value};
@@ -102,14 +102,25 @@ impl Facts {
             let is_set = seen.host.nonempty_var(name).map(|_| "set");
             self.add(format!("token.{name}"), is_set);
         }
-        let mut output = output_folder(seen);
-        output.take_if(|folder| can_be_written(&seen.host.absolute(Path::new(folder))));
-        self.add("output", output);
+        if let Some(folder) = output_folder(seen) {
+            let path = seen.host.absolute(Path::new(&folder));
+            self.add("space.output", seen.machine.free(&path));
+            let unwritable = !can_be_written(&path);
+            self.add("output", unwritable.then_some(folder));
+        }
     }
 
     /// The variables that name interfaces which are not here.
     fn add_interfaces(&mut self, host: &Host) {
-        let interfaces: Vec<String> = names_in(Path::new("/sys/class/net")).collect();
+        let folder = Path::new("/sys/class/net");
+        let interfaces: Vec<String> = names_in(folder).collect();
+        for name in &interfaces {
+            let mtu = fs::read_to_string(folder.join(name).join("mtu")).ok();
+            self.add(
+                format!("mtu.{name}"),
+                mtu.map(|text| text.trim().to_string()),
+            );
+        }
         let adapters = names_in(Path::new("/sys/class/infiniband")).collect();
         for (fact, name, there) in [
             ("network.interface", "NCCL_SOCKET_IFNAME", &interfaces),
@@ -147,8 +158,6 @@ impl Facts {
         );
         let home = seen.host.home();
         self.add("space.HOME", home.and_then(|home| free(&home)));
-        let output = output_folder(seen).map(|folder| seen.host.absolute(Path::new(&folder)));
-        self.add("space.output", output.and_then(|folder| free(&folder)));
         let addresses = seen.machine.limit("Max address space");
         self.add("limits.addresses", addresses.and_then(|limit| limit.soft));
     }
@@ -186,11 +195,13 @@ impl Facts {
 
     /// What only the driver knows, of the GPUs that this launch uses.
     fn add_gpus(&mut self, host: &Host) {
-        let table = match nvidia_smi(host) {
-            Some(Ok(table)) => table,
-            Some(Err(status)) => return self.add("GPU.unreadable", Some(status.to_string())),
-            None => return,
+        let Some(Output { status, stdout, .. }) = nvidia_smi(host) else {
+            return;
         };
+        if !status.success() {
+            return self.add("GPU.unreadable", Some(status.to_string()));
+        }
+        let table = String::from_utf8_lossy(&stdout);
         let cells = |line| str::split(line, ", ").collect::<Vec<_>>();
         let rows: Vec<[&str; 6]> = table
             .lines()
@@ -232,26 +243,20 @@ fn output_folder(seen: &Examination<'_>) -> Option<String> {
     Some(seen.args()?.text("output_dir")?.value)
 }
 
-/// `None`: there is none, or it may see no GPU. An error: how it ended.
-fn nvidia_smi(host: &Host) -> Option<Result<String, ExitStatus>> {
+/// `None`: there is none, or it may see no GPU.
+fn nvidia_smi(host: &Host) -> Option<Output> {
     let visible = host.var(vars::CUDA_VISIBLE_DEVICES);
     if visible == Some("") {
         return None;
     }
     let query = "--query-gpu=name,memory.total,driver_version,memory.used,ecc.errors.uncorrected.volatile.total,mig.mode.current";
-    let output = Command::new(host.find_program("nvidia-smi".as_ref())?)
+    Command::new(host.find_program("nvidia-smi".as_ref())?)
         .args([query, "--format=csv,noheader,nounits"])
         .args(visible.map(|gpus| format!("--id={gpus}")))
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    Some(if output.status.success() {
-        Ok(text)
-    } else {
-        Err(output.status)
-    })
+        .ok()
 }
 
 /// Its size and a number that tells files apart: by all of a small one, by 16 parts of a larger one.

@@ -22,6 +22,7 @@ use crate::{
     host::{
         Host,
         machine::{Machine, locks_in},
+        names_in,
     },
     judge::Judged,
     plan::{Plan, PlannedConfig, diagnostics_json, environment::SHOWN_WHEN_SET},
@@ -139,7 +140,12 @@ impl<'a> Examination<'a> {
             .and_then(|python| python.file("deepspeed/git_version_info_installed.py"))
             .and_then(|file| text_if_any(&file))
             .unwrap_or_default();
-        !installed.contains("'cpu_adam': True")
+        let extensions = rules::extensions_folder(self.host);
+        let is_cached = extensions.is_some_and(|all| {
+            names_in(&all).any(|name| all.join(name).join("cpu_adam/cpu_adam.so").exists())
+        });
+        !is_cached
+            && !installed.contains("'cpu_adam': True")
             && self.config().map(PlannedConfig::value).is_some_and(is_off)
     }
 

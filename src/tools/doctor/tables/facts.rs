@@ -521,6 +521,18 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Below("mtu.")],
+        compared: Same,
+        says: "the MTU of {name} is {value} on {machines}",
+        means: "packets may be lost or RDMA may fail between them",
+        help: "ask the administrator; `ip link` shows it",
+        examples: &[Example {
+            stated: &[Text("9000"), Text("1500"), Nothing, Text("9000")],
+            answer: "the MTU of x is 1500 on b, 9000 on the others",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Is("space./dev/shm")],
         compared: AtLeast(1e9),
         is_size: true,
