@@ -122,22 +122,45 @@ fn a_command_is_planned_but_not_started() {
 fn a_missing_compiler_is_an_error_where_something_is_compiled() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CXX", "no-such-c++");
-    for template in ["zero3_offload", "zero3"] {
-        let words = [
-            "doctor",
-            "--format",
-            "json",
-            "--deepspeed",
-            template,
-            "--nproc-per-node",
-            "2",
-            "--",
-        ];
-        let report = answer(&sandbox.run(words.iter().chain(SWIFT)));
+    let severity = |sandbox: &Sandbox, template| {
+        let words = ["doctor", "--format", "json", "--deepspeed", template];
+        let ranks = ["--nproc-per-node", "2", "--"];
+        let report = answer(&sandbox.run(words.iter().chain(&ranks).chain(SWIFT)));
         let mut said = report["diagnostics"].as_array().unwrap().iter();
         let compiler = said.find(|it| it["rule"] == "no-compiler").unwrap();
-        assert_eq!(compiler["severity"], "warning", "{template}: {report}");
+        compiler["severity"].as_str().unwrap().to_string()
+    };
+    assert_eq!(severity(&sandbox, "zero3_offload"), "error");
+    assert_eq!(severity(&sandbox, "zero3"), "warning");
+    // It was compiled before, or DeepSpeed was installed with it.
+    let built = "home/.cache/torch_extensions/py311_cu128/cpu_adam/cpu_adam.so";
+    let library = sandbox.put(built, "");
+    assert_eq!(severity(&sandbox, "zero3_offload"), "warning");
+    fs::remove_file(library).unwrap();
+    let installed = sandbox
+        .site()
+        .join("deepspeed/git_version_info_installed.py");
+    for (text, expected) in [
+        ("installed_ops={'cpu_adam': False}", "error"),
+        ("installed_ops={'cpu_adam': True}", "warning"),
+    ] {
+        fs::write(&installed, text).unwrap();
+        assert_eq!(severity(&sandbox, "zero3_offload"), expected, "{text}");
     }
+}
+
+/// A launch is refused by what `doctor` calls an error.
+#[test]
+fn what_refuses_the_launch_is_an_error() {
+    let mut sandbox = Sandbox::new();
+    sandbox.vars(&[("HF_HUB_OFFLINE", "1"), ("USE_HF", "1")]);
+    let words = ["doctor", "--format", "json", "--deepspeed", "zero2"];
+    let command = ["--nproc-per-node", "2", "--", "swift", "sft", "--model"];
+    let words = words.iter().chain(&command).chain(&["no/model"]);
+    let report = answer(&sandbox.run(words));
+    let mut found = report["diagnostics"].as_array().unwrap().iter();
+    let model = found.find(|it| it["rule"] == "model-unreadable").unwrap();
+    assert_eq!(model["severity"], "error", "{report}");
 }
 
 #[test]
@@ -288,8 +311,17 @@ fn a_stale_lock_is_reported_where_something_is_compiled() {
         SWIFT,
     );
     assert_eq!(plain.stderr, "");
-    let report = answer(&sandbox.run(["doctor", "--format", "json"]));
-    assert!(rules(&report).contains(&"stale-lock"), "{report}");
+    let words = ["doctor", "--format", "json"];
+    for (options, severity) in [(&[][..], "warning"), (OFFLOAD, "error")] {
+        let command = options.iter().chain(&["--"]).chain(SWIFT);
+        let report = match options {
+            [] => answer(&sandbox.run(words)),
+            _ => answer(&sandbox.run(words.iter().chain(command))),
+        };
+        let mut found = report["diagnostics"].as_array().unwrap().iter();
+        let lock = found.find(|it| it["rule"] == "stale-lock").unwrap();
+        assert_eq!(lock["severity"], severity, "{report}");
+    }
     // From torch 2.14 on the kernel holds the lock, and the file stays behind every build.
     for (version, warned) in [("2.13.0", true), ("2.14.0", false)] {
         sandbox.installed("torch", version);

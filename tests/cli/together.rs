@@ -210,7 +210,7 @@ fn a_machine_that_does_not_answer_is_named() {
 #[test]
 fn a_machine_tells_what_matters_to_the_others() {
     let step = Step::new(2);
-    let smi = "#!/bin/sh\necho 'NVIDIA H200, 143771, 570.86, 512, 0'\necho 'NVIDIA H200, 143771, 570.86, 1024, 3'\n";
+    let smi = "#!/bin/sh\necho 'NVIDIA H200, 143771, 570.86, 512, 0, Disabled'\necho 'NVIDIA H200, 143771, 570.86, 1024, 3, Enabled'\n";
     executable(&step.sandbox.path("env/bin/nvidia-smi"), smi);
     step.sandbox.put(
         "env/lib/python3.11/site-packages/torch/version.py",
@@ -240,6 +240,8 @@ fn a_machine_tells_what_matters_to_the_others() {
         ("machine.driver", json!("570.86")),
         ("GPU.used", json!(1024 << 20)),
         ("GPU.errors", json!(3)),
+        ("GPU.MIG", json!("NVIDIA H200")),
+        ("mtu.lo", json!("65536")),
         ("python.CUDA", json!("12.8")),
         ("python.NCCL", json!("2.26.2")),
         ("GPU.count", json!(2)),
@@ -261,6 +263,57 @@ fn a_machine_tells_what_matters_to_the_others() {
             "{name}: {sent}"
         );
     }
+}
+
+/// Its driver is too old for torch, its memory is in use, and its process may have few addresses and a full disk.
+#[test]
+fn a_machine_tells_what_keeps_it_from_training() {
+    let step = Step::new(2);
+    executable(
+        &step.sandbox.path("env/bin/nvidia-smi"),
+        "#!/bin/sh\necho 'NVIDIA A100, 81920, 470.57.02, 71680, 0, [N/A]'\n",
+    );
+    step.sandbox.put(
+        "env/lib/python3.11/site-packages/torch/version.py",
+        "cuda: Optional[str] = '12.8'\n",
+    );
+    let snapshot = "home/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/1f";
+    let config = step.sandbox.put(&format!("{snapshot}/config.json"), "{}");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    std::fs::File::options()
+        .write(true)
+        .open(config)
+        .unwrap()
+        .set_modified(long_ago)
+        .unwrap();
+    // The download was cut off.
+    let shard = step.sandbox.path(&format!("{snapshot}/model.safetensors"));
+    std::os::unix::fs::symlink("../../blobs/2e", shard).unwrap();
+    let machine = step.doctor(1, &[]);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -v 8388608; exec \"$@\"", "sh"])
+        .arg(machine.get_program())
+        .args(machine.get_args())
+        .current_dir(machine.get_current_dir().unwrap())
+        .env_clear();
+    let variables = machine.get_envs();
+    command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    let sent: Value = serde_json::from_str(&step.sent(&mut command)).unwrap();
+    for (name, value) in [
+        ("GPU.old_driver", json!("470.57.02")),
+        ("GPU.full", json!(71680_u64 << 20)),
+        ("GPU.MIG", Value::Null),
+        ("limits.addresses", json!(8_u64 << 30)),
+    ] {
+        assert_eq!(sent["facts"][name], value, "{name}: {sent}");
+    }
+    let model = sent["facts"]["folder.Qwen/Qwen3-8B"].as_str();
+    assert!(
+        model.is_some_and(|it| it.starts_with("2 files (")),
+        "{sent}"
+    );
+    assert_eq!(sent["facts"]["file.Qwen/Qwen3-8B"], Value::Null);
 }
 
 #[test]

@@ -469,8 +469,14 @@ mod machine {
                 hard,
             })
         };
-        assert!(small_memlock(limit(Some(65536)), false, true).is_some());
-        assert!(small_memlock(limit(Some(65536)), true, false).is_some());
+        for (hard, nvme, infiniband, severity) in [
+            (64 << 10, false, true, Severity::Error),
+            (8 << 20, false, true, Severity::Warning),
+            (64 << 10, true, false, Severity::Warning),
+        ] {
+            let found = small_memlock(limit(Some(hard)), nvme, infiniband).unwrap();
+            assert_eq!(found.severity, severity, "{hard} {nvme}");
+        }
         assert!(small_memlock(limit(Some(65536)), false, false).is_none());
         assert!(
             small_memlock(limit(None), false, true).is_none()
@@ -486,22 +492,20 @@ mod machine {
 
     #[test]
     fn few_files_and_no_compiler() {
-        assert!(
-            few_files(Some(Limit {
-                soft: Some(256),
-                hard: None
-            }))
-            .is_some()
-        );
-        assert!(
-            few_files(Some(Limit {
-                soft: Some(1024),
-                hard: None
-            }))
-            .is_none()
-        );
-        assert!(no_compiler(true, true).is_none());
-        let what = no_compiler(true, false)
+        for (soft, severity) in [
+            (256, Some(Severity::Error)),
+            (512, Some(Severity::Warning)),
+            (1024, None),
+        ] {
+            let limit = Limit {
+                soft: Some(soft),
+                hard: None,
+            };
+            let found = few_files(Some(limit));
+            assert_eq!(found.map(|problem| problem.severity), severity);
+        }
+        assert!(no_compiler(true, true, false).is_none());
+        let what = no_compiler(true, false, false)
             .map(|problem| problem.what)
             .unwrap();
         assert!(what.contains("ninja") && !what.contains("c++"), "{what}");
@@ -509,7 +513,7 @@ mod machine {
             (true, "no c++ on PATH"),
             (false, "no c++ and no ninja on PATH"),
         ] {
-            let problem = no_compiler(false, has_ninja).unwrap();
+            let problem = no_compiler(false, has_ninja, true).unwrap();
             assert!(problem.what.starts_with(names), "{}", problem.what);
             assert_eq!(
                 problem.help().contains("pip install ninja"),

@@ -1,4 +1,4 @@
-//! Keys that the schema does not tell apart by itself, and the versions that changed how one is read; what is recorded.
+//! What is recorded of DeepSpeed's keys, those that it does not tell apart, and the versions that changed how one is read.
 
 use crate::base::recorded::Table;
 

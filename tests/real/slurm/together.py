@@ -21,7 +21,7 @@ int clock_gettime(clockid_t id, struct timespec *now) {
     return status;
 }
 """
-DRIVER = '#!/bin/sh\nfor gpu in $(seq {count}); do echo "NVIDIA A100-SXM4-80GB, 81920, 550.54.15, {used}, 0"; done\n'
+DRIVER = '#!/bin/sh\nfor gpu in $(seq {count}); do echo "NVIDIA A100-SXM4-80GB, 81920, 580.95.05, {used}, 0, Disabled"; done\n'
 
 
 class Machines:
