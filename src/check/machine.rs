@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::tables::names::{
     CONTAINERS_SHARED_MEMORY, LEAST_FILES, LEAST_LOCKED_MEMORY, LEAST_SHARED_MEMORY,
-    NEEDED_PACKAGES, OLD_LOCKED_MEMORY, OLDEST_LOCK, SHARED_FILE_SYSTEMS, TOO_FEW_FILES,
-    WITHOUT_GOOD_LOCKS,
+    NEEDED_PACKAGES, OLDEST_LOCK, SHARED_FILE_SYSTEMS, TOO_FEW_FILES, WITHOUT_GOOD_LOCKS,
 };
 use crate::{
     base::{json, shell, size::size, vars},
@@ -226,14 +225,10 @@ pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Opti
         "only {} of memory can be locked: InfiniBand and NVMe offload need more",
         size(hard)
     );
-    let help = "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit memlock=-1";
-    Some(
-        Rule::SmallMemlock
-            .error(what)
-            .at("ulimit -H -l")
-            .fix(help)
-            .into_warning_unless(infiniband && hard <= OLD_LOCKED_MEMORY),
-    )
+    Some(Rule::SmallMemlock.warning(what).at("ulimit -H -l").fix(
+        "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
+         memlock=-1",
+    ))
 }
 
 pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {

@@ -4,7 +4,9 @@ use clap::Command;
 
 use super::{
     prelude::*,
-    tables::fit::{ACCOUNTINGS, ATTENTIONS, BITS, DTYPES, FORMATS, OPTIMIZER_NAMES, SHOWN, TUNERS},
+    tables::fit_options::{
+        ACCOUNTINGS, ATTENTIONS, BITS, DTYPES, FORMATS, OPTIMIZER_NAMES, SHOWN, TUNERS,
+    },
 };
 use crate::{
     base::source::{Given as _, Sourced},

@@ -2,6 +2,6 @@
 
 pub mod checked;
 pub mod completions;
-pub mod fit;
+pub mod fit_options;
 pub mod generate;
 pub mod subcommands;

@@ -160,7 +160,7 @@ fn what_differs_is_told_by_the_first_and_all_fail() {
     for line in [
         "error[unlike-others]: ./data.jsonl is not there on gpu01, 3 bytes (",
         "warning[unlike-others]: NCCL_DEBUG is INFO on gpu02, WARN on the others: ",
-        "warning[unlike-others]: gpu01: `./data.jsonl` does not exist\n  help: check the path",
+        "error[unlike-others]: gpu01: `./data.jsonl` does not exist\n  help: check the path",
         "  help: put it in a folder that all machines share or copy it to each\n",
     ] {
         assert!(runs[0].stdout.contains(line), "{line}\n{}", runs[0].stdout);
@@ -418,7 +418,7 @@ fn a_page_about_256_machines_fits_a_screen() {
         let mut answer = answer.clone();
         (answer["index"], answer["name"]) = (index.into(), format!("gpu{index:02}").into());
         // One is different in its own way, and each has another address for its neighbour.
-        answer["facts"]["variables.NCCL_NET"] = format!("net{index}").into();
+        answer["facts"]["variables.NCCL_DEBUG_FILE"] = format!("net{index}").into();
         if index == 77 {
             answer["facts"]["python.transformers"] = "2.8.0".into();
         }

@@ -409,10 +409,10 @@ mod machine {
 
     use serde_json::json;
 
-    use zlaunch::testing::Rule;
     use zlaunch::testing::check::machine::*;
     use zlaunch::testing::machine::{Limit, Lock, Memory};
     use zlaunch::testing::python::Python;
+    use zlaunch::testing::{Rule, Severity};
 
     use crate::invariants::fake::Sandbox;
 
@@ -469,14 +469,8 @@ mod machine {
                 hard,
             })
         };
-        for (hard, nvme, infiniband, severity) in [
-            (64 << 10, false, true, Severity::Error),
-            (8 << 20, false, true, Severity::Warning),
-            (64 << 10, true, false, Severity::Warning),
-        ] {
-            let found = small_memlock(limit(Some(hard)), nvme, infiniband).unwrap();
-            assert_eq!(found.severity, severity, "{hard} {nvme}");
-        }
+        assert!(small_memlock(limit(Some(65536)), false, true).is_some());
+        assert!(small_memlock(limit(Some(65536)), true, false).is_some());
         assert!(small_memlock(limit(Some(65536)), false, false).is_none());
         assert!(
             small_memlock(limit(None), false, true).is_none()

@@ -396,8 +396,6 @@ pub const LEAST_SHARED_MEMORY: u64 = 1 << 30;
 /// What a container gets that asks for none.
 pub const CONTAINERS_SHARED_MEMORY: u64 = 64 << 20;
 pub const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
-/// What Linux allowed before 5.16: not enough for the queues of an adapter.
-pub const OLD_LOCKED_MEMORY: u64 = 64 << 10;
 pub const LEAST_FILES: u64 = 1024;
 /// Less than a rank has open before it trains.
 pub const TOO_FEW_FILES: u64 = 256;

@@ -402,7 +402,7 @@ pub const FACTS: &[Fact] = &[
         examples: &[
             Example {
                 stated: &[Nothing, Number(2 << 30)],
-                answer: "a process may have 2.0 GiB of addresses on b",
+                answer: "a process may have 2 GiB of addresses on b",
             },
             Example {
                 stated: &[Number(1 << 42)],
