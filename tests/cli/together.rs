@@ -308,7 +308,9 @@ fn a_machine_tells_what_keeps_it_from_training() {
     ] {
         assert_eq!(sent["facts"][name], value, "{name}: {sent}");
     }
-    let model = sent["facts"]["folder.Qwen/Qwen3-8B"].as_str();
+    let broken = &sent["facts"]["broken.Qwen/Qwen3-8B"];
+    assert_eq!(broken, "model.safetensors", "{sent}");
+    let model = sent["facts"]["cached.Qwen/Qwen3-8B"].as_str();
     assert!(
         model.is_some_and(|it| it.starts_with("2 files (")),
         "{sent}"

@@ -177,8 +177,13 @@ impl Facts {
             let word = word.split_once('=').map_or(word, |(_, value)| value);
             let path = host.absolute(Path::new(word));
             let model = config_file(word, None, Hub::HuggingFace, host);
-            let folder = model.as_deref().and_then(Path::parent);
-            self.add(format!("folder.{word}"), folder.and_then(files_in));
+            if let Some(folder) = model.as_deref().and_then(Path::parent) {
+                let broken = names_in(folder).find(|name| !folder.join(name).exists());
+                self.add(format!("broken.{word}"), broken);
+                // In a cache, not every machine needs all files.
+                let place = if path.exists() { "folder" } else { "cached" };
+                self.add(format!("{place}.{word}"), files_in(folder));
+            }
             // A bare word such as `sft` may be the name of a folder by chance.
             let may_be_folder = word.contains('/') && output.as_deref() != Some(word);
             let content = match fs::metadata(&path) {

@@ -460,6 +460,30 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Below("cached.")],
+        compared: Same,
+        says: "{name} has {value} in the cache on {machines}",
+        means: "the ranks may load another revision",
+        help: "use one cache on all machines (HF_HOME) or name the revision",
+        examples: &[Example {
+            stated: &[Text("4 files (1f)"), Nothing, Text("3 files (2e)")],
+            answer: "x has 3 files (2e) in the cache on c, 4 files (1f) on a",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[Below("broken.")],
+        severity: Severity::Error,
+        says: "{value} of {name} is a link that leads nowhere on {machines}",
+        means: "the download was cut off or its files were removed",
+        help: "download the model again",
+        examples: &[Example {
+            stated: &[Nothing, Text("model.safetensors")],
+            answer: "model.safetensors of x is a link that leads nowhere on b",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Is("output")],
         severity: Severity::Error,
         says: "{value} cannot be written on {machines}",
