@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     config::{FileKind, PlannedFile},
-    tables::{FixedVariable, LOCAL_RANKS, SINGLE_RANK},
+    tables::{FixedVariable, HANDED_ON, LOCAL_RANKS, SEEN_BY_ALL, SINGLE_RANK},
 };
 use crate::{
     base::{
@@ -379,9 +379,6 @@ impl Environment {
     }
 }
 
-/// DeepSpeed's runner hands on variables whose names begin like this; `NCCL` only if it finds CUDA.
-const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
-
 impl Environment {
     /// The file with the variables for the other machines of a hostfile, if others are reached. It replaces the user's
     /// `.deepspeed_env` files, so it starts with their lines.
@@ -440,8 +437,6 @@ impl Environment {
         }))
     }
 }
-
-const SEEN_BY_ALL: &str = "every user of a machine would see this secret";
 
 /// The lines of the user's `.deepspeed_env` files.
 fn own_variables(host: &Host, problems: &mut Vec<Problem>) -> Result<String, Problem> {

@@ -2,4 +2,4 @@
 
 mod variables;
 
-pub use variables::{FixedVariable, LOCAL_RANKS, SINGLE_RANK};
+pub use variables::{FixedVariable, HANDED_ON, LOCAL_RANKS, SEEN_BY_ALL, SINGLE_RANK};

@@ -56,3 +56,6 @@ pub const SWITCHES: &[&str] = &[
     "bf16_full_eval",
     "auto_find_batch_size",
 ];
+
+/// Since then every command of `trl` passes unknown options on to accelerate, which refuses them. Before, only `sft` did.
+pub const ALL_REFUSE_SINCE: [u32; 3] = [0, 29, 0];

@@ -6,14 +6,11 @@ use crate::{
     command::{
         job::{Job, Trainer},
         run_file::{self, RunFile},
-        tables::ACCELERATE_OPTIONS,
+        tables::{ACCELERATE_OPTIONS, ALL_REFUSE_SINCE},
         target::ParsedCommand,
     },
     host::Host,
 };
-
-/// Since then every command of `trl` passes unknown options on to accelerate, which refuses them. Before, only `sft` did.
-const ALL_REFUSE_SINCE: [u32; 3] = [0, 29, 0];
 
 /// The scripts themselves ignore them.
 pub fn ignores_unknown(job: &Job, _: &Host) -> bool {

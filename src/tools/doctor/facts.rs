@@ -79,8 +79,11 @@ impl Facts {
             return;
         };
         self.add("python.version", python.own_version());
-        let nccl = |major| python.version_text(&format!("nvidia-nccl-cu{major}"));
-        self.add("python.NCCL", nccl(13).or_else(|| nccl(12)));
+        let mut nccl = ["nvidia-nccl-cu13", "nvidia-nccl-cu12"].into_iter();
+        self.add(
+            "python.NCCL",
+            nccl.find_map(|name| python.version_text(name)),
+        );
         let torch = python
             .file("torch/version.py")
             .map(fs::read_to_string)
@@ -116,10 +119,7 @@ impl Facts {
         let interfaces: Vec<String> = names_in(folder).collect();
         for name in &interfaces {
             let mtu = fs::read_to_string(folder.join(name).join("mtu")).ok();
-            self.add(
-                format!("mtu.{name}"),
-                mtu.map(|text| text.trim().to_string()),
-            );
+            self.add(format!("mtu.{name}"), mtu.as_deref().map(str::trim));
         }
         let adapters = names_in(Path::new("/sys/class/infiniband")).collect();
         for (fact, name, there) in [
@@ -144,13 +144,9 @@ impl Facts {
     fn add_space(&mut self, seen: &Examination<'_>) {
         let free = |folder: &Path| seen.machine.free(folder);
         // Where all of it is too small, the report says so already.
-        if seen
-            .machine
-            .shared_memory()
-            .is_some_and(|bytes| bytes >= 1 << 30)
-        {
-            self.add("space./dev/shm", free(Path::new("/dev/shm")));
-        }
+        let has_some = seen.machine.shared_memory() >= Some(1 << 30);
+        let shared = free(Path::new("/dev/shm")).filter(|_| has_some);
+        self.add("space./dev/shm", shared);
         let temporary = seen.host.path(vars::TMPDIR);
         self.add(
             "space.TMPDIR",
@@ -180,9 +176,8 @@ impl Facts {
             if let Some(folder) = model.as_deref().and_then(Path::parent) {
                 let broken = names_in(folder).find(|name| !folder.join(name).exists());
                 self.add(format!("broken.{word}"), broken);
-                // In a cache, not every machine needs all files.
-                let place = if path.exists() { "folder" } else { "cached" };
-                self.add(format!("{place}.{word}"), files_in(folder));
+                let content = files_in(folder).filter(|_| !path.exists());
+                self.add(format!("cached.{word}"), content);
             }
             // A bare word such as `sft` may be the name of a folder by chance.
             let may_be_folder = word.contains('/') && output.as_deref() != Some(word);
@@ -207,10 +202,9 @@ impl Facts {
             return self.add("GPU.unreadable", Some(status.to_string()));
         }
         let table = String::from_utf8_lossy(&stdout);
-        let cells = |line| str::split(line, ", ").collect::<Vec<_>>();
         let rows: Vec<[&str; 6]> = table
             .lines()
-            .filter_map(|line| cells(line).try_into().ok())
+            .filter_map(|line| line.split(", ").collect::<Vec<_>>().try_into().ok())
             .collect();
         let models = rows
             .iter()
@@ -224,11 +218,12 @@ impl Facts {
         let is_full = used > most(1).map(|all| all << 19);
         let driver = rows.last().map(|row| row[2]);
         let cuda = self.0.get("python.CUDA").and_then(Value::as_str);
+        let cuda = cuda.unwrap_or_default();
         // A container may bring what the driver lacks.
         let is_old = !Path::new("/usr/local/cuda/compat").exists()
-            && OLDEST_DRIVERS.iter().any(|(of, oldest)| {
-                cuda.is_some_and(|cuda| cuda.starts_with(of)) && driver < Some(oldest)
-            });
+            && OLDEST_DRIVERS
+                .iter()
+                .any(|(of, oldest)| cuda.starts_with(of) && driver < Some(oldest));
         let driver_fact = if is_old {
             "GPU.old_driver"
         } else {

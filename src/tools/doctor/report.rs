@@ -134,19 +134,18 @@ impl<'a> Examination<'a> {
 
     /// DeepSpeed compiles its optimizer for host memory at the start, unless it was installed with it.
     fn compiles(&self) -> bool {
-        let is_off = |config: &Value| Zero::of(config).optimizer.is_off_gpu();
+        let is_off = |config: &PlannedConfig| Zero::of(config.value()).optimizer.is_off_gpu();
         let python = self.python.as_ref();
         let installed = python
             .and_then(|python| python.file("deepspeed/git_version_info_installed.py"))
-            .and_then(|file| text_if_any(&file))
-            .unwrap_or_default();
-        let extensions = rules::extensions_folder(self.host);
-        let is_cached = extensions.is_some_and(|all| {
-            names_in(&all).any(|name| all.join(name).join("cpu_adam/cpu_adam.so").exists())
+            .and_then(|file| text_if_any(&file));
+        let is_cached = rules::extensions_folder(self.host).is_some_and(|all| {
+            let mut folders = names_in(&all).chain([String::new()]);
+            folders.any(|name| all.join(name).join("cpu_adam/cpu_adam.so").exists())
         });
         !is_cached
-            && !installed.contains("'cpu_adam': True")
-            && self.config().map(PlannedConfig::value).is_some_and(is_off)
+            && !installed.is_some_and(|text| text.contains("'cpu_adam': True"))
+            && self.config().is_some_and(is_off)
     }
 
     fn nvme_folders(&self) -> Vec<(String, PathBuf)> {
