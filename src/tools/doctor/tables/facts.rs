@@ -77,6 +77,8 @@ const ONE_ENVIRONMENT: &str =
 const SAME_LIMITS: &str = "set the same limits on all machines (/etc/security/limits.conf; LimitMEMLOCK=infinity for slurmd)";
 const ONE_FOLDER: &str = "put it in a folder that all machines share or copy it to each";
 
+const GIB: f64 = 1_073_741_824.;
+
 /// Secrets of which only is told that they are there.
 pub const TOKENS: &[&str] = &[
     "HF_TOKEN",
@@ -289,7 +291,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("GPU.used")],
-        compared: AtMost(1e9),
+        compared: AtMost(GIB),
         is_size: true,
         says: "{value} of a GPU's memory is in use on {machines}",
         means: "another process is on it and this launch may run out of memory",
@@ -393,7 +395,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("limits.addresses")],
-        compared: AtLeast(64e9),
+        compared: AtLeast(64. * GIB),
         severity: Severity::Error,
         is_size: true,
         says: "a process may have {value} of addresses on {machines}",
@@ -558,7 +560,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("space./dev/shm")],
-        compared: AtLeast(1e9),
+        compared: AtLeast(GIB),
         is_size: true,
         says: "{value} are free in /dev/shm on {machines}",
         means: "NCCL and data loader workers share memory there",
@@ -571,7 +573,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("space.output")],
-        compared: AtLeast(2e8),
+        compared: AtLeast(0.2 * GIB),
         severity: Severity::Error,
         is_size: true,
         says: "{value} are free for the output on {machines}",
@@ -585,7 +587,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Below("space.")],
-        compared: AtLeast(1e9),
+        compared: AtLeast(GIB),
         is_size: true,
         says: "{value} are free in {name} on {machines}",
         means: "caches and temporary files go there",
