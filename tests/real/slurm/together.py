@@ -21,7 +21,7 @@ int clock_gettime(clockid_t id, struct timespec *now) {
     return status;
 }
 """
-DRIVER = '#!/bin/sh\nfor gpu in $(seq {count}); do echo "NVIDIA A100-SXM4-80GB, 81920, 580.95.05, {used}, 0, Disabled"; done\n'
+DRIVER = '#!/bin/sh\nfor gpu in $(seq {count}); do echo "NVIDIA A100-SXM4-80GB, 81920, {driver}, {used}, 0, {mig}"; done\n'
 
 
 class Machines:
@@ -51,15 +51,20 @@ class Machines:
         # As large, and different in the middle.
         (self.planted / "weights/model.safetensors").write_bytes(bytes(1 << 20) + b"1" * (1 << 20) + bytes(1 << 20))
         self.settle(self.planted, 7200)
-        for folder in ("nothing", "fewer", "busy"):
+        for folder in ("nothing", "fewer", "busy", "full", "old", "divided"):
             (self.planted / folder).mkdir()
         self.driver(self.planted / "fewer", 3)
         self.driver(self.planted / "busy", 4, used=40000)
+        self.driver(self.planted / "full", 4, used=70000)
+        self.driver(self.planted / "old", 4, driver="470.57.02")
+        self.driver(self.planted / "divided", 4, mig="Enabled")
         hosts = (lab.cluster.folder / "hosts").read_text()
         (self.planted / "hosts").write_text("\n".join("127.0.0.1 node01" if " node01 " in line else line for line in hosts.splitlines()) + "\n")
         self.program("hangs", "exec sleep 1000")
         self.program("dies", "kill -KILL $$")
         copy = shutil.copy(lab.binary, self.home / "zlaunch")
+        self.program("small", f'ulimit -v 8388608; exec {copy} "$@"')
+        self.program("protocol", f'NCCL_PROTO=Simple exec {copy} "$@"')
         self.program("late", f'LD_PRELOAD={self.planted}/clock.so exec {copy} "$@"')
         (self.planted / "clock.c").write_text(CLOCK)
         subprocess.run(["cc", "-shared", "-fPIC", "-o", self.planted / "clock.so", self.planted / "clock.c", "-ldl"], check=True)
@@ -73,8 +78,8 @@ class Machines:
         (self.planted / name).write_text(f"#!/bin/sh\n{line}\n")
         (self.planted / name).chmod(0o755)
 
-    def driver(self, folder, count, used=3):
-        (folder / "nvidia-smi").write_text(DRIVER.format(count=count, used=used))
+    def driver(self, folder, count, used=3, driver="580.95.05", mig="Disabled"):
+        (folder / "nvidia-smi").write_text(DRIVER.format(count=count, used=used, driver=driver, mig=mig))
         (folder / "nvidia-smi").chmod(0o755)
 
     def environment(self, folder, python, deepspeed, cuda="13.0", nccl="2.28.9"):
@@ -158,6 +163,12 @@ BIND = "mount --bind ../planted/{} {}"
     "together_a_full_shm": dict(plant="mount -t tmpfs -o size=1g tmpfs /dev/shm; dd if=/dev/zero of=/dev/shm/full bs=1M count=8 2>/dev/null", heal="umount /dev/shm", says="are free in /dev/shm on node02"),
     "together_fewer_gpus": dict(plant=BIND.format("fewer", "bin"), heal="umount bin", says="3 × NVIDIA A100-SXM4-80GB 81920 MiB on node02, 4 × "),
     "together_a_gpu_in_use": dict(plant=BIND.format("busy", "bin"), heal="umount bin", says="39 GiB of a GPU's memory is in use on node02"),
+    "together_a_gpu_that_is_full": dict(plant=BIND.format("full", "bin"), heal="umount bin", says="error[unlike-others]: 68.3 GiB of a GPU's memory is in use on node02"),
+    "together_an_old_driver": dict(plant=BIND.format("old", "bin"), heal="umount bin", says="the driver 470.57.02 on node02 is too old for the CUDA of torch"),
+    "together_a_divided_gpu": dict(plant=BIND.format("divided", "bin"), heal="umount bin", says="NVIDIA A100-SXM4-80GB is divided on node02 (MIG)"),
+    "together_few_addresses": dict(plant=BIND.format("small", "{binary}"), heal="umount {binary}", says="a process may have 8 GiB of addresses on node02"),
+    "together_no_space_for_the_output": dict(plant="mount -t tmpfs -o size=8m tmpfs out", heal="umount out", says="8 MiB are free for the output on node02"),
+    "together_another_protocol_of_nccl": dict(plant=BIND.format("protocol", "{binary}"), heal="umount {binary}", says="error[unlike-others]: NCCL_PROTO is Simple on node02"),
     "together_a_wrong_clock": dict(plant="mount --bind ../planted/late {binary}", heal="umount {binary}", says="the clock of node02 differs by"),
     "together_a_machine_that_never_answers": dict(plant="mount --bind ../planted/hangs {binary}", heal="umount {binary}", says="no answer from node02 within 5 s", options=["--timeout", "5"]),
 })

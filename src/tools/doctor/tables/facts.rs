@@ -253,6 +253,30 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Is("machine.system")],
+        compared: Same,
+        called: Some("the system"),
+        means: "what one of them compiled may not load on another",
+        help: "ask the scheduler for one kind of machine",
+        examples: &[Example {
+            stated: &[Text("Rocky Linux 9.4"), Text("Rocky Linux 8.9")],
+            answer: "the system is Rocky Linux 8.9 on b, Rocky Linux 9.4 on a",
+        }],
+        ..FACT
+    },
+    Fact {
+        names: &[Is("machine.CPUs")],
+        compared: Same,
+        called: Some("the number of CPUs"),
+        means: "all ranks wait for the one with the slowest data loader",
+        help: "ask the scheduler for one kind of machine or give --cpus-per-task",
+        examples: &[Example {
+            stated: &[Text("64"), Text("1"), Text("64")],
+            answer: "the number of CPUs is 1 on b, 64 on the others",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Is("GPU.old_driver")],
         severity: Severity::Error,
         says: "the driver {value} on {machines} is too old for the CUDA of torch",
