@@ -236,7 +236,7 @@ fn a_machine_tells_what_matters_to_the_others() {
         .env("HF_TOKEN", "hf_abcdefghijklmnopqrstuvwxyz012345");
     let sent: Value = serde_json::from_str(&step.sent(&mut command)).unwrap();
     for (name, value) in [
-        ("machine.GPUs", json!("2 × NVIDIA H200 143771 MiB")),
+        ("GPU.models", json!("2 × NVIDIA H200 143771 MiB")),
         ("machine.driver", json!("570.86")),
         ("GPU.used", json!(1024 << 20)),
         ("GPU.errors", json!(3)),

@@ -180,7 +180,9 @@ fn a_difference_is_told_with_what_follows_from_it() {
     let answers: Vec<Value> = ["8", "7", "8"]
         .iter()
         .zip('a'..)
-        .map(|(gpus, name)| json!({"name": name, "facts": {"machine.GPUs": format!("{gpus} × H100")}}))
+        .map(
+            |(gpus, name)| json!({"name": name, "facts": {"GPU.models": format!("{gpus} × H100")}}),
+        )
         .collect();
     let found = facts::compare(&answers).problems;
     assert_eq!(

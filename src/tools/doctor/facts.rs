@@ -230,7 +230,7 @@ impl Facts {
             "machine.driver"
         };
         self.add(driver_fact, driver);
-        self.add("machine.GPUs", count_models(models.collect()));
+        self.add("GPU.models", count_models(models.collect()));
         self.add("GPU.count", Some(rows.len()));
         self.add(if is_full { "GPU.full" } else { "GPU.used" }, used);
         self.add("GPU.errors", most(4));

@@ -220,10 +220,9 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
-        names: &[Is("machine.GPUs")],
+        names: &[Is("GPU.models")],
         compared: Same,
         shown: Some("{value}"),
-        absent: Some("none"),
         says: "the GPUs are {value} on {machines}",
         means: "all ranks wait for the slowest and the smallest memory decides",
         help: "ask the scheduler for one kind of machine",
