@@ -386,7 +386,7 @@ def pretend_gpu(torch):
     for name in "Stream Event CUDAGraph device device_of stream".split():
         setattr(cuda, name, type(name, (Anything,), {}))
     cuda.nccl.version = lambda: (2, 27, 3)
-    torch.version.cuda = "12.8"
+    torch.version.cuda = torch.version.cuda or "12.8"  # torchvision compares it with its own.
     if hasattr(torch, "accelerator"):
         torch.accelerator.device_count = cuda.device_count
         answer(torch.accelerator, {"is_available": True, "current_device_index": 0, "current_accelerator": torch.device("cuda"), "current_stream": Anything(),
@@ -459,8 +459,8 @@ def redirection(torch):
     from torch.overrides import TorchFunctionMode
     from torch.utils import _pytree as trees
 
-    def is_gpu(value):
-        return isinstance(value, (torch.device, str)) and str(value).split(":")[0] == "cuda"
+    def is_gpu(value, meta="cuda"):
+        return isinstance(value, (torch.device, str)) and str(value).split(":")[0] in ("cuda", meta)
 
     with contextlib.suppress(ImportError, AttributeError):
         import torch.fx.experimental._config as config
@@ -468,35 +468,34 @@ def redirection(torch):
         config.meta_nonzero_assume_all_nonzero = True
     cpu = torch.device("cpu")
     choosing = {torch.Tensor.__getitem__, torch.Tensor.nonzero, torch.nonzero, torch.Tensor.masked_select, torch.masked_select, torch.where}
-    moves = {torch.Tensor.to, torch.Tensor.cpu}
-    stays = {torch.Tensor.cuda, torch.Tensor.pin_memory, torch.Tensor.record_stream}
+    stays = {torch.Tensor.cuda, torch.Tensor.cpu, torch.Tensor.pin_memory, torch.Tensor.record_stream}
 
     class Redirect(TorchFunctionMode):
         def __torch_function__(self, function, kinds, args=(), kwargs=None):
             kwargs = dict(kwargs or {})
             if function in stays:
                 return args[0]
-            if function in moves and args[0].is_meta:
-                if function is not torch.Tensor.to:
-                    return args[0]
-                args = args[:1] + tuple(it for it in args[1:] if not is_device(it))
+            if function is torch.Tensor.to and args[0].is_meta:
+                args = args[:1] + tuple(it for it in args[1:] if it is not None and not isinstance(it, (torch.device, str, int)))  # Or whether to wait, and whether to copy.
                 kwargs.pop("device", None)
                 return function(*args, **kwargs) if len(args) > 1 or "dtype" in kwargs else args[0]
             if function in (torch.equal, torch.Tensor.equal) and args[0].is_meta:
                 return args[0].shape == args[1].shape
             if function in (torch.device, torch.Tensor.to) and not isinstance(next(iter(args), None), str):
                 args = tuple(f"cuda:{it}" if type(it) is int else it for it in args)  # A number is a GPU.
-            if is_gpu(kwargs.get("device")) or type(kwargs.get("device")) is int:
+            # Data is real until it meets a weight, and not yet where it only goes to the place of one.
+            place = "meta" if function is torch.Tensor.to and not MINIATURE.is_here else "cuda"
+            if is_gpu(kwargs.get("device"), place) or type(kwargs.get("device")) is int:
                 kwargs["device"] = cpu
             if function is not torch.device:
-                args = tuple(cpu if is_gpu(it) else it for it in args)
+                args = tuple(cpu if is_gpu(it, place) else it for it in args)
             kwargs.pop("pin_memory", None)
             if function is torch.Tensor.__getitem__ and args[0].is_meta:
                 args = (args[0], chosen_by(args[1]))
             # The miniature has values; DeepSpeed takes shapes from meta tensors there.
             if not MINIATURE.is_here and any(tensor.is_meta for tensor in tensors_in(args, kwargs)):
                 REPORT.guessed |= function in choosing and any(tensor.dtype is torch.bool for tensor in tensors_in(args, kwargs))
-                # Data is real until it meets a weight. From there on only shapes are known.
+                # From there on only shapes are known.
                 with torch._C.DisableTorchFunction():
                     args, kwargs = to_meta(args), to_meta(kwargs)
             return function(*args, **kwargs)
@@ -515,10 +514,6 @@ def redirection(torch):
 
     def to_meta(value):
         return trees.tree_map(lambda it: it.to("meta") if isinstance(it, torch.Tensor) and it.dim() and not it.is_meta else it, value)
-
-    def is_device(value):
-        """Or whether to wait, and whether to copy."""
-        return value is None or isinstance(value, (torch.device, str, int))
 
     return Redirect
 
@@ -699,9 +694,10 @@ def hook_modeling(module):
 
 # What a config calls its sizes, and what they are in a miniature. It has all of its layers: arguments and lists name them.
 SIZES = {
-    64: "hidden_size n_embd d_model embed_dim dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim projection_size lru_width encoder_hidden_size cross_attention_hidden_size pooler_hidden_size embedding_size",
+    64: "embed_dim hidden_size n_embd d_model dim out_hidden_size word_embed_proj_dim text_embed_dim projection_dim projection_size lru_width encoder_hidden_size cross_attention_hidden_size pooler_hidden_size embedding_size",
     2: "num_experts_per_tok moe_topk moe_k",
-    4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads num_experts num_local_experts n_routed_experts moe_num_experts mamba_n_heads",
+    4: "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads mamba_n_heads",
+    6: "num_experts num_local_experts n_routed_experts moe_num_experts",
     16: "head_dim d_kv qk_head_dim v_head_dim q_lora_rank kv_lora_rank kv_channels global_head_dim linear_key_head_dim linear_value_head_dim rotary_dim shape_size",
     8: "qk_rope_head_dim qk_nope_head_dim index_head_dim index_topk coordinate_size",
     32: "moe_intermediate_size shared_expert_intermediate_size expert_ffn_hidden_size hidden_size_per_layer_input mamba_d_head",
@@ -733,14 +729,15 @@ def shrink(config):
 
 
 def shrink_part(config, sizes):
-    heads, experts = (next((sizes[name] for name in SIZES[4].split() if name in sizes and ("expert" in name) == is_of_experts), 4) for is_of_experts in (False, True))
-    changes = {name: min(value, SIZE_OF[name]) for name, value in sizes.items() if name in SIZE_OF and value > 0}
+    width, heads, experts = (next((sizes[name] for name in SIZES[size].split() if name in sizes), 4) for size in (64, 4, 6))
+    many = 3 if width % heads else 4  # What does not divide does not do so afterwards.
+    changes = {name: min(value, many if SIZE_OF[name] == 4 else SIZE_OF[name]) for name, value in sizes.items() if name in SIZE_OF and value > 0}
     for name in SIZES[2].split():
         if sizes.get(name, 0) > experts:
-            changes[name] = 5  # They are too many here, too.
+            changes[name] = 7  # They are too many here, too.
     for name in "num_key_value_heads num_kv_heads n_head_kv num_global_key_value_heads".split():
         if sizes.get(name):
-            changes[name] = max(1, 4 * min(sizes[name], heads) // heads)
+            changes[name] = many - 1 if heads % sizes[name] else max(1, many * sizes[name] // heads)
     if "head_dim" in sizes:  # The four heads of Mamba 2 are as wide as its expanded states.
         changes["head_dim"] = 8 if sizes["head_dim"] == sizes.get("qk_rope_head_dim") else min(sizes["head_dim"], 16 * sizes.get("expand", 1))
     for name in ("rope_scaling", "rope_parameters"):
@@ -1037,8 +1034,8 @@ def hook_deepspeed(deepspeed):
 
     def initialize(*args, **options):
         """DeepSpeed's own, but for what it takes for an engine."""
-        engines = [name for name in "DeepSpeedEngine DeepSpeedHybridEngine PipelineEngine DualPipeVEngine".split() if hasattr(deepspeed, name)]
-        with mock.patch.multiple(deepspeed, **{name: functools.partial(make, getattr(deepspeed, name)) for name in engines}):
+        engines = "DeepSpeedEngine DeepSpeedHybridEngine PipelineEngine DualPipeVEngine".split()
+        with mock.patch.multiple(deepspeed, **{name: functools.partial(make, engine) for name, engine in vars(deepspeed).items() if name in engines}):
             return own_initialize(*args, **options)
 
     def make(engine, **given):
@@ -1137,11 +1134,15 @@ def hook_torch(module):
 
 
 def hook_masks(module):
-    """Whether a mask can be left out depends on its values."""
+    """Whether a mask can be left out depends on its values, which may not be known."""
+    def known(real, *args, **options):
+        with contextlib.suppress(NotImplementedError, RuntimeError):
+            return real(*args, **options)
+
     for holder in (module, getattr(module, "AttentionMaskConverter", None)):
         for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa", "find_packed_sequence_indices"):
             if hasattr(holder, name):
-                setattr(holder, name, lambda *_, **__: None)
+                instead_of(holder, name)(known)
 
 
 def redirect(holder, name, file, place=written):
@@ -1461,7 +1462,7 @@ def agree(event, more):
     if MINIATURE.is_here or MINIATURE.process is None or is_over:
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
-    done = [it["event"] for it in told if it["event"] in ("forward", "backward", "optimizer step", "evaluation", "checkpoint", "checkpoint read again")]
+    done = [it["event"] for it in told if it["event"] in "forward,backward,optimizer step,evaluation,checkpoint,checkpoint read again".split(",")]
     stopped = {"event": "shapes", "message": "the first step took too long, or too much memory"}
     other = next((dict(it) for it in told if it["event"] in ENDINGS), stopped)
     name = other.pop("event")
