@@ -459,7 +459,7 @@ def redirection(torch):
     from torch.overrides import TorchFunctionMode
     from torch.utils import _pytree as trees
 
-    def is_gpu(value, meta="cuda"):
+    def is_gpu(value, meta):
         return isinstance(value, (torch.device, str)) and str(value).split(":")[0] in ("cuda", meta)
 
     with contextlib.suppress(ImportError, AttributeError):
@@ -635,8 +635,7 @@ def hook_modeling(module):
 
     def folder_of(path, place):
         with contextlib.suppress(Exception):
-            is_folder = os.path.isdir(path)
-            return os.path.join(path, place.get("subfolder") or "") if is_folder else os.path.dirname(module.cached_file(path, "config.json", **place))
+            return os.path.join(path, place.get("subfolder") or "") if os.path.isdir(path) else os.path.dirname(module.cached_file(path, "config.json", **place))
 
     def stand_in(source):
         """All that is beside the weights, and a file for these."""
@@ -740,24 +739,21 @@ def shrink_part(config, sizes):
             changes[name] = many - 1 if heads % sizes[name] else max(1, many * sizes[name] // heads)
     if "head_dim" in sizes:  # The four heads of Mamba 2 are as wide as its expanded states.
         changes["head_dim"] = 8 if sizes["head_dim"] == sizes.get("qk_rope_head_dim") else min(sizes["head_dim"], 16 * sizes.get("expand", 1))
-    for name in ("rope_scaling", "rope_parameters"):
-        rope = getattr(config, name, None)
-        if isinstance(rope, dict):
-            shrink_rope(rope)
+    shrink_rope(vars(config))
     for name, value in changes.items():
         with contextlib.suppress(AttributeError):
             setattr(config, name, value)
 
 
 def shrink_rope(rope):
-    """Lists of it have a number for each pair of a head's dimensions, or parts that add up to these."""
+    """Lists of a config's rope_scaling or rope_parameters have a number for each pair of a head's dimensions, or parts that add up to these."""
     for name, value in list(rope.items()):
         if isinstance(value, dict):
             shrink_rope(value)
-        elif name == "mrope_section" and isinstance(value, list):
+        elif name == "mrope_section" and value:
             part = 8 // len(value)
             rope[name] = [8 - part * (len(value) - 1)] + [part] * (len(value) - 1)
-        elif name in ("short_factor", "long_factor") and isinstance(value, list):
+        elif name in ("short_factor", "long_factor") and value:
             rope[name] = value[:8]
 
 
@@ -769,7 +765,7 @@ def compare_weights(module, load, model):
     """transformers itself finds the files of the weights and compares them with the model, but gets their headers for their contents."""
     import torch
 
-    model_class, path = module.PreTrainedModel, load.args[1]
+    path = load.args[1]
     if not hasattr(module, "_get_resolved_checkpoint_files"):
         return  # An older version reads them otherwise.
     config = copy.deepcopy(model.config)
@@ -787,7 +783,7 @@ def compare_weights(module, load, model):
         others.extend(getattr(result[0], "mismatched_keys", ()))
         return result
 
-    reads_headers = mock.patch.object(model_class, "_load_pretrained_model", staticmethod(with_headers))
+    reads_headers = mock.patch.object(module.PreTrainedModel, "_load_pretrained_model", staticmethod(with_headers))
     # ZeRO-3 would have the same weights, in parts.
     is_whole = mock.patch("transformers.integrations.deepspeed._hf_deepspeed_config_weak_ref", None)
     try:
@@ -1136,7 +1132,7 @@ def hook_torch(module):
 def hook_masks(module):
     """Whether a mask can be left out depends on its values, which may not be known."""
     def known(real, *args, **options):
-        with contextlib.suppress(NotImplementedError, RuntimeError):
+        with contextlib.suppress(RuntimeError):
             return real(*args, **options)
 
     for holder in (module, getattr(module, "AttentionMaskConverter", None)):
