@@ -120,15 +120,15 @@ data = load_dataset("json", data_files="sorted.jsonl", split="train")
 if word == "split":
     data = data.select(range(1000, 4000)).train_test_split(test_size=1500, seed=1)["test"]
     assert len(data) == 1500
-tokens = lambda row: {"input_ids": [row["label"] + 5] * length, "attention_mask": [1] * length, "labels": row["label"] if word not in CAUSAL else [5] * length}
-CAUSAL = ("device map", "saved", "generation", "index", "adapter")
+tokens = lambda row: {"input_ids": [row["label"] + 5] * length, "attention_mask": [1] * (8 if word == "mask" else length), "labels": row["label"] if word not in CAUSAL else [5] * length}
+CAUSAL = ("device map", "saved", "generation", "index", "adapter", "heads", "mask")
 data = data.map(tokens, remove_columns=["label"])
 def metrics(found):
     assert len(set(numpy.asarray(found.label_ids).tolist())) == 2, "one class only"
     assert word != "lengths" or len(found.predictions) == len(data)
     return {"accuracy": {"metric": {}["nothing"]} if word == "metric" else 1.0}
 if word in CAUSAL:
-    model = AutoModelForCausalLM.from_pretrained(word if word in ("generation", "index") else "wide", **({"device_map": "auto"} if word == "device map" else {}))
+    model = AutoModelForCausalLM.from_pretrained(word if word in ("generation", "index", "heads") else "wide", **({"device_map": "auto"} if word == "device map" else {}))
     if word == "adapter":
         from peft import PeftModel
         model = PeftModel.from_pretrained(model, "adapter", is_trainable=True)
@@ -142,7 +142,7 @@ Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_m
 """
 OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
              "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
-             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there")}
+             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there"), "heads": (1, "divide"), "mask": (0, "")}
 WIDE = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512}
 
@@ -212,7 +212,7 @@ def put_files(bench, folder):
     (folder / "plain.py").write_text(PLAIN)
     (folder / "own.py").write_text(SCRIPT)
     (folder / "sorted.jsonl").write_text("".join(f'{{"label": {number // 2500}}}\n' for number in range(5000)))
-    for name, config in {"wide": WIDE, "bert": BERT, "generation": WIDE, "index": WIDE}.items():
+    for name, config in {"wide": WIDE, "bert": BERT, "generation": WIDE, "index": WIDE, "heads": {**WIDE, "num_key_value_heads": 3}}.items():
         (folder / name).mkdir()
         (folder / name / "config.json").write_text(json.dumps(config))
     (folder / "generation/generation_config.json").write_text(json.dumps({"do_sample": False, "temperature": 0.5}))

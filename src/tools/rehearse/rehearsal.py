@@ -190,7 +190,7 @@ def private(name):
 
 def refuse_network(event, args):
     """Nobody is asked for anything but this machine."""
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+    if event in "socket.connect socket.getaddrinfo socket.gethostbyname".split():
         address = args[1] if event == "socket.connect" else args
         host = os.fsdecode(address[0] or "") if isinstance(address, tuple) else ""
         if host not in ("", "localhost", "::1", socket.gethostname()) and not host.startswith("127."):
@@ -1454,7 +1454,8 @@ def judge_values(error, said, last, is_raised):
 
 def agree(event, more):
     """How this process ended, or the miniature, where that knows more. Only what took its step there has arrived."""
-    is_over = event in ("refused", "network", "unable") and "initialize" not in REPORT.passed
+    # Only this one reads the files that are resumed from; what is wrong with them has no type.
+    is_over = event in "refused network unable".split() and ("initialize" not in REPORT.passed or not more.get("type"))
     if MINIATURE.is_here or MINIATURE.process is None or is_over:
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
