@@ -992,7 +992,7 @@ def hook_deepspeed(deepspeed):
             """As the real one reads it, without values, up to the partitions of the optimizer."""
             from deepspeed.utils import groups
 
-            groups.mpu, optimizer = self.mpu, self.optimizer
+            groups.mpu, optimizer, REPORT.reached = self.mpu, self.optimizer, "resuming"
             self.dp_world_size, self.mp_world_size = groups._get_data_parallel_world_size(), groups._get_model_parallel_world_size()
             self.seq_dp_world_size = groups._get_sequence_data_parallel_world_size()
             self._configure_checkpointing(*[None] * (len(inspect.signature(self._configure_checkpointing).parameters)))
@@ -1000,14 +1000,14 @@ def hook_deepspeed(deepspeed):
             try:
                 with torch_files_as_headers(torch):
                     result = super().load_checkpoint(load_dir, *args, **options)
-                REPORT.tell("resumed")
+                REPORT.reach("resumed")
                 return result
             except AssertionError as error:
                 if str(error):
                     raise
                 raise OnDisk(f"{load_dir} has no files that ZeRO stage {self.zero_optimization_stage()} would read: AssertionError in {frames_of(error)[-1].name}") from error
             except AttributeError as error:  # It asks for more than this one has.
-                REPORT.tell("note", text=f"the checkpoint was not compared with the launch: {error}")
+                REPORT.reach("note", text=f"the checkpoint was not compared with the launch: {error}")
                 return load_dir, {}
             finally:
                 self.optimizer = optimizer
@@ -1421,7 +1421,7 @@ def judge(error):
     in_torch = re.search(r"/(torch|triton|bitsandbytes|flash_attn|vllm)/", last.filename)
     if MINIATURE.is_here:
         return judge_values(error, said, last, is_raised)
-    if REPORT.reached in ("initialize", "step"):
+    if "initialize" in REPORT.passed:
         # Shapes are known here, values are not. What the code of a model or trainer raises about its arguments is real.
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
         return "refused" if is_argument or isinstance(error, OF_FILES) or is_raised and not REPORT.guessed and not in_torch else "unsure"
@@ -1454,8 +1454,8 @@ def judge_values(error, said, last, is_raised):
 
 def agree(event, more):
     """How this process ended, or the miniature, where that knows more. Only what took its step there has arrived."""
-    # Only this one reads the files that are resumed from; what is wrong with them has no type.
-    is_over = event in "refused network unable".split() and ("initialize" not in REPORT.passed or not more.get("type"))
+    # Only this process reads a checkpoint of the true size.
+    is_over = event in "refused network unable".split() and (REPORT.reached == "resuming" or "initialize" not in REPORT.passed)
     if MINIATURE.is_here or MINIATURE.process is None or is_over:
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
