@@ -121,7 +121,7 @@ if word == "split":
     data = data.select(range(1000, 4000)).train_test_split(test_size=1500, seed=1)["test"]
     assert len(data) == 1500
 tokens = lambda row: {"input_ids": [row["label"] + 5] * length, "attention_mask": [1] * (8 if word == "mask" else length), "labels": row["label"] if word not in CAUSAL else [5] * length}
-CAUSAL = ("device map", "saved", "generation", "index", "adapter", "heads", "mask")
+CAUSAL = ("device map", "saved", "generation", "index", "adapter", "heads", "mask", "resume")
 data = data.map(tokens, remove_columns=["label"])
 def metrics(found):
     assert len(set(numpy.asarray(found.label_ids).tolist())) == 2, "one class only"
@@ -138,11 +138,11 @@ if word in CAUSAL:
 else:
     model = BertForSequenceClassification.from_pretrained("bert", num_labels=5, **({"use_flash_attn": True} if word == "argument" else {}))
     assert model.classifier.weight.shape[0] == model.config.num_labels == 5
-Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_metrics=None if word in CAUSAL else metrics).train()
+Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_metrics=None if word in CAUSAL else metrics).train(resume_from_checkpoint="old" if word == "resume" else None)
 """
 OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
              "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
-             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there"), "heads": (1, "divide"), "mask": (0, "")}
+             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there"), "heads": (1, "divide"), "mask": (0, ""), "resume": (1, "would read")}
 WIDE = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512}
 
@@ -217,6 +217,9 @@ def put_files(bench, folder):
         (folder / name / "config.json").write_text(json.dumps(config))
     (folder / "generation/generation_config.json").write_text(json.dumps({"do_sample": False, "temperature": 0.5}))
     (folder / "index/model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": {"lm_head.weight": "model-00001-of-00002.safetensors"}}))
+    (folder / "old/global_step1").mkdir(parents=True)
+    (folder / "old/latest").write_text("global_step1")
+    (folder / "old/trainer_state.json").write_text(json.dumps({"global_step": 1, "train_batch_size": 2}))
     (folder / "zero3.json").write_text(json.dumps(bench.template("zero3")))
     lora = {f"base_model.model.model.layers.{layer}.self_attn.q_proj.lora_{part}.weight": shape for layer in range(4) for part, shape in (("A", [4, 512]), ("B", [512, 4]))}
     header = json.dumps({name: {"dtype": "F32", "shape": shape, "data_offsets": [at * 8192, at * 8192 + 8192]} for at, (name, shape) in enumerate(lora.items())}).encode()
