@@ -109,7 +109,7 @@ class Miniature:
 
     process = None  # its id, in the process that has started it
     is_here = False
-    is_shrunk = builds = False  # what is made now is part of a model that is made already
+    is_shrunk = is_uneven = builds = False  # uneven: what does not divide at the true size does not do so here; builds: what is made now is part of a model that is made already
     is_cut = False  # a loop of the script's own has ended after its first step, for the sake of what comes behind it
     vocabulary = 1
 
@@ -157,8 +157,6 @@ class Miniature:
 
 
 MINIATURE = Miniature()
-LOGITS = 1 << 26  # of a batch
-LARGEST = 1 << 29  # parameters of a model that is not made by transformers
 ENDINGS = "end refused limit unsure network unable shapes".split()
 
 
@@ -426,7 +424,7 @@ def load_few_rows(fetcher):
         return max((len(part) for part in parts if has_length(part)), default=1)
 
     def few(rows):
-        room = max(256, LOGITS // MINIATURE.vocabulary)
+        room = max(256, 64_000_000 // MINIATURE.vocabulary)  # As many logits has a batch.
         longest = max(map(length, rows), default=1)
         rows = rows[:max(2, room // max(1, longest))]
         if longest * len(rows) > room and all(isinstance(row, dict) and set(row) <= plain for row in rows):
@@ -668,8 +666,8 @@ def hook_modeling(module):
                 for weight in model.parameters():
                     if not weight.isfinite().all():
                         weight.normal_(std=0.02)
-                # Those of pictures do nothing without one.
-                if MINIATURE.is_shrunk and model.main_input_name == "input_ids" and "pixel_values" not in inspect.signature(model.forward).parameters:
+                # Those of pictures do nothing without one, and what does not divide may be why the trainer fails.
+                if MINIATURE.is_shrunk and not MINIATURE.is_uneven and model.main_input_name == "input_ids" and "pixel_values" not in inspect.signature(model.forward).parameters:
                     tokens = {name: torch.tensor([[1, 2, 3]]) for name in ("input_ids", "decoder_input_ids")[:2 if config.is_encoder_decoder else 1]}
                     model.eval()(**tokens)
         except Exception as error:
@@ -729,7 +727,7 @@ def shrink(config):
 
 def shrink_part(config, sizes):
     width, heads, experts = (next((sizes[name] for name in SIZES[size].split() if name in sizes), 4) for size in (64, 4, 6))
-    many = 3 if width % heads else 4  # What does not divide does not do so afterwards.
+    many = 3 if width % heads else 4
     changes = {name: min(value, many if SIZE_OF[name] == 4 else SIZE_OF[name]) for name, value in sizes.items() if name in SIZE_OF and value > 0}
     for name in SIZES[2].split():
         if sizes.get(name, 0) > experts:
@@ -737,6 +735,7 @@ def shrink_part(config, sizes):
     for name in "num_key_value_heads num_kv_heads n_head_kv num_global_key_value_heads".split():
         if sizes.get(name):
             changes[name] = many - 1 if heads % sizes[name] else max(1, many * sizes[name] // heads)
+            MINIATURE.is_uneven |= width % heads + heads % sizes[name] > 0
     if "head_dim" in sizes:  # The four heads of Mamba 2 are as wide as its expanded states.
         changes["head_dim"] = 8 if sizes["head_dim"] == sizes.get("qk_rope_head_dim") else min(sizes["head_dim"], 16 * sizes.get("expand", 1))
     shrink_rope(vars(config))
@@ -872,7 +871,7 @@ def hook_datasets(module):
     for name in ("load_dataset", "load_from_disk"):
         instead_of(module.load, name)(loaded)
         setattr(module, name, getattr(module.load, name))
-    for name in ("map", "filter", "save_to_disk"):
+    for name in "map filter save_to_disk".split():
         instead_of(module.Dataset, name)(of_some)
         for kind in (module.Dataset, module.DatasetDict):
             instead_of(kind, name)(here)
@@ -909,7 +908,7 @@ def hook_trainer(module):
             compare_tokenizer(self)
         REPORT.reach("trainer", of=type(self).__name__)
 
-    for name in ("init_hf_repo", "push_to_hub", "_push_from_checkpoint"):
+    for name in "init_hf_repo push_to_hub _push_from_checkpoint".split():
         if hasattr(trainer, name):
             setattr(trainer, name, lambda *_, **__: None)
 
@@ -1037,8 +1036,8 @@ def hook_deepspeed(deepspeed):
     def make(engine, **given):
         model, config, optimizer, scheduler = given["model"], given["config_class"], given["optimizer"], given["lr_scheduler"]
         parameters = list(model.parameters())
-        if count(parameters) < LARGEST and not any(p.is_meta for p in parameters):
-            MINIATURE.start()  # No model was made by transformers; this one has values.
+        if count(parameters) < 500_000_000 and not any(p.is_meta for p in parameters):
+            MINIATURE.start()  # No model was made by transformers; this one has values, and not too many.
         REPORT.reach("initialize", config=config._param_dict, model=type(model).__name__, parameters=count(parameters),
                      trainable=count(it for it in parameters if it.requires_grad), compared=(optimizer is not None or config.optimizer_name is not None) and not MINIATURE.is_shrunk)
         if MINIATURE.is_here:
@@ -1136,7 +1135,7 @@ def hook_masks(module):
             return real(*args, **options)
 
     for holder in (module, getattr(module, "AttentionMaskConverter", None)):
-        for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa", "find_packed_sequence_indices"):
+        for name in "_ignore_causal_mask_sdpa _ignore_bidirectional_mask_sdpa find_packed_sequence_indices".split():
             if hasattr(holder, name):
                 instead_of(holder, name)(known)
 
@@ -1459,11 +1458,9 @@ def agree(event, more):
     if MINIATURE.is_here or MINIATURE.process is None or is_over:
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
-    done = [it["event"] for it in told if it["event"] in "forward,backward,optimizer step,evaluation,checkpoint,checkpoint read again".split(",")]
-    stopped = {"event": "shapes", "message": "the first step took too long, or too much memory"}
-    other = next((dict(it) for it in told if it["event"] in ENDINGS), stopped)
-    name = other.pop("event")
-    REPORT.tell("values", done=list(dict.fromkeys(done)), ended_by=name, why=other.get("message"))
+    other = next((dict(it) for it in told if it["event"] in ENDINGS), {"event": "shapes", "message": "the first step took too long, or too much memory"})
+    name, steps = other.pop("event"), "forward,backward,optimizer step,evaluation,checkpoint,checkpoint read again".split(",")
+    REPORT.tell("values", done=list(dict.fromkeys(it["event"] for it in told if it["event"] in steps)), ended_by=name, why=other.get("message"))
     for it in told:
         if it["event"] == "unread":
             REPORT.tell("note", text=it["text"])
@@ -1475,7 +1472,7 @@ def agree(event, more):
             return "refused", more
         if name == "end" and more["type"] not in "AssertionError AttributeError" and not REPORT.guessed and "initialize" in REPORT.passed:
             return event, more
-    return (name, other) if event == "end" or name in ("end", "refused") or (name, event) == ("limit", "unsure") else (event, more)
+    return (name, other) if event == "end" or name in ("end", "refused") or name == "limit" and event == "unsure" else (event, more)
 
 
 def last_line():
