@@ -92,7 +92,7 @@ if word in ("loop", "count", "typo"):
     assert word != "count" or len(found) == 10
     engine.save_checkpoint("saved", **({"name": "last"} if word == "typo" else {}))
     sys.exit()
-if word in ("ranks", "sum", "plain", "scalar", "types"):
+if word in ("ranks", "sum", "plain", "scalar", "types", "gather"):
     import deepspeed, torch.distributed as dist
     deepspeed.init_distributed()
     if word == "plain":
@@ -100,6 +100,8 @@ if word in ("ranks", "sum", "plain", "scalar", "types"):
     total = torch.ones(1, device="cuda")
     dist.all_reduce(total)
     assert total.item() == dist.get_world_size(), total
+    parts = [torch.ones(1) for _ in range(1 if word == "gather" else dist.get_world_size())]
+    dist.all_gather(tensor_list=parts, tensor=torch.ones(1))
     found = [None] * dist.get_world_size()
     dist.all_gather_object(found, dist.get_rank())
     assert word in ("sum", "scalar", "types") or found == list(range(dist.get_world_size())), found
@@ -142,7 +144,7 @@ Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_m
 """
 OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
              "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
-             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there"), "heads": (1, "divide"), "mask": (0, ""), "resume": (1, "would read")}
+             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there"), "heads": (1, "divide"), "mask": (0, ""), "resume": (1, "would read"), "gather": (1, "1 tensors are given")}
 WIDE = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512}
 

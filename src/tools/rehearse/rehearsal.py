@@ -126,11 +126,13 @@ class Miniature:
             os.close(pipe)
             return
         os.close(self.pipe)
-        self.process, self.is_here = None, True
+        self.process = None
+        self.is_here = True
         with open(private("miniature.log"), "a") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
-        REPORT.file, REPORT.process = open(pipe, "w", encoding="utf-8"), os.getpid()
+        REPORT.file = open(pipe, "w", encoding="utf-8")
+        REPORT.process = os.getpid()
         if os.path.isdir(SPEC.written):
             shutil.copytree(SPEC.written, private("miniature"), symlinks=True)
         SPEC.written = private("miniature")
@@ -143,7 +145,8 @@ class Miniature:
 
     def answer(self, patience):
         """Its events. The last one says how it ended, unless it was stopped."""
-        found, limit = [], threading.Timer(patience, os.kill, (self.process, signal.SIGKILL))
+        found = []
+        limit = threading.Timer(patience, os.kill, (self.process, signal.SIGKILL))
         limit.start()
         for line in open(self.pipe):
             found.append(json.loads(line))
@@ -533,24 +536,27 @@ def pretend_ranks(dist):
     def new_group(ranks=None, *_, **__):
         return group_of(ranks)
 
-    def gather_object(own, objects=None, *_, **__):
-        if objects is not None:
-            objects[:] = [own] * len(objects)
+    # They may be called with torch's own names.
+    def gather_object(obj, object_gather_list=None, *_, **__):
+        if object_gather_list is not None:
+            object_gather_list[:] = [obj] * len(object_gather_list)
 
-    def scatter_object_list(received, objects, *_, **__):
-        received[0] = objects[0]
+    def scatter_object_list(scatter_object_output_list, scatter_object_input_list, *_, **__):
+        scatter_object_output_list[0] = scatter_object_input_list[0]
 
-    def all_gather(tensors, tensor, *_, **__):
-        for it in tensors:
-            if not it.is_meta and not tensor.is_meta and it.shape == tensor.shape:
+    def all_gather(tensor_list, tensor, group=None, *_, **__):
+        assert dist.get_world_size(group) in (-1, len(tensor_list)), f"{len(tensor_list)} tensors are given for what is gathered from {dist.get_world_size(group)} ranks"
+        for it in tensor_list:
+            if it.shape == tensor.shape:
                 it.copy_(tensor)
 
     def all_gather_into_tensor(output_tensor, input_tensor, *more, **options):
         with torch.no_grad():  # The fake group copies without a look at the shapes, and perhaps into a view that was made so.
             return gather_into(output_tensor.view(-1), input_tensor.reshape(-1), *more, **options)
 
-    def gather(tensor, gather_list=None, *_, **__):
-        all_gather(gather_list or [], tensor)
+    def gather(tensor, gather_list=None, dst=None, group=None, *_, **__):
+        if gather_list:
+            all_gather(gather_list, tensor, group)
 
     def all_reduce(tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
         with torch._C.DisableTorchFunction(), torch.no_grad():
@@ -616,7 +622,7 @@ def hook_modeling(module):
         if source is None:  # A part of another model, or it says itself what is wrong.
             return load(cls, path, *positional, **options)
         is_own = seen(source) != source  # It was saved by this process.
-        given = {name: value for name, value in options.items() if name not in ("subfolder", "variant", "use_safetensors")}
+        given = {name: value for name, value in options.items() if name not in "subfolder variant use_safetensors".split()}
         with mock.patch.object(MINIATURE, "builds", True):
             if is_own and MINIATURE.is_here:
                 return load(cls, seen(source), *positional, **given)
@@ -859,7 +865,8 @@ def hook_datasets(module):
         result = function(some, *args, **options)
         if some is self or result is None:
             return result
-        made, rows = result.num_rows, result.num_rows * self.num_rows // some.num_rows
+        made = result.num_rows
+        rows = made * self.num_rows // some.num_rows
         return result.select([at * made // rows for at in range(rows)])
 
     def loaded(function, *args, **options):
@@ -1045,7 +1052,8 @@ def hook_deepspeed(deepspeed):
             from deepspeed.accelerator import cpu_accelerator, set_accelerator
 
             processor = cpu_accelerator.CPU_Accelerator()
-            processor.is_fp16_supported, processor.device_count = lambda: True, lambda: SPEC.nproc_per_node
+            processor.is_fp16_supported = lambda: True
+            processor.device_count = lambda: SPEC.nproc_per_node
             set_accelerator(processor)
             deepspeed.zero.GatheredParameters = gathered
             made = watched(engine)(**given)
@@ -1283,7 +1291,7 @@ def run(argv):
             del words[:2]
         elif words:
             program = words.pop(0)
-    launcher = MODULES.get(module) if module else name if name in ("torchrun", "deepspeed", "accelerate", "accelerate-launch") else None
+    launcher = MODULES.get(module) if module else name if name in "torchrun deepspeed accelerate accelerate-launch".split() else None
     if launcher == "torchrun":
         import torch.distributed.run as torchrun
 
@@ -1367,8 +1375,7 @@ def frames_of(error):
 
 def where(error):
     """The innermost frames, last first."""
-    frames = [frame for frame in frames_of(error) if frame.filename != __file__]
-    return [{"file": frame.filename, "line": frame.lineno, "function": frame.name} for frame in reversed(frames[-5:])]
+    return [{"file": frame.filename, "line": frame.lineno, "function": frame.name} for frame in reversed([it for it in frames_of(error) if it.filename != __file__][-5:])]
 
 
 def judge(error):
@@ -1416,7 +1423,7 @@ def judge(error):
         # An operation of torch, what DeepSpeed's own `initialize` begins with, a module that is not there, or a script that is no Python.
         return "refused" if isinstance(error, (AssertionError, ImportError, SyntaxError)) else "unsure"
     line = linecache.getline(last.filename, last.lineno).strip()
-    is_raised = line.startswith(("raise ", "raise\n", "assert ", "assert("))
+    is_raised = re.match(r"(raise|assert)\b", line)
     in_torch = re.search(r"/(torch|triton|bitsandbytes|flash_attn|vllm)/", last.filename)
     if MINIATURE.is_here:
         return judge_values(error, said, last, is_raised)
