@@ -998,7 +998,9 @@ def hook_deepspeed(deepspeed):
             """As the real one reads it, without values, up to the partitions of the optimizer."""
             from deepspeed.utils import groups
 
-            groups.mpu, optimizer, REPORT.reached = self.mpu, self.optimizer, "resuming"
+            REPORT.reached = "resuming"
+            groups.mpu = self.mpu
+            optimizer = self.optimizer
             self.dp_world_size, self.mp_world_size = groups._get_data_parallel_world_size(), groups._get_model_parallel_world_size()
             self.seq_dp_world_size = groups._get_sequence_data_parallel_world_size()
             self._configure_checkpointing(*[None] * (len(inspect.signature(self._configure_checkpointing).parameters)))
@@ -1418,8 +1420,8 @@ def judge(error):
         return "limit"
     last = frames[-1]
     # A call of ours may not be how this version is called, unless it hands on what it was given, or starts the script.
-    handing_on = "__init__ __post_init__ Init from_pretrained <lambda> ending run run_python".split()
-    if last.filename == __file__ and not (isinstance(error, TypeError) and last.name in handing_on[:4]):
+    handing_on = "__init__ __post_init__ Init from_pretrained save_checkpoint load_checkpoint <lambda> ending run run_python".split()
+    if last.filename == __file__ and not (isinstance(error, TypeError) and last.name in handing_on[:6]):
         # An operation of torch, what DeepSpeed's own `initialize` begins with, a module that is not there, or a script that is no Python.
         return "refused" if isinstance(error, (AssertionError, ImportError, SyntaxError)) else "unsure"
     line = linecache.getline(last.filename, last.lineno).strip()
@@ -1442,8 +1444,8 @@ OF_THE_PROCESSOR = re.compile(r"\bcpu\b|CPU|\bdevice|kernel|backend|[Cc]ompil|im
 
 
 def judge_values(error, said, last, is_raised):
-    """In the miniature. Before `initialize` the true model has had its say."""
-    if "initialize" not in REPORT.passed:
+    """In the miniature. Before `initialize` the true model has had its say. The memory of this machine says nothing about that of the launch."""
+    if "initialize" not in REPORT.passed or "can't allocate memory" in said:
         return "shapes"
     is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and str(error) or re.search(r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0", said)
     if is_raised and str(error) and "/deepspeed/runtime/" in last.filename and "not supported" not in said:
@@ -1466,7 +1468,8 @@ def agree(event, more):
         return event, more
     told = MINIATURE.answer(max(30, time.time() - START))
     other = next((dict(it) for it in told if it["event"] in ENDINGS), {"event": "shapes", "message": "the first step took too long, or too much memory"})
-    name, steps = other.pop("event"), "forward,backward,optimizer step,evaluation,checkpoint,checkpoint read again".split(",")
+    name = other.pop("event")
+    steps = "forward,backward,optimizer step,evaluation,checkpoint,checkpoint read again".split(",")
     REPORT.tell("values", done=list(dict.fromkeys(it["event"] for it in told if it["event"] in steps)), ended_by=name, why=other.get("message"))
     for it in told:
         if it["event"] == "unread":
