@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use zlaunch::testing::Host;
-use zlaunch::testing::fit::architecture::{self, Dtype};
+use zlaunch::testing::fit::architecture::{self, Dtype, KnownSize};
 use zlaunch::testing::fit::memory;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::settings::TrainingReader;
@@ -177,7 +177,13 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         if let Some(tower) = &mut weights.tower {
             tower.patches = number("patches", 0).div_ceil(number("seq", 512));
         }
-        weights
+        match run["stored"].as_u64() {
+            Some(params) => weights.with_params(KnownSize {
+                params,
+                from: String::new(),
+            }),
+            None => weights,
+        }
     } else {
         [true, false].into_iter().find_map(|tied| {
             let weights = architecture::read(&lab_config(text("model").unwrap(), tied)?)?;
@@ -214,6 +220,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         seq_len: Some(number("seq", 512)),
         tuner: Some(tuner),
         lora_rank: Some(number("lora", 0)),
+        lora_targets: text("targets").map(str::to_string),
         dtype: Some(dtype),
         optimizer: Some(Optimizer::named(
             text("optim").unwrap_or("adamw_torch_fused"),
@@ -237,7 +244,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     });
     settings.freezes_tower = run["tower"] == false || run["tower"] == "no graph";
     settings.dropout |= run["dropout"] == true;
-    settings.freezes_projector = settings.freezes_tower;
+    settings.freezes_projector = settings.freezes_tower && run["projector"].is_null();
     settings.algorithm = algorithm.unwrap_or(settings.algorithm);
     let other = |key: &str| architecture::read(run.get(key).unwrap_or(&run["config"])).unwrap();
     match name {
@@ -501,4 +508,18 @@ fn evaluations_and_saves_take_what_was_measured() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(between > 65 && tried > 95, "{between} {tried}");
+}
+
+#[test]
+fn said_of_cases() {
+    let path = std::env::var("CASES").unwrap();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let run: Value = serde_json::from_str(line).unwrap();
+        let Some(need) = lab_predicted(&run) else {
+            println!("SAID null");
+            continue;
+        };
+        println!("SAID {}", json!({"said": need.allocated(), "fragments": need.fragments, "phase": need.peak.name, "start": need.start, "host": need.host,
+            "params": architecture::read(&run["config"]).unwrap().params, "usage": need.usage}));
+    }
 }
