@@ -299,7 +299,7 @@ impl ModelConfig<'_> {
             tied: self.is_tied(),
             head_has_bias: self.has(of.head_bias),
             softcapped: self.is_capped("final_logit_softcapping"),
-            scores_are_capped: self.is_capped("attn_logit_softcapping"),
+            scores_are_capped: of.sinks || self.is_capped("attn_logit_softcapping"),
             ..Shape::default()
         };
         let norm = of.norm.tensors * hidden;
@@ -317,11 +317,13 @@ impl ModelConfig<'_> {
             + only_if(width != hidden, 2 * width * hidden)
             + only_if(of.embedding_norm, norm)
             + self.if_has(of.final_norm, norm);
+        // Experts are no linear modules, and stay as they are.
+        let linears = shape.linears.iter().map(Linear::weights).sum::<u64>();
         let mixed = "adapters and activations as if all layers were of the most common kind";
         let is_mixed = (1..layers).contains(&self.recurrent_layers(layers));
         Some(Weights {
             params: outside + in_layers,
-            unquantised: outside + in_norms,
+            unquantised: (outside + in_layers).saturating_sub(layers * linears),
             shape,
             from: "config.json".to_string(),
             assumed: is_mixed.then(|| mixed.to_string()).into_iter().collect(),
@@ -433,7 +435,11 @@ impl ModelConfig<'_> {
         let of = self.architecture;
         let hidden = shape.hidden;
         let count = self.size(EXPERTS);
-        let chosen = self.size(EXPERTS_PER_TOKEN);
+        let chosen = if of.runs_all_experts {
+            count
+        } else {
+            self.size(EXPERTS_PER_TOKEN)
+        };
         shape.inner = chosen * inner + shared;
         // A token is copied for each of its experts on its way there and back.
         shape.more_kept += chosen * 2 * hidden;
@@ -511,7 +517,8 @@ impl ModelConfig<'_> {
             linears,
             others: narrow + rank,
             normed: narrow + rank,
-            activations: 2 * query + 2 * heads * value + 2 * narrow,
+            // Where heads of two sizes meet, the output is copied. Values are a part of what computes them.
+            activations: 2 * query + heads * (nope + 3 * value) + 2 * narrow,
             cached: query + heads * value,
         }
     }

@@ -479,14 +479,13 @@ impl<'a> MemoryModel<'a> {
             BACKWARD if self.shape.head_has_bias => self.live_at_head(),
             // A head of its own is released before the layers.
             _ if self.live_params() < embedding => {
-                self.live().min(workload.params.saturating_sub(embedding))
+                self.live().min(self.stored().saturating_sub(embedding))
             }
             _ => self.live_at_head().saturating_sub(embedding),
         };
-        let most = workload.params + workload.reference_head;
-        let scaled = |part| scaled(workload.weights, part, workload.params);
+        let most = self.stored() + workload.reference_head;
         // What has no backward pass is released at once.
-        scaled(kept).min(scaled(most).saturating_sub(self.element * workload.forward_only))
+        self.element * kept.min(most.saturating_sub(workload.forward_only))
     }
 
     /// Parameters that are live once a head of its own, the last module, was used. Those of a tower that sees pictures are
@@ -494,8 +493,7 @@ impl<'a> MemoryModel<'a> {
     fn live_at_head(&self) -> u64 {
         let embedding = self.shape.embedding;
         let behind_embedding = self
-            .workload
-            .params
+            .stored()
             .saturating_sub(embedding + self.workload.forward_only);
         match self.live_params() {
             live if live < embedding => embedding,
@@ -503,6 +501,11 @@ impl<'a> MemoryModel<'a> {
             live if behind_embedding <= live => behind_embedding + embedding,
             _ => self.live(),
         }
+    }
+
+    /// Elements of the weights as they are stored: four bits of quantised ones are a quarter.
+    fn stored(&self) -> u64 {
+        self.workload.weights / self.element
     }
 
     fn live(&self) -> u64 {

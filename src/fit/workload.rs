@@ -1,7 +1,7 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
 use super::{
-    architecture::{Shape, Weights},
+    architecture::{Linear, Shape, Weights},
     need::{Cluster, only_if},
     settings::TrainingSettings,
     tables::{
@@ -49,6 +49,10 @@ pub struct Adapters {
     pub kept: u64,
     /// Elements per token and layer that enter the modules they adapt, counted once per module.
     pub inputs: u64,
+    /// Elements per token and layer that enter frozen modules alone.
+    pub unkept: u64,
+    /// The experts have adapters too.
+    pub experts: bool,
 }
 
 impl Adapters {
@@ -60,9 +64,20 @@ impl Adapters {
             params: only_if(is_all, rank * shape.routed),
             kept: 0,
             inputs: 0,
+            unkept: 0,
+            experts: is_all && shape.routed > 0,
         };
+        let is_adapted =
+            |linear: &Linear| is_all || targets.split(',').any(|it| it.trim() == linear.name);
+        let of_mlp = shape.linears.iter().rev();
+        match of_mlp.take_while(|linear| !is_adapted(linear)).count() {
+            _ if shape.routed > 0 => {}
+            0 => {}
+            1 => adapters.unkept = shape.inner,
+            _ => adapters.unkept = shape.inner + shape.hidden,
+        }
         for linear in &shape.linears {
-            if is_all || targets.split(',').any(|it| it.trim() == linear.name) {
+            if is_adapted(linear) {
                 adapters.params += shape.layers * rank * (linear.inputs + linear.outputs);
                 adapters.inputs += linear.inputs;
                 adapters.kept += rank;

@@ -519,7 +519,10 @@ fn said_of_cases() {
             println!("SAID null");
             continue;
         };
-        println!("SAID {}", json!({"said": need.allocated(), "fragments": need.fragments, "phase": need.peak.name, "start": need.start, "host": need.host,
-            "params": architecture::read(&run["config"]).unwrap().params, "usage": need.usage}));
+        println!(
+            "SAID {}",
+            json!({"said": need.allocated(), "fragments": need.fragments, "phase": need.peak.name, "start": need.start, "host": need.host,
+            "params": architecture::read(&run["config"]).unwrap().params, "usage": need.usage})
+        );
     }
 }

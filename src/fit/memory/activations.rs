@@ -11,6 +11,7 @@ use crate::fit::{
         sizes::{CAST_BY_PROJECTOR, KEPT_BY_PROJECTOR},
         words::{Attention, Tuner},
     },
+    workload::Adapters,
 };
 
 impl MemoryModel<'_> {
@@ -90,7 +91,8 @@ impl MemoryModel<'_> {
 
     /// If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
     fn adapted_experts(&self) -> u64 {
-        if self.shape.routed == 0 || !self.has_adapters {
+        let is_adapted = |adapters: &Adapters| adapters.experts;
+        if !self.workload.adapters.as_ref().is_some_and(is_adapted) {
             return 0;
         }
         let outside = self.shape.linears.iter().map(Linear::weights).sum();
@@ -271,6 +273,7 @@ impl MemoryModel<'_> {
         let element = self.element;
         let mut more_kept = shape.more_kept;
         let mut cast = 0;
+        let mut unused = 0;
         if let Some(adapters) = &self.workload.adapters {
             // PEFT makes adapters fp32. Only stage 3 leaves them so, unless the model is quantised, and then each adapter casts
             // its own input. Under autocast it casts it twice.
@@ -291,11 +294,10 @@ impl MemoryModel<'_> {
             let drops = self.settings.dropout && shape.routed == 0 && !self.autocasts();
             let dropped = only_if(drops, unkept);
             more_kept += adapters.kept;
-            more_kept = more_kept.saturating_sub(dropped);
+            unused = dropped + only_if(!is_cast, adapters.unkept);
         }
         // The softmax in fp32 and in the dtype of the weights, and what a cap or a sink needs before it.
-        let is_twice = shape.scores_are_capped || shape.scores == Scores::Eager;
-        let of_score = FP32 + element + only_if(is_twice, element);
+        let of_score = FP32 + element + only_if(shape.scores_are_capped, element);
         let applied_in_fp32 = only_if(
             self.is_mixed_precision,
             shape.norm.factor.saturating_sub(element),
@@ -303,7 +305,7 @@ impl MemoryModel<'_> {
         let of_normed =
             (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor());
         let copies = shape.inner_copies + only_if(self.autocasts(), shape.inner_in_autocast);
-        let elements = shape.attention + copies * shape.inner + more_kept;
+        let elements = (shape.attention + copies * shape.inner + more_kept).saturating_sub(unused);
         shape.norms * self.norm_bytes() * shape.hidden
             + of_normed * shape.normed
             + element * elements

@@ -61,6 +61,8 @@ pub struct Architecture {
     pub positions: Option<Positions>,
     /// The shared expert of a mixture has a gate of its own.
     pub shared_gate: bool,
+    /// Every token passes through all experts, and most of what comes out is multiplied by zero.
+    pub runs_all_experts: bool,
     /// The experts and their router have biases.
     pub expert_bias: bool,
     /// Tensors of the hidden size that a layer keeps for the backward pass besides its projections, norms and MLP: copies by rotary
@@ -234,6 +236,7 @@ pub const LLAMA: Architecture = Architecture {
     softcapped: false,
     positions: None,
     shared_gate: false,
+    runs_all_experts: false,
     expert_bias: false,
     hidden_kept: 0,
     inner_kept: 0,
@@ -734,6 +737,7 @@ pub const ARCHITECTURES: &[Row] = &[
     Row {
         model_types: &["llama4_text"],
         architecture: Architecture {
+            runs_all_experts: true,
             defaults: &[
                 (KV_HEADS, 8),
                 (HEAD_SIZE, 128),

@@ -34,6 +34,7 @@ pub const ENCODERS: &[Encoder] = &[
     Encoder {
         model_types: &["qwen2_5_vl", "qwen2_5_vl_vision"],
         architecture: Architecture {
+            joined_qkv: Some("qkv"),
             qkv_bias: Presence::Always,
             out_bias: Presence::Always,
             mlp_bias: Presence::Always,
@@ -52,6 +53,7 @@ pub const ENCODERS: &[Encoder] = &[
     Encoder {
         model_types: &["qwen2_vl", "qwen2_vl_vision"],
         architecture: Architecture {
+            joined_qkv: Some("qkv"),
             hidden_kept: 3,
             inner_kept: 1,
             ..VIT
@@ -74,6 +76,7 @@ pub const ENCODERS: &[Encoder] = &[
             "qwen3_5_moe_vision",
         ],
         architecture: Architecture {
+            joined_qkv: Some("qkv"),
             hidden_kept: 3,
             ..VIT
         },
