@@ -95,6 +95,8 @@ pub struct Shape {
     pub head_has_bias: bool,
     /// The logits are capped, which keeps them once more.
     pub softcapped: bool,
+    /// The softmax over scores and sinks is in the dtype of the weights.
+    pub has_sinks: bool,
     pub scores_are_capped: bool,
     pub layer: u64,
     pub linears: Vec<Linear>,
@@ -102,10 +104,17 @@ pub struct Shape {
     pub routed: u64,
 }
 
+impl Shape {
+    /// Parameters of the linear modules of one layer.
+    pub fn linear_weights(&self) -> u64 {
+        self.linears.iter().map(Linear::weights).sum()
+    }
+}
+
 #[derive(Clone, Default)]
 pub struct Weights {
     pub params: u64,
-    /// Parameters that a quantised model keeps in 16 bits: embedding, head and norms.
+    /// Parameters that a quantised model keeps in 16 bits: embedding, head, norms, and experts, which are no linear modules.
     pub unquantised: u64,
     pub shape: Shape,
     pub from: String,
@@ -299,7 +308,8 @@ impl ModelConfig<'_> {
             tied: self.is_tied(),
             head_has_bias: self.has(of.head_bias),
             softcapped: self.is_capped("final_logit_softcapping"),
-            scores_are_capped: of.sinks || self.is_capped("attn_logit_softcapping"),
+            has_sinks: of.sinks,
+            scores_are_capped: self.is_capped("attn_logit_softcapping"),
             ..Shape::default()
         };
         let norm = of.norm.tensors * hidden;
@@ -317,16 +327,18 @@ impl ModelConfig<'_> {
             + only_if(width != hidden, 2 * width * hidden)
             + only_if(of.embedding_norm, norm)
             + self.if_has(of.final_norm, norm);
-        // Experts are no linear modules, and stay as they are.
-        let linears = shape.linears.iter().map(Linear::weights).sum::<u64>();
         let mixed = "adapters and activations as if all layers were of the most common kind";
-        let is_mixed = (1..layers).contains(&self.recurrent_layers(layers));
+        let is_recurrent = self.recurrent_layers(layers) > 0;
         Some(Weights {
             params: outside + in_layers,
-            unquantised: (outside + in_layers).saturating_sub(layers * linears),
+            unquantised: (outside + in_layers).saturating_sub(layers * shape.linear_weights()),
             shape,
             from: "config.json".to_string(),
-            assumed: is_mixed.then(|| mixed.to_string()).into_iter().collect(),
+            assumed: is_recurrent
+                .then(|| mixed.to_string())
+                .into_iter()
+                .collect(),
+            uncounted: of.uncounted.filter(|_| is_recurrent).map(str::to_string),
             ..Weights::default()
         })
     }
@@ -540,16 +552,11 @@ impl ModelConfig<'_> {
     }
 
     fn recurrent(&self, hidden: u64) -> Mixer {
-        let mut mixer = match self.architecture.recurrence {
+        match self.architecture.recurrence {
             Some(Recurrence::Mamba2) => self.mamba2(hidden),
             Some(Recurrence::GatedDelta) => self.gated_delta(hidden),
             None => Mixer::default(),
-        };
-        // The inputs and outputs of every module are kept for the backward pass.
-        let linears = mixer.linears.iter();
-        mixer.activations = linears.map(|linear| 2 * linear.outputs).sum();
-        mixer.cached = mixer.activations;
-        mixer
+        }
     }
 
     fn mamba2(&self, hidden: u64) -> Mixer {
@@ -583,6 +590,9 @@ impl ModelConfig<'_> {
                 linear("out_proj", value, hidden),
             ],
             others: convolution + 2 * heads + head,
+            // As torch computes it, without flash-linear-attention.
+            activations: 46 * value,
+            cached: 8 * value,
             ..Mixer::default()
         }
     }

@@ -612,7 +612,7 @@ impl MemoryModel<'_> {
         let piece = |size: u64| split * pinned((self.element * size).div_ceil(split));
         let layers = self.shape.layers;
         let of_layer = self.shape.linears.iter().map(Linear::weights);
-        let plain = self.element * (layers * of_layer.clone().sum::<u64>() + self.shape.embedding);
+        let plain = self.element * (layers * self.shape.linear_weights() + self.shape.embedding);
         let rounded = layers * of_layer.map(piece).sum::<u64>() + piece(self.shape.embedding);
         scaled(self.element * params, rounded, plain) / split
     }

@@ -51,8 +51,8 @@ pub struct Adapters {
     pub inputs: u64,
     /// Elements per token and layer that enter frozen modules alone.
     pub unkept: u64,
-    /// The experts have adapters too.
-    pub experts: bool,
+    /// Parameters of the experts of one layer, if they have adapters.
+    pub experts: u64,
 }
 
 impl Adapters {
@@ -65,16 +65,17 @@ impl Adapters {
             kept: 0,
             inputs: 0,
             unkept: 0,
-            experts: is_all && shape.routed > 0,
+            experts: only_if(
+                is_all && shape.routed > 0,
+                shape.layer.saturating_sub(shape.linear_weights()),
+            ),
         };
         let is_adapted =
             |linear: &Linear| is_all || targets.split(',').any(|it| it.trim() == linear.name);
-        let of_mlp = shape.linears.iter().rev();
-        match of_mlp.take_while(|linear| !is_adapted(linear)).count() {
-            _ if shape.routed > 0 => {}
-            0 => {}
-            1 => adapters.unkept = shape.inner,
-            _ => adapters.unkept = shape.inner + shape.hidden,
+        if shape.routed == 0 {
+            let frozen = shape.linears.iter().rev();
+            let frozen = frozen.take_while(|linear| !is_adapted(linear)).count();
+            adapters.unkept = only_if(frozen > 0, shape.inner) + only_if(frozen > 1, shape.hidden);
         }
         for linear in &shape.linears {
             if is_adapted(linear) {

@@ -2,7 +2,6 @@
 
 use super::{FP32, Kept, MemoryModel};
 use crate::fit::{
-    architecture::Linear,
     need::only_if,
     settings::Evaluation,
     tables::{
@@ -11,7 +10,6 @@ use crate::fit::{
         sizes::{CAST_BY_PROJECTOR, KEPT_BY_PROJECTOR},
         words::{Attention, Tuner},
     },
-    workload::Adapters,
 };
 
 impl MemoryModel<'_> {
@@ -91,12 +89,8 @@ impl MemoryModel<'_> {
 
     /// If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
     fn adapted_experts(&self) -> u64 {
-        let is_adapted = |adapters: &Adapters| adapters.experts;
-        if !self.workload.adapters.as_ref().is_some_and(is_adapted) {
-            return 0;
-        }
-        let outside = self.shape.linears.iter().map(Linear::weights).sum();
-        self.element * self.shape.layer.saturating_sub(outside)
+        let adapters = self.workload.adapters.as_ref();
+        adapters.map_or(0, |adapters| self.element * adapters.experts)
     }
 
     /// The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
@@ -291,13 +285,14 @@ impl MemoryModel<'_> {
                 only_if(self.autocasts(), element * (inputs - unkept))
             };
             // Dropout keeps its mask and what comes out of it, but not its input.
-            let drops = self.settings.dropout && shape.routed == 0 && !self.autocasts();
+            let drops = self.settings.dropout && adapters.experts == 0 && !self.autocasts();
             let dropped = only_if(drops, unkept);
             more_kept += adapters.kept;
             unused = dropped + only_if(!is_cast, adapters.unkept);
         }
-        // The softmax in fp32 and in the dtype of the weights, and what a cap or a sink needs before it.
-        let of_score = FP32 + element + only_if(shape.scores_are_capped, element);
+        // The softmax in fp32 and in the dtype of the weights, and what a cap needs before it.
+        let in_fp32 = FP32 + only_if(shape.scores_are_capped, element);
+        let of_score = element + only_if(!shape.has_sinks, in_fp32);
         let applied_in_fp32 = only_if(
             self.is_mixed_precision,
             shape.norm.factor.saturating_sub(element),

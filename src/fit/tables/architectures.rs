@@ -41,6 +41,8 @@ pub struct Architecture {
     pub sinks: bool,
     /// Instead of attention in all layers, or in those that the config names.
     pub recurrence: Option<Recurrence>,
+    /// What is not counted of it.
+    pub uncounted: Option<&'static str>,
     pub mlp: Mlp,
     pub mlp_bias: Presence,
     pub norm: Norm,
@@ -224,6 +226,7 @@ pub const LLAMA: Architecture = Architecture {
     one_kv_head: Never,
     sinks: false,
     recurrence: None,
+    uncounted: None,
     mlp: GATED,
     mlp_bias: If(&["mlp_bias"]),
     norm: RMS,
@@ -317,6 +320,7 @@ pub const ARCHITECTURES: &[Row] = &[
             "smollm3",
             "granite",
             "granitemoe",
+            "granitemoeshared",
         ],
         architecture: LLAMA,
         examples: &[
@@ -799,9 +803,11 @@ pub const ARCHITECTURES: &[Row] = &[
         ],
     },
     Row {
-        model_types: &["granitemoehybrid", "granitemoeshared"],
+        model_types: &["granitemoehybrid"],
         architecture: Architecture {
             recurrence: Some(Recurrence::Mamba2),
+            // On an H200, seven times as much as said without mamba-ssm.
+            uncounted: Some("what Mamba layers keep, which depends on mamba-ssm, is not counted"),
             ..LLAMA
         },
         examples: &[
