@@ -499,7 +499,7 @@ impl<'a> MemoryModel<'a> {
             live if live < embedding => embedding,
             // A module is kept if few enough parameters come behind it, whatever its own size.
             live if behind_embedding <= live => behind_embedding + embedding,
-            _ => self.live(),
+            _ => self.live().min(behind_embedding),
         }
     }
 
@@ -509,7 +509,8 @@ impl<'a> MemoryModel<'a> {
     }
 
     fn live(&self) -> u64 {
-        self.live_params() + self.largest_module()
+        // bitsandbytes holds on to what DeepSpeed releases.
+        self.live_params() + self.largest_module() + self.workload.quantised / self.element
     }
 
     fn live_params(&self) -> u64 {

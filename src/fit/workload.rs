@@ -18,6 +18,8 @@ pub struct Workload {
     pub trainable: u64,
     /// Bytes of all weights on a rank that holds them whole, adapters included.
     pub weights: u64,
+    /// Bytes of the quantised weights among them.
+    pub quantised: u64,
     /// Bytes of one element of the trained weights and of the activations.
     pub element: u64,
     pub shape: Shape,
@@ -76,6 +78,9 @@ impl Adapters {
             let frozen = shape.linears.iter().rev();
             let frozen = frozen.take_while(|linear| !is_adapted(linear)).count();
             adapters.unkept = only_if(frozen > 0, shape.inner) + only_if(frozen > 1, shape.hidden);
+        } else if !is_all {
+            // Half of the copies of a token are those that its experts see.
+            adapters.unkept = shape.inner + shape.more_kept / 2;
         }
         for linear in &shape.linears {
             if is_adapted(linear) {
@@ -150,13 +155,13 @@ impl Workload {
         let forward_only =
             only_if(settings.freezes_tower, frozen) + only_if(is_passed, shape.embedding);
         let element = settings.dtype.bytes;
-        let frozen_bytes = match settings.tuner {
-            Tuner::Full => element * frozen,
-            Tuner::Lora => element * params,
+        let (frozen_bytes, quantised) = match settings.tuner {
+            Tuner::Full => (element * frozen, 0),
+            Tuner::Lora => (element * params, 0),
             // Every 64 quantised weights share a scale of four bytes.
             Tuner::Quantised(bits) => {
-                let quantised = params - weights.unquantised;
-                element * weights.unquantised + quantised * (2 * bits + 1) / 16
+                let quantised = (params - weights.unquantised) * (2 * bits + 1) / 16;
+                (element * weights.unquantised + quantised, quantised)
             }
         };
         let adapters = (!is_full).then(|| Adapters::new(&shape, &settings));
@@ -180,6 +185,7 @@ impl Workload {
             params,
             trainable,
             weights: frozen_bytes + element * trainable,
+            quantised,
             element,
             seq_len: settings.seq_len.div_ceil(settings.sequence_parallel.max(1)),
             accumulates: settings.grad_accum > 1,

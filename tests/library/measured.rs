@@ -261,9 +261,10 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         // Some of the tokens are text.
         tower.seq_len = number("patches", 0);
     }
-    // The script also adapts the vision tower of one. A reward model has one output more.
+    // The script also adapts the vision tower of one. A reward model has one output more. Layers of two kinds are counted as one.
     let name = text("name").or(text("model")).unwrap();
     if !settings.algorithm.headless
+        && weights.assumed.is_empty()
         && run["trainable"].is_u64()
         && (tuner == Tuner::Full || name != "vl" && !name.starts_with("t-"))
     {

@@ -97,12 +97,12 @@ impl MemoryModel<'_> {
     /// The activations that were kept since the forward pass are freed as they are computed.
     fn gradients_inside(&self) -> u64 {
         let inner = self.shape.inner;
-        if self.settings.checkpointing {
-            let of_mlp = inner + only_if(!self.has_adapters, 2 * inner);
-            self.element * (of_mlp + 4 * self.shape.hidden) + 2 * FP32 * self.eager_scores()
+        let elements = if self.settings.checkpointing {
+            inner + only_if(!self.has_adapters, 2 * inner) + 4 * self.shape.hidden
         } else {
-            self.element * 2 * inner + (2 * FP32 + self.element) * self.eager_scores()
-        }
+            2 * inner
+        };
+        self.element * elements + (2 * FP32 + self.element) * self.eager_scores()
     }
 
     /// No layer leaves anything for a backward pass. The logits are there, and in fp32 with their log-softmax: a fused loss has
