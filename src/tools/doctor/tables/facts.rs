@@ -289,7 +289,6 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("GPU.MIG")],
-        severity: Severity::Error,
         says: "{value} is divided on {machines} (MIG)",
         means: "a rank sees one part of one GPU",
         help: "`nvidia-smi -mig 0` as administrator; until then leave the machine out of the job",
