@@ -2375,7 +2375,7 @@ pub const FAILURES: &[Failure] = &[
         about: "transformers 4.51 and 4.52 look for the model's tensor parallel plan in a list that they only have with torch 2.5 or newer.",
         advice: "torch 2.5 or newer, or another transformers (4.53 or newer)",
         lines: &[&["argument of type 'NoneType' is not iterable"]],
-        traceback: &["transformers/modeling_utils.py", "ALL_PARALLEL_STYLES"],
+        traceback: &["transformers/modeling_utils.py"],
         example: "TypeError: argument of type 'NoneType' is not iterable",
         seen_in: "huggingface/transformers#38328",
         ..FAILURE
@@ -4759,7 +4759,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["a library of the system that is missing"],
         about: "A package has compiled code that needs this library, and it is not installed here, or not where the linker looks.",
-        advice: "libGL.so.1: pip install opencv-python-headless instead of opencv-python, or apt install libgl1; libcu….so and libnv….so: the CUDA libraries that torch was built for (pip install --force-reinstall torch), or LD_LIBRARY_PATH with their folder; others: apt-file search NAME",
+        advice: "libGL.so.1: pip install opencv-python-headless instead of opencv-python, or apt install libgl1; libcuda.so.1 is the driver's (docker run --gpus all); other libcu….so and libnv….so: the CUDA libraries that torch was built for (pip install --force-reinstall torch), or LD_LIBRARY_PATH with their folder; others: apt-file search NAME",
         lines: &[&[": cannot open shared object file: No such file or directory"]],
         unlike: &["torch_extensions/"],
         example: "ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
