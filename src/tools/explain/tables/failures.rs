@@ -2371,16 +2371,6 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        names: &["parallel styles that this torch does not have"],
-        about: "transformers 4.51 and 4.52 look for the model's tensor parallel plan in a list that they only have with torch 2.5 or newer.",
-        advice: "torch 2.5 or newer, or another transformers (4.53 or newer)",
-        lines: &[&["argument of type 'NoneType' is not iterable"]],
-        traceback: &["transformers/modeling_utils.py"],
-        example: "TypeError: argument of type 'NoneType' is not iterable",
-        seen_in: "huggingface/transformers#38328",
-        ..FAILURE
-    },
-    Failure {
         names: &["transformers that is newer than torch"],
         about: "transformers 4.52 has a list of parallel styles only with torch 2.5 or newer, and looks into it with an older torch too.",
         advice: "pip install 'torch>=2.5', or pip install transformers==4.51.3",
