@@ -198,11 +198,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
         }
     }
     if is_argument && subject.is_hf() {
-        let value = key.value.to_string();
-        let give = give(format_args!("--{name}"), value.trim_matches('"')).of(Owner::Trainer);
-        let is_taken = subject.job.takes(name) && !subject.job.trainer.args_set_in_script();
-        let fix = if is_taken { give.and(remove) } else { remove };
-        return fix.remark("it is an argument of transformers");
+        return argument_meant(name, path, key.value, subject);
     }
     let known = schema::names_below(section).filter(|near| *near != name);
     let found = schema::nearest_name(name, known).and_then(|near| {
@@ -216,8 +212,24 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             entry.key,
             moved(key, &entry).meaning(schema::name_of(entry.key)),
         ),
-        None => remove,
+        None => match nearest(name, TRAINING_ARGUMENTS.names()) {
+            Some(near) if section.is_empty() && subject.is_hf() => {
+                argument_meant(near, path, key.value, subject)
+            }
+            _ => remove,
+        },
     }
+}
+
+/// A key that the trainer takes as its argument, unless that is given too and counts.
+pub fn argument_meant(name: &str, path: &str, value: &Value, subject: &Subject) -> Fix {
+    let job = subject.job;
+    let value = value.to_string();
+    let give = give(format_args!("--{name}"), value.trim_matches('"')).of(Owner::Trainer);
+    let is_taken = job.takes(name) && !job.args.is_given(name) && !job.trainer.args_set_in_script();
+    let remove = unset(path);
+    let fix = if is_taken { give.and(remove) } else { remove };
+    fix.remark("it is an argument of transformers")
 }
 
 /// Only one of two spellings can count, and the one that DeepSpeed reads does, unless `--set` asks for the other. A file that
@@ -306,6 +318,8 @@ fn renamed(key: &Key, now: &str, subject: &Subject) -> Fix {
     }
     let device = format!("{now}.device");
     match subject.get(&device) {
+        // What is switched on counts more than what is off.
+        Some(given) if given == "none" => remove.and(set(device, "cpu")),
         // Only one of the two can have been meant.
         Some(given) if given != "cpu" => remove,
         Some(_) => remove.safe(),
@@ -390,11 +404,9 @@ fn moved_inside(key: &Key, section: &KeySpec) -> Option<Fix> {
     ))
 }
 
-/// Also reads `True`, as Python writes it.
+/// Also reads `True`, as Python writes it, and `on`.
 fn truth(value: &Value) -> Option<bool> {
-    value
-        .as_bool()
-        .or_else(|| value.as_str()?.to_lowercase().parse().ok())
+    schema::truth(value).filter(|_| !value.is_number())
 }
 
 /// The value that a text such as `"16"`, `"200M"` or `"ture"`, or a list of one value means, if the key takes it.

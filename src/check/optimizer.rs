@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    keys::{unless_there, value_meant},
+    keys::{argument_meant, unless_there, value_meant},
     rows::Findings,
     subject::Subject,
     tables::names::{
@@ -148,7 +148,7 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
                     unless_there(&right, subject, &key)
                         .unwrap_or_else(|| rename(&key, &right, value).meaning(near).safe())
                 }
-                None => unset(&key),
+                None => argument_meant(given, &key, value, subject),
             };
             found.key(
                 &[&key],

@@ -26,6 +26,7 @@ use crate::{
         tables::front_end::{ArgumentParser, RunFilePlace},
         target::base_name,
     },
+    config::schema,
     report::{
         self, Place, Problem, Rule, Severity, Wanted,
         fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
@@ -110,9 +111,10 @@ pub fn texts_for_numbers(subject: &Subject, found: &mut Findings) {
             continue;
         }
         // In YAML 1.1 a number with an exponent needs a dot and a sign. Rust writes none.
-        let number = text
-            .parse::<f64>()
-            .map_or_else(|_| "NUMBER".to_string(), |number| number.to_string());
+        let meant = Wanted::Number.meant(name, text);
+        let number = meant
+            .and_then(|it| it.parse::<f64>().ok())
+            .map_or_else(|| "NUMBER".to_string(), |number| number.to_string());
         // A script may convert the values itself.
         let is_certain = ALWAYS_NUMBERS.contains(&name.as_str()) && job.version().is_some();
         let place = subject.place_of(name, Place::option(name, text));
@@ -328,7 +330,14 @@ impl<'a> Reading<'a> {
                 let fix = if is_option {
                     rename_option(word, meant)
                 } else if words[0].parse::<f64>().is_ok() {
-                    drop.clone()
+                    let whole = words.concat();
+                    // `2 e-5`
+                    let is_split = word.parse::<f64>().is_err() && whole.parse::<f64>().is_ok();
+                    if is_split {
+                        give(option, whole)
+                    } else {
+                        drop.clone()
+                    }
                 } else {
                     give(option, &whole)
                 };
@@ -418,8 +427,9 @@ impl<'a> Reading<'a> {
                 };
                 let colon = if self.parser.mapping { ":" } else { "" };
                 let meant = format!("{}{colon} {value}", self.option(to));
-                let is_there =
-                    self.parser.has(to, &self.versions) && !given.eq_ignore_ascii_case("false");
+                // These are switches.
+                let is_on = given.is_empty() || schema::truth(&given.into()) == Some(true);
+                let is_there = self.parser.has(to, &self.versions) && is_on;
                 is_there.then(|| rename_option(Place::option(shown, given), meant))
             })
     }

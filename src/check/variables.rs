@@ -14,6 +14,7 @@ use crate::{
         vars::{PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF},
     },
     command::allocator::EXPANDABLE,
+    config::schema,
     host::Host,
     ranks::{
         launcher::Launcher,
@@ -42,9 +43,14 @@ pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
     if subject.trains_on_cpu() {
         return;
     }
-    if let Some((item, why, meant)) = value.split(',').find_map(wrong_item) {
+    if let Some((item, why, _)) = value.split(',').find_map(wrong_item) {
         let what = format!("`{item}` in {name} {why}, and torch fails on it");
-        let meant = meant.map_or_else(|| EXPANDABLE.to_string(), |it| value.replace(item, &it));
+        let right = value.replace('=', ":").replace(';', ",");
+        let meant = match right.split(',').find_map(wrong_item) {
+            Some((item, _, Some(meant))) => right.replace(item, &meant),
+            Some(_) => EXPANDABLE.to_string(),
+            None => right,
+        };
         let fixes = set_variable(name, meant).or(unset_variable(name));
         found.at([Place::variable(name, value)], what, fixes);
     }
@@ -89,7 +95,7 @@ fn wrong_item(item: &str) -> Option<(&str, &'static str, Option<String>)> {
         return (!item.is_empty()).then_some((item, "is not name:value", None));
     }
     if ALLOCATOR_SWITCHES.contains(&name) && !["True", "False"].contains(&value) {
-        let is_off = ["false", "0", "no", "off"].contains(&&*value.to_lowercase());
+        let is_off = schema::truth(&value.into()) == Some(false);
         let meant = format!("{name}:{}", if is_off { "False" } else { "True" });
         return Some((item, "is neither True nor False", Some(meant)));
     }

@@ -104,7 +104,7 @@ pub fn read_described(command: Vec<OsString>, reader: &mut Reader) -> Launch {
             .and_then(|asked| Some(Sourced::new(asked.value?, asked.from))),
         topology: RankFlags {
             nnodes: reader.option("nnodes", values::number(1, u32::MAX, "1")),
-            node_rank: reader.option("node_rank", values::number(0, u32::MAX, "1")),
+            node_rank: reader.option("node_rank", values::number(0, u32::MAX, "0")),
             nproc_per_node: reader.option("nproc_per_node", values::processes),
             master_addr: reader.option("master_addr", values::text),
             master_port: reader.option("master_port", values::number(1, u16::MAX, "29500")),

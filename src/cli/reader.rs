@@ -16,7 +16,11 @@ use crate::{
     },
     config::{layers::Layers, template::Search},
     host::Host,
-    report::{self, Place, Problem, Rule, fix::drop_given, reading::path_advice},
+    report::{
+        self, Place, Problem, Rule,
+        fix::{drop_given, say},
+        reading::path_advice,
+    },
     request::{Format, Launch},
 };
 
@@ -302,7 +306,11 @@ impl Reader<'_> {
                     Rule::Template
                         .error(format!("there is no folder `{given}` with templates"))
                         .at(&given)
-                        .fix(path_advice(&path)),
+                        .fix(if path.is_file() {
+                            say("it is a file: name its folder")
+                        } else {
+                            path_advice(&path)
+                        }),
                 );
             }
         }

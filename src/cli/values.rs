@@ -13,7 +13,7 @@ use crate::{
         source::Sourced,
         vars,
     },
-    config::layers::Assignment,
+    config::{layers::Assignment, schema},
     host::cards::{self, CARDS, Cards},
     ranks::topology::Processes,
     report::{
@@ -96,23 +96,22 @@ fn size(
                 .at(&text)
                 .fix(give_as(&text.from, format!("{typed}{}", unit(number)))))
         }
-        (None, Err(_)) => Err(report::is_not("a size", &text, example)),
+        (None, Err(_)) => {
+            // `8,5B`, `24gigs`
+            let given = text.value.replacen(',', ".", 1);
+            let meant = (1..given.len())
+                .rev()
+                .filter_map(|end| given.get(..=end))
+                .find(|it| read(it).is_some());
+            Err(report::is_not("a size", &text, meant.ok_or(example)))
+        }
     }
 }
 
 pub fn on_or_off(given: &Given) -> Result<bool, Problem> {
     let text = sourced(given)?;
-    match text.value.to_ascii_lowercase().as_str() {
-        "1" | "true" | "yes" | "on" => Ok(true),
-        "0" | "false" | "no" | "off" => Ok(false),
-        _ => {
-            let what = format!("`{}` is neither true nor false", text.value);
-            Err(Rule::Usage
-                .error(what)
-                .at(&text)
-                .fix(give_as(&text.from, "1")))
-        }
-    }
+    schema::truth(&text.value.as_str().into())
+        .ok_or_else(|| report::is_not("true or false", &text, Err("1")))
 }
 
 pub fn cards(given: &Given) -> Result<Cards, Problem> {
@@ -134,7 +133,7 @@ pub fn processes(given: &Given) -> Result<Processes, Problem> {
             _ if text.value == "all" => "gpu",
             _ => "N",
         };
-        let problem = report::is_not(wanted, &text, meant);
+        let problem = report::is_not(wanted, &text, Ok(meant));
         if text.from.to_string() == "--gpus" && cards::parse(&text.value).is_some() {
             return problem.fix(rename_option(
                 text.spelling(),
@@ -167,7 +166,7 @@ pub fn release(given: &Given) -> Result<Version, Problem> {
     if numbers.contains('.') && parts.all(|part| part.parse::<u32>().is_ok()) {
         Ok(Version::parse(numbers))
     } else {
-        Err(report::is_not("a version", &text, "0.19.8"))
+        Err(report::is_not("a version", &text, Err("0.19.8")))
     }
 }
 
@@ -194,7 +193,7 @@ fn name(given: &Given, is: fn(&str) -> bool, what: &str, example: &str) -> Resul
         text if is(&text.value) => Ok(text.value),
         text => {
             let meant = text.value.split('=').next().filter(|name| is(name));
-            Err(report::is_not(what, &text, meant.unwrap_or(example)))
+            Err(report::is_not(what, &text, meant.ok_or(example)))
         }
     }
 }
@@ -230,7 +229,7 @@ fn assignment(given: &Given, form: &str, is_key: fn(&str) -> bool) -> Result<[St
     } else {
         form.to_string()
     };
-    Err(report::is_not(form, &text, &example))
+    Err(report::is_not(form, &text, Ok(&example)))
 }
 
 fn is_dotted_key(key: &str) -> bool {

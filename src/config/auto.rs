@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{layers, schema, tables::AutoRule};
 use crate::{
     base::{json, python_value::number, source::Source},
-    command::{argv::hf_bool, job::Trainer},
+    command::job::Trainer,
     report::{
         Place, Problem, Rule,
         fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
@@ -226,7 +226,21 @@ fn never_equal(key: &str, value: &Value, place: Place) -> Problem {
 fn read(value: &Value) -> Option<Value> {
     let text = value.as_str()?;
     let number = text.to_lowercase().parse().ok();
-    number.or_else(|| Some(hf_bool(text)?.into()))
+    number.or_else(|| Some(schema::truth(value)?.into()))
+}
+
+/// The accumulation steps that make a global batch this large, and what decides them now.
+fn steps_for(
+    batch: &Value,
+    computed: &FilledValue,
+    context: &FillContext,
+) -> Option<(Value, Source)> {
+    let mut now = rule_of("gradient_accumulation_steps")?
+        .value(context)
+        .ok()?;
+    let [batch, steps, product] = [batch, &now.value, &computed.value].map(Value::as_i64);
+    let wanted = batch?.saturating_mul(steps?);
+    (wanted % product? == 0).then(|| Some(((wanted / product?).into(), now.arguments.pop()?)))?
 }
 
 fn mismatch_fixes(
@@ -238,7 +252,9 @@ fn mismatch_fixes(
     let auto = set(key, "auto");
     let read = read(value).filter(|it| !python_equal(it, &computed.value));
     let value = read.as_ref().unwrap_or(value);
+    let steps = steps_for(value, computed, context).filter(|_| key == "train_batch_size");
     let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
+        _ if let Some((steps, source)) = &steps => vec![(steps, source)],
         // A list has an argument for each part: `betas`.
         (Value::Array(parts), Value::Array(wanted)) => parts
             .iter()
@@ -254,8 +270,8 @@ fn mismatch_fixes(
             .collect(),
     };
     let argument = match parts[..] {
-        // A product has other parts too, and no argument takes a string.
-        _ if key == "train_batch_size" || value.is_string() => None,
+        // No argument takes a string.
+        _ if value.is_string() => None,
         [(part, Source::TrainerDefault(default))] if context.can_be_given(default) => {
             Some((format!("--{}", default.argument), part))
         }

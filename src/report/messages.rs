@@ -56,11 +56,15 @@ pub fn not_one_of(given: &Sourced<String>, known: &[&str]) -> Problem {
         .fix(fixes)
 }
 
-/// `wanted` completes the sentence: `a dotted key`.
-pub fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
+/// `wanted` completes the sentence: `a dotted key`. `meant` is what was probably meant, or else an example.
+pub fn is_not(wanted: &str, sourced: &Sourced<String>, meant: Result<&str, &str>) -> Problem {
+    let give = |word| give_as(&sourced.from, word);
     usage_error(format!("`{}` is not {wanted}", sourced.value))
         .at(sourced)
-        .fix(give_as(&sourced.from, example).correcting(example))
+        .fix(match meant {
+            Ok(meant) => give(meant).correcting(meant),
+            Err(example) => give(example).remark("for example"),
+        })
 }
 
 pub fn not_a_number(
@@ -78,8 +82,8 @@ pub fn not_a_number(
     let last = sourced.value.rsplit(':').next().unwrap_or_default();
     let meant = number_meant(last, &sourced.from.to_string())
         .filter(|it| range.contains(it))
-        .map_or_else(|| example.to_string(), |it| it.to_string());
-    is_not(&wanted, sourced, &meant)
+        .map(|it| it.to_string());
+    is_not(&wanted, sourced, meant.as_deref().ok_or(example))
 }
 
 pub fn meant(word: &str, what: &str, line: &str) -> Problem {
@@ -347,8 +351,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 fn slips(word: &str, candidate: &str) -> Option<usize> {
     let length = word.chars().count();
     let most = 3.min((length + 1) / 3);
+    // `qwen2` is not meant by `qwen3`.
+    let digits = |text: &str| text.matches(char::is_numeric).collect::<String>();
+    let [given, known] = [word, candidate].map(digits);
     // The length differs by one per slip at most. Comparing is slow: it takes the product of both lengths.
-    let near = candidate.chars().count().abs_diff(length) <= most;
+    let near = candidate.chars().count().abs_diff(length) <= most
+        && (given.starts_with(&known) || known.starts_with(&given));
     near.then(|| strsim::damerau_levenshtein(word, &candidate.to_lowercase()))
         .filter(|slips| *slips <= most)
 }

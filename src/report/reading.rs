@@ -1,6 +1,7 @@
 //! Files that the user named: read whole, with a problem that says where.
 
 use std::{
+    ffi::OsStr,
     fmt, fs,
     io::{self, IsTerminal, Read},
     os::{fd::AsFd, unix::fs::OpenOptionsExt},
@@ -150,14 +151,13 @@ pub fn path_advice(path: &Path) -> Fix {
         .skip(1)
         .find(|folder| folder.exists())
         .unwrap_or(Path::new("/"));
-    let wanted = path
-        .strip_prefix(there)
-        .ok()
-        .and_then(|rest| rest.iter().next()?.to_str())
-        .unwrap_or_default();
-    match nearest_in(there, wanted, |_| true) {
-        Some(near) => meant(there.join(near).display()),
-        None => say(format!(
+    let mut rest = path.strip_prefix(there).unwrap_or(path).iter();
+    let wanted = rest.next().and_then(OsStr::to_str).unwrap_or_default();
+    let near = nearest_in(there, wanted, |_| true);
+    match near.map(|near| rest.fold(there.join(near), |path, part| path.join(part))) {
+        // A folder is not meant by a file, nor a path by itself.
+        Some(near) if near.exists() && near != path => meant(near.display()),
+        _ => say(format!(
             "check the path: there is no `{wanted}` in {}",
             there.display()
         )),

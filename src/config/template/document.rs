@@ -97,11 +97,12 @@ const EXAMPLE: &str =
 fn of_other_program(body: &Map<String, Value>) -> Option<(&str, String, String)> {
     let mut keys = body.keys().map(String::as_str);
     let is_header = |key: &&str| {
-        *key == "zlaunch" || key.starts_with('$') && nearest(key, [HEADER_KEY]).is_some()
+        ["zlaunch", "extends"].contains(key)
+            || key.starts_with('$') && nearest(key, [HEADER_KEY]).is_some()
     };
     if let Some(key) = keys.clone().find(is_header) {
         let what = format!("zlaunch's section is named `{HEADER_KEY}`");
-        return Some((key, what, format!("write \"{HEADER_KEY}\"")));
+        return Some((key, what, EXAMPLE.to_string()));
     }
     let is_outer = |key: &&str| body[*key].get("zero_optimization").is_some();
     if let Some(key) = keys.clone().find(is_outer) {

@@ -370,7 +370,7 @@ impl ExistingLauncher {
         let is_count = option_name(line) == self.spec.rank_options.nproc_per_node
             && self.spec.launcher != Launcher::Deepspeed;
         let is_list =
-            value.contains(',') && self.spec.rank_options.nproc_per_node == option_name(line);
+            value.contains(",1") && self.spec.rank_options.nproc_per_node == option_name(line);
         let is_known = DEVICE_WORDS.contains(&value) || int(value).is_some_and(|count| count > 0);
         if is_list || is_count && !is_known {
             let problem = refused(format!("`{}` cannot start {value} ranks", self.name));
