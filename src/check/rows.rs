@@ -264,6 +264,10 @@ impl Remedy {
                 value,
             } => give(option, value).of(owner),
             GiveSame { option, other } => give(option, other.value(subject)).of(Owner::Trainer),
+            GiveKey { option, key } => {
+                let value = subject.get(key).map(Value::to_string);
+                give(option, value.unwrap_or_default()).of(Owner::Trainer)
+            }
             GiveNearest { argument, files } => {
                 let value = subject.argument(argument).unwrap_or_default();
                 let sources: Vec<String> = installed_of(subject, files).collect();
@@ -381,7 +385,10 @@ impl Condition {
             SetsWhatIsAbsent => trainer.sets_what_is_absent(),
 
             DeepSpeed => !subject.config.is_null(),
-            Stage(stages) => subject.stage_is(stages),
+            Stage(stages) => subject
+                .zero
+                .stage
+                .is_some_and(|stage| stages.contains(&stage)),
             OptimizerOn(devices) => devices.contains(&subject.zero.optimizer),
             ParametersOn(devices) => devices.contains(&subject.zero.param),
             Key(key, ref state) => state.holds(subject.get(key)),

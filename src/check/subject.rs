@@ -188,10 +188,6 @@ impl<'a> Subject<'a> {
         self.get(key).and_then(schema::whole)
     }
 
-    pub fn stage_is(&self, stages: &[u8]) -> bool {
-        self.zero.stage.is_some_and(|stage| stages.contains(&stage))
-    }
-
     /// An argument of the trainer as it is spelled, with its value, if it has one.
     pub fn given(&self, name: &str) -> Option<Sourced<Option<&'a str>>> {
         let args = &self.job.args;

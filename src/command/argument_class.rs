@@ -142,10 +142,6 @@ pub fn recorded_versions(distribution: &str) -> Option<&'static str> {
     OPTIONS.find(&[distribution, "*"])
 }
 
-pub fn is_constant(history: &str) -> bool {
-    history.starts_with('=')
-}
-
 /// The versions of a parser's distributions.
 #[derive(Default)]
 pub struct Versions {

@@ -233,7 +233,7 @@ impl Job {
         let mut words = vec![];
         for (key, value) in entries {
             if run_file::is_usable(key, value, converts) {
-                words.push(run_file::joined_word(key, value));
+                words.push(format!("--{key}={}", run_file::text_of(value)).into());
             } else {
                 self.unread.push(key.clone());
             }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use crate::{
     base::{python_value, recorded},
     command::{
-        argument_class::{ArgumentClass, DASHES_SINCE, GONE, Versions, is_constant},
+        argument_class::{ArgumentClass, DASHES_SINCE, GONE, Versions},
         argv::{
             fits, hf_bool, is_value, options_end, split_joined, values_behind, with_underscores,
         },
@@ -130,7 +130,7 @@ impl Parser {
     fn histories(&self, name: &str) -> Vec<History> {
         let mut found: Vec<History> = vec![];
         for class in &self.classes {
-            if found.len() == 1 && is_constant(found[0].line) {
+            if found.len() == 1 && found[0].line.starts_with('=') {
                 break;
             }
             found.extend(class.row(name).map(|line| History {
@@ -168,22 +168,17 @@ impl Parser {
             .to_vec()
     }
 
-    /// True if every version that may be installed has the argument.
-    fn has_always(&self, name: &str, versions: &Versions) -> bool {
-        self.types(name, versions)
-            .iter()
-            .all(|arg_type| !arg_type.is_gone())
-    }
-
     /// The option that a prefix means. `None`: that is not certain.
     fn match_prefix(
         &self,
         prefix: &str,
         versions: &Versions,
     ) -> Option<Result<&'static str, Rejection>> {
+        // Every version that may be installed has the argument.
+        let has_always = |name| !self.types(name, versions).iter().any(|it| it.is_gone());
         let mut names: Vec<&'static str> = self
             .names()
-            .filter(|name| fits(name, prefix) && self.has_always(name, versions))
+            .filter(|name| fits(name, prefix) && has_always(name))
             .collect();
         names.sort_unstable();
         names.dedup();

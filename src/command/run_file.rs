@@ -84,7 +84,7 @@ pub fn words(entries: &Map<String, Value>) -> Vec<OsString> {
     words
 }
 
-fn text_of(value: &Value) -> String {
+pub fn text_of(value: &Value) -> String {
     if value.is_object() {
         yaml::python_json(value)
     } else {
@@ -115,10 +115,6 @@ pub fn variables(block: Option<&Value>, why: &str) -> Vec<Variable> {
         .filter(|(name, _)| vars::is_name(name))
         .map(|(name, value)| Variable::new(name, yaml::python_str(value), why))
         .collect()
-}
-
-pub fn joined_word(key: &str, value: &Value) -> OsString {
-    OsString::from(format!("--{key}={}", text_of(value)))
 }
 
 /// True for an entry that a typed reader takes unchanged: a number, a boolean or a text. A boolean for a number, or the

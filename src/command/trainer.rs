@@ -12,7 +12,7 @@ use crate::{
         job::{Job, Trainer},
         python::Python,
         run_file,
-        tables::front_end::{RunFilePlace, TrainingCommand},
+        tables::front_end::RunFilePlace,
         target::{ParsedCommand, Target, base_name, is_script},
     },
     host::{Host, is_shim},
@@ -93,10 +93,6 @@ pub fn is_console(word: &OsStr) -> bool {
     of_console(base_name(word)).is_some()
 }
 
-pub fn commands_of(console: &str) -> &'static [TrainingCommand] {
-    of_console(console).map_or(&[], |trainer| trainer.launch.commands)
-}
-
 /// The command that was probably meant by a sub-command that does not train: `swift rlhf --rlhf_type dpo` by `swift dpo`.
 pub fn meant_command(console: &str, word: &str) -> Option<String> {
     let launch = &of_console(console)?.launch;
@@ -144,7 +140,7 @@ pub fn is_console_module(word: &OsStr) -> bool {
     })
 }
 
-fn of_console(name: &str) -> Option<&'static Trainer> {
+pub fn of_console(name: &str) -> Option<&'static Trainer> {
     ALL.iter()
         .copied()
         .find(|trainer| trainer.launch.consoles.contains(&name))

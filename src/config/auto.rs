@@ -230,17 +230,16 @@ fn read(value: &Value) -> Option<Value> {
 }
 
 /// The accumulation steps that make a global batch this large, and what decides them now.
-fn steps_for(
-    batch: &Value,
-    computed: &FilledValue,
-    context: &FillContext,
-) -> Option<(Value, Source)> {
+fn steps_for(batch: &Value, product: &Value, context: &FillContext) -> Option<(Value, Source)> {
     let mut now = rule_of("gradient_accumulation_steps")?
         .value(context)
         .ok()?;
-    let [batch, steps, product] = [batch, &now.value, &computed.value].map(Value::as_i64);
-    let wanted = batch?.saturating_mul(steps?);
-    (wanted % product? == 0).then(|| Some(((wanted / product?).into(), now.arguments.pop()?)))?
+    let sizes = [batch, &now.value, product].map(|it| it.as_i64().unwrap_or_default());
+    let wanted = sizes[0].saturating_mul(sizes[1]);
+    let is_whole = wanted.checked_rem(sizes[2])? == 0;
+    is_whole
+        .then(|| (wanted / sizes[2]).into())
+        .zip(now.arguments.pop())
 }
 
 fn mismatch_fixes(
@@ -252,7 +251,7 @@ fn mismatch_fixes(
     let auto = set(key, "auto");
     let read = read(value).filter(|it| !python_equal(it, &computed.value));
     let value = read.as_ref().unwrap_or(value);
-    let steps = steps_for(value, computed, context).filter(|_| key == "train_batch_size");
+    let steps = steps_for(value, &computed.value, context).filter(|_| key == "train_batch_size");
     let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
         _ if let Some((steps, source)) = &steps => vec![(steps, source)],
         // A list has an argument for each part: `betas`.

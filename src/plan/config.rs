@@ -63,7 +63,7 @@ pub fn can_be_handed_over(
 fn no_way_to_hand_over(spec: &Sourced<String>, understood: &UnderstoodLaunch) -> Problem {
     let command = understood.what_runs();
     let (program, word) = command.split_once(' ').unwrap_or((&command, ""));
-    let commands = trainer::commands_of(program);
+    let commands = trainer::of_console(program).map_or(&[][..], |it| it.launch.commands);
     let is_known = commands.iter().any(|it| it.name == word);
     if let Some(line) = trainer::with_run_file(program, understood.command())
         .or_else(|| trainer::meant_command(program, word).filter(|_| !is_known))

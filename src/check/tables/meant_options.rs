@@ -58,6 +58,14 @@ pub const MEANT_OPTIONS: &[MeantOption] = &[
         meant: Option("train_sampling_strategy", "group_by_length"),
     },
     MeantOption {
+        names: &["use_lora"],
+        meant: Option("tuner_type", "lora"),
+    },
+    MeantOption {
+        names: &["use_lora"],
+        meant: Option("finetuning_type", "lora"),
+    },
+    MeantOption {
         names: FLASH,
         meant: Option("attn_impl", "flash_attn"),
     },
@@ -72,6 +80,8 @@ pub const MEANT_OPTIONS: &[MeantOption] = &[
 ];
 
 const FLASH: &[&str] = &[
+    "flash_attn",
+    "flash_attention",
     "use_flash_attn",
     "use_flash_attention",
     "use_flash_attention_2",

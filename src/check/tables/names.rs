@@ -8,8 +8,11 @@ pub const STAGE: &str = "zero_optimization.stage";
 pub const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
 /// Keys by names of DeepSpeed's own code, and where they are in a config.
-pub const ELSEWHERE: &[(&str, &str)] =
-    &[("load_universal_checkpoint", "checkpoint.load_universal")];
+pub const ELSEWHERE: &[(&str, &str)] = &[
+    ("load_universal_checkpoint", "checkpoint.load_universal"),
+    ("zero_stage", STAGE),
+    ("offload_optimizer_device", OFFLOAD),
+];
 
 /// From this version on, `fp16` and `bf16` are pydantic models.
 pub const PRECISION_MODELS: [u32; 3] = [0, 17, 1];

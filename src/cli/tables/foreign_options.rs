@@ -89,7 +89,32 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     ForeignOption {
         place: Launch,
         names: &["gpu"],
-        instead: Needless("`--nproc-per-node` and `--gpu-memory` describe the GPUs of a launch"),
+        instead: Says("`--nproc-per-node N` and `--gpu-memory SIZE` describe the GPUs of a launch"),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["s", "opt", "key", "override", "overrides"],
+        instead: Option("--set", ""),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["port"],
+        instead: Option("--master-port", ""),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["master", "master_ip", "master_host", "master_address"],
+        instead: Option("--master-addr", ""),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["world_size"],
+        instead: Says("`--nnodes` and `--nproc-per-node` say how many ranks there are"),
+    },
+    ForeignOption {
+        place: Only(&["fit"]),
+        names: &["size", "model_size", "parameters", "num_params", "n_params"],
+        instead: Option("--params", ""),
     },
     ForeignOption {
         place: Launch,

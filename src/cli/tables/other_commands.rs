@@ -14,6 +14,11 @@ pub const OTHER_COMMANDS: &[OtherCommand] = &[
         option: "--fix",
     },
     OtherCommand {
+        name: "dry-run",
+        subcommand: "",
+        option: "--dry-run",
+    },
+    OtherCommand {
         name: "version",
         subcommand: "",
         option: "--version",

@@ -171,7 +171,8 @@ pub fn detect_shell(engine: &Engine, host: &Host) -> Answer {
         let names = match variable.role() {
             Role::File | Role::FirstFile => hosts_in_file(&set).unwrap_or_default(),
             Role::List => distinct(hosts(&set.value)),
-            Role::Pairs => distinct(machines_of_lsf(&set.value)),
+            // Of LSF: each machine has its slots behind it.
+            Role::Pairs => distinct(set.value.split_whitespace().step_by(2)),
             Role::Count => {
                 count = set.value.trim().parse().unwrap_or(0);
                 vec![]
@@ -213,11 +214,6 @@ pub fn one_shell_of(engine: &Engine, machines: &Sourced<u32>, line: &str, host: 
         None => line.to_string(),
     };
     refused(what).at(&machines.from).fix(run(line).or(alone()))
-}
-
-/// The machines of a list in which each has its slots behind it.
-fn machines_of_lsf(list: &str) -> impl Iterator<Item = &str> + Clone {
-    list.split_whitespace().step_by(2)
 }
 
 /// Grid Engine (SGE, Univa, Altair, Son of): the shell of a job in a parallel environment. The first word of each line of
