@@ -12,7 +12,7 @@ mod subject;
 pub mod tables;
 pub mod variables;
 
-use crate::report::{Problem, Rule, Severity};
+use crate::report::{Problems, Rule, Severity};
 
 use rows::Check;
 pub use subject::{Subject, deepspeed_in_words};
@@ -44,12 +44,12 @@ pub fn is_about_batch(rule: Rule) -> bool {
 }
 
 /// Checks a config without a command.
-pub fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
+pub fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Problems {
     run(about_config(), subject, allow, true)
 }
 
 /// Without a config, only the rules about the launch are asked. Notes cost time, so they are only made if they are printed.
-pub fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
+pub fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Problems {
     let config = about_config().filter(|_| !subject.config.is_null());
     let here = if subject.runs_here() { HERE } else { &[] };
     run(
@@ -65,7 +65,7 @@ fn run(
     subject: &Subject,
     allow: &[Rule],
     notes: bool,
-) -> Vec<Problem> {
+) -> Problems {
     let is_wanted = |severity: Severity| notes || severity != Severity::Note;
     rules
         .filter(|check| is_wanted(check.severity) && !allow.contains(&check.rule))

@@ -20,7 +20,7 @@ use clap::{Arg, ArgAction, error::ErrorKind};
 use crate::{
     base::options::{is_launch_option, launch_option, takes_value},
     host::Host,
-    report::{Problem, REFUSED, fix::run},
+    report::{Problems, REFUSED, fix::run},
 };
 
 pub use help::{command, help_of, usage};
@@ -46,7 +46,7 @@ pub fn parse(argv: &[OsString], host: &Host, tools: &'static Tools) -> Result<As
     if words.is_empty() {
         return Ok(Asked::Text(help::overview(host, tools), REFUSED));
     }
-    let mut problems: Vec<Problem> = vec![];
+    let mut problems: Problems = vec![];
     // clap stops at the first mistake: without that word, it finds the next one.
     let asked = loop {
         let why = match ask(&words, host, tools) {

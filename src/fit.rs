@@ -25,7 +25,7 @@ use crate::{
     plan::ChosenTemplate,
     ranks::topology::{HostFlags, Processes, RankFlags, Topology},
     report::{
-        Problem, Rule, Severity,
+        Problem, Problems, Rule, Severity,
         fix::{give, run},
     },
     request::{AUTO, Launch, understood::UnderstoodLaunch},
@@ -57,7 +57,7 @@ pub struct FitRequest {
 }
 
 /// The options may be about other machines, and about models that are not here.
-pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
+pub fn answer<'a>(request: &'a FitRequest, host: &Host) -> Result<FitReport<'a>, Problems> {
     let launch = &request.launch;
     let understood = (!launch.command.is_empty()).then(|| UnderstoodLaunch::new(launch, host));
     let understood = understood.as_ref();
@@ -108,7 +108,7 @@ pub fn choose(
     spec: &Sourced<String>,
     topology: &Topology,
     understood: &UnderstoodLaunch,
-) -> Result<ChosenTemplate, Vec<Problem>> {
+) -> Result<ChosenTemplate, Problems> {
     let UnderstoodLaunch { job, host, .. } = understood;
     let refused = |what: &str| Rule::AutoTemplate.error(what).at(spec);
     let cannot = |why: &str| refused(&format!("a template cannot be chosen: {why}"));

@@ -15,7 +15,7 @@ use crate::{
     plan::{Draft, FileKind, Plan, Record},
     ranks::launcher::{Launcher, accelerate, deepspeed},
     report::{
-        Place, Problem, Rule, Severity,
+        Place, Problem, Problems, Rule, Severity,
         fix::{Change, Owner, drop_given, give},
     },
     request::{AUTO, Launch, understood::UnderstoodLaunch},
@@ -25,7 +25,7 @@ use crate::{
 pub struct Judged<'a> {
     pub planned: Result<Plan<'a>, Box<UnderstoodLaunch<'a>>>,
     /// The most severe ones first.
-    pub problems: Vec<Problem>,
+    pub problems: Problems,
     is_refused: bool,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Judged<'a> {
     }
 
     /// The plan and what is to be said about it, or everything that is wrong.
-    pub fn accepted(self) -> Result<(Plan<'a>, Vec<Problem>), Vec<Problem>> {
+    pub fn accepted(self) -> Result<(Plan<'a>, Problems), Problems> {
         match self.planned {
             Ok(plan) if !self.is_refused => Ok((plan, self.problems)),
             _ => Err(self.problems),
@@ -63,7 +63,7 @@ impl<'a> Judged<'a> {
 }
 
 /// Every problem of the launch, and whether one of them refuses it.
-fn judge(draft: &Draft) -> (Vec<Problem>, bool) {
+fn judge(draft: &Draft) -> (Problems, bool) {
     let understood = &draft.understood;
     let output = understood.launch.output;
     let mut judge = Judge {
@@ -101,9 +101,9 @@ fn is_error(problem: &Problem) -> bool {
 
 struct Judge<'p> {
     draft: &'p Draft<'p>,
-    problems: Vec<Problem>,
+    problems: Problems,
     /// Those of the rules in `check`, until they are sorted.
-    findings: Vec<Problem>,
+    findings: Problems,
 }
 
 impl Judge<'_> {

@@ -23,7 +23,7 @@ use crate::{
         launcher::{self, LaunchContext, Launcher, LocalRanks},
         topology::Topology,
     },
-    report::Problem,
+    report::Problems,
     request::{AUTO, Launch, understood::UnderstoodLaunch},
 };
 
@@ -38,7 +38,7 @@ pub use record::Record;
 
 /// What `--deepspeed auto` means for a launch.
 pub type Chooser =
-    fn(&Sourced<String>, &Topology, &UnderstoodLaunch<'_>) -> Result<ChosenTemplate, Vec<Problem>>;
+    fn(&Sourced<String>, &Topology, &UnderstoodLaunch) -> Result<ChosenTemplate, Problems>;
 
 pub struct ChosenTemplate {
     pub name: String,
@@ -111,7 +111,7 @@ impl<'a> Draft<'a> {
         &self,
         spec: &Sourced<String>,
         choose: Chooser,
-    ) -> Result<Option<LayeredConfig>, Vec<Problem>> {
+    ) -> Result<Option<LayeredConfig>, Problems> {
         let UnderstoodLaunch { launch, host, .. } = &self.understood;
         can_be_handed_over(spec, &self.understood)?;
         let mut spec = spec.clone();
@@ -171,7 +171,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    fn hand_over(&self, topology: &Topology, launcher: Launcher) -> Result<HandOver, Vec<Problem>> {
+    fn hand_over(&self, topology: &Topology, launcher: Launcher) -> Result<HandOver, Problems> {
         let understood = &self.understood;
         let UnderstoodLaunch {
             launch, host, job, ..
@@ -232,7 +232,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Keeps why something could not be decided, so that the rest can be.
-    fn keep<T>(&mut self, result: Result<T, Vec<Problem>>) -> Option<T> {
+    fn keep<T>(&mut self, result: Result<T, Problems>) -> Option<T> {
         result
             .map_err(|mut problems| self.refusals.append(&mut problems))
             .ok()
@@ -242,9 +242,9 @@ impl<'a> Draft<'a> {
 fn argv(
     understood: &UnderstoodLaunch,
     launcher: Launcher,
-    context: &LaunchContext<'_>,
+    context: &LaunchContext,
     config: Option<&OsStr>,
-) -> Result<Vec<OsString>, Vec<Problem>> {
+) -> Result<Vec<OsString>, Problems> {
     let UnderstoodLaunch {
         launch,
         job,

@@ -17,7 +17,7 @@ use crate::{
         launcher::Launcher,
         topology::{HostFlags, RankFlags},
     },
-    report::{Problem, Rule, reading},
+    report::{Problem, Problems, Rule, reading},
 };
 
 /// `--deepspeed auto`: the fastest template that fits.
@@ -44,7 +44,7 @@ pub struct Launch {
     pub output: Output,
     pub strict: bool,
     pub allow: Vec<Rule>,
-    pub warnings: Vec<Problem>,
+    pub warnings: Problems,
     pub command: Vec<OsString>,
     /// `zlaunch rehearse` runs what a rank runs.
     pub rehearsed: bool,

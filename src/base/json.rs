@@ -84,6 +84,13 @@ pub fn write(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
+/// A text as it is, anything else as JSON.
+pub fn text(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_string)
+}
+
 pub fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
     key.split('.')
         .try_fold(config, |node, part| node.as_object()?.get(part))
@@ -174,7 +181,7 @@ pub enum Edit {
 }
 
 impl fmt::Display for Edit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Edit::Rename(key, to) | Edit::Move(key, to, _) => write!(f, "`{key}` is `{to}` now"),
             Edit::Set(key, to) => write!(f, "`{key}` is {to} now"),

@@ -119,7 +119,7 @@ impl TextTable {
 }
 
 impl fmt::Display for TextTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let rows: Vec<Vec<String>> = self
             .lines
             .iter()

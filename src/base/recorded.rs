@@ -26,7 +26,7 @@ impl Version {
 }
 
 impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let [major, minor, patch] = self.0;
         write!(f, "{major}.{minor}.{patch}")
     }

@@ -74,7 +74,7 @@ pub fn plain_words(text: &str) -> Option<Vec<String>> {
     Some(words).filter(|words| !words.is_empty())
 }
 
-fn quoted_part(quote: char, chars: &mut Chars<'_>, word: &mut String) -> Option<()> {
+fn quoted_part(quote: char, chars: &mut Chars, word: &mut String) -> Option<()> {
     loop {
         match chars.next()? {
             c if c == quote => return Some(()),

@@ -25,7 +25,7 @@ pub struct Size(pub u64);
 
 impl fmt::Display for Size {
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let gib = self.0 as f64 / f64::from(1 << 30);
         if gib >= 1024.0 {
             write!(f, "{:.1} TiB", gib / 1024.0)

@@ -44,7 +44,7 @@ pub struct TrainerDefault {
 }
 
 impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Source::Flag(name)
             | Source::Argument(name)
@@ -143,7 +143,7 @@ impl Source {
 
 /// The value alone.
 impl<T: fmt::Display> fmt::Display for Sourced<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.value.fmt(f)
     }
 }

@@ -90,7 +90,12 @@ pub fn missing_weights(subject: &Subject, found: &mut Findings) {
     let names: Vec<String> = names_in(&folder).collect();
     let has_weights = names.iter().any(|name| is_called(Path::new(name), WEIGHTS));
     let is_split = has("model.safetensors.index.json") && !has("model.safetensors");
-    let mut parts: Vec<usize> = names.iter().filter_map(|name| parts_of(name)).collect();
+    // 4 of `model-00001-of-00004.safetensors`.
+    let parts_of = |name: &String| {
+        let parts = name.strip_prefix("model-")?.strip_suffix(".safetensors")?;
+        parts.split_once("-of-")?.1.parse().ok()
+    };
+    let mut parts: Vec<usize> = names.iter().filter_map(parts_of).collect();
     let there = parts.len();
     parts.dedup();
     let lacks = match parts[..] {
@@ -101,16 +106,6 @@ pub fn missing_weights(subject: &Subject, found: &mut Findings) {
     let what = format!("`{}` has {lacks}", folder.display());
     let help = "download the model again, including its *.safetensors";
     found.at([Place::from(&folder)], what, help);
-}
-
-/// 4 of `model-00001-of-00004.safetensors`.
-fn parts_of(name: &str) -> Option<usize> {
-    name.strip_prefix("model-")?
-        .strip_suffix(".safetensors")?
-        .split_once("-of-")?
-        .1
-        .parse()
-        .ok()
 }
 
 pub fn unreadable_datasets(subject: &Subject, found: &mut Findings) {

@@ -8,7 +8,10 @@ use super::{
     tables::names::{BATCH_SIZES, DTYPES, ELSEWHERE, STAGE},
 };
 use crate::{
-    base::{json::get, size::number_meant},
+    base::{
+        json::{get, text},
+        size::number_meant,
+    },
     command::argument_class::TRAINING_ARGUMENTS,
     config::{
         auto,
@@ -224,8 +227,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
 /// A key that the trainer takes as its argument, unless that is given too and counts.
 pub fn argument_meant(name: &str, path: &str, value: &Value, subject: &Subject) -> Fix {
     let job = subject.job;
-    let value = value.to_string();
-    let give = give(format_args!("--{name}"), value.trim_matches('"')).of(Owner::Trainer);
+    let give = give(format_args!("--{name}"), text(value)).of(Owner::Trainer);
     let is_taken = job.takes(name) && !job.args.is_given(name) && !job.trainer.args_set_in_script();
     let remove = unset(path);
     let fix = if is_taken { give.and(remove) } else { remove };
@@ -397,11 +399,7 @@ fn moved_inside(key: &Key, section: &KeySpec) -> Option<Fix> {
             };
             Some((inner, value?))
         })?;
-    Some(rename(
-        &key.path,
-        inner.key,
-        value.as_str().map_or(value.to_string(), str::to_string),
-    ))
+    Some(rename(&key.path, inner.key, text(&value)))
 }
 
 /// Also reads `True`, as Python writes it, and `on`.

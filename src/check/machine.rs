@@ -18,7 +18,7 @@ use crate::{
         machine::{Limit, Lock, Memory, locks_in},
     },
     report::{
-        Place, Problem, Rule,
+        Place, Problem, Problems, Rule,
         fix::{give, run, say, set},
     },
 };
@@ -41,7 +41,7 @@ pub fn nvme_folders(config: &Value) -> Vec<(String, PathBuf)> {
 }
 
 /// The rules that are cheap enough for every launch with a config.
-pub fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
+pub fn at_launch(config: &Value, job: &Job, host: &Host) -> Problems {
     let mut warnings = vec![];
     for (key, path) in nvme_folders(config) {
         warnings.extend(unusable_nvme(&key, &path, host));
@@ -80,7 +80,7 @@ pub fn missing_package(name: &str, python: &Python) -> Option<Problem> {
 }
 
 /// A warning where the script may do without: only what its lines import at the left, or its trainer, is certain.
-fn missing_packages(job: &Job) -> Vec<Problem> {
+fn missing_packages(job: &Job) -> Problems {
     let imports = |name: &str| {
         let Some(source) = &job.source else {
             return job.rewritten;
@@ -104,7 +104,7 @@ fn missing_packages(job: &Job) -> Vec<Problem> {
 }
 
 /// Before torch 2.14 the file itself is the lock. Since then the kernel holds the lock, and the file always remains.
-pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
+pub fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Problems {
     let torch = python.and_then(|python| python.version("torch"));
     if torch.is_some_and(|torch| !torch.is_before([2, 14, 0])) {
         return vec![];

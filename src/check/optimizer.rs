@@ -147,8 +147,9 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
                     let right = format!("{section}.{near}");
                     unless_there(&right, subject, &key)
                         .unwrap_or_else(|| rename(&key, &right, value).meaning(near).safe())
+                        .into()
                 }
-                None => argument_meant(given, &key, value, subject),
+                None => argument_meant(given, &key, value, subject).or(unset(&key)),
             };
             found.key(
                 &[&key],

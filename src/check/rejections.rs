@@ -296,16 +296,6 @@ impl<'a> Reading<'a> {
                 let choices = kind.choices(&self.versions);
                 report::argument_without_value(option, kind.wanted(&choices))
             }
-            Rejection::Leftover(words) if words[0] == "=" => {
-                is_certain = is_recorded(self.subject);
-                let place = Place::option(option, words.join(" "));
-                let right = shell::text(&[option.into(), words[1].clone().into()]);
-                refused(
-                    "the `=` is taken for its value",
-                    rename_option(&place, right),
-                )
-                .at(place)
-            }
             Rejection::Leftover(_) | Rejection::NoOption if !self.closed => return,
             Rejection::NoOption => {
                 // A script may take operands. A run file that is missing is reported as one.
@@ -325,28 +315,24 @@ impl<'a> Reading<'a> {
                 // trainer decides.
                 let meant = word.trim_start();
                 let is_option = meant.starts_with('-') && meant != word;
-                is_certain = is_option && is_recorded(self.subject);
-                let drop = drop_word(word);
+                is_certain = (is_option || words[0] == "=") && is_recorded(self.subject);
+                let joined = if words[0] == "=" {
+                    word.clone()
+                } else if word.starts_with("e-") {
+                    // `2 e-5`
+                    words.concat()
+                } else {
+                    whole.clone()
+                };
+                let place = Place::option(option, &whole);
                 let fix = if is_option {
                     rename_option(word, meant)
-                } else if words[0].parse::<f64>().is_ok() {
-                    let whole = words.concat();
-                    // `2 e-5`
-                    let is_split = word.parse::<f64>().is_err() && whole.parse::<f64>().is_ok();
-                    if is_split {
-                        give(option, whole)
-                    } else {
-                        drop.clone()
-                    }
+                } else if joined == whole && words[0].parse::<f64>().is_ok() {
+                    drop_word(word)
                 } else {
-                    give(option, &whole)
+                    rename_option(&place, shell::text(&[option.into(), joined.into()]))
                 };
-                let has_other = fix != drop && !is_option;
-                let mut problem = refused("it takes one value", fix);
-                if has_other {
-                    problem.fixes.0.push(drop.of(Owner::Trainer));
-                }
-                problem.at(Place::option(option, whole))
+                refused("it takes one value", fix).at(place)
             }
             Rejection::WrongValue(value, kind) => {
                 let choices = kind.choices(&self.versions);
@@ -413,23 +399,23 @@ impl<'a> Reading<'a> {
         {
             return Some(fix);
         }
+        let is_on = given.is_empty() || schema::truth(&given.into()) == Some(true);
         MEANT_OPTIONS
             .iter()
             .filter(|row| row.names.contains(&name))
             .find_map(|row| {
                 let (to, value) = match row.meant {
                     Meant::Says(text) => return Some(say(text)),
-                    Meant::Option(to, value) => (to, value.to_string()),
+                    // These are switches.
+                    Meant::Option(to, value) if is_on => (to, value.to_string()),
                     Meant::Stage if matches!(given, "0" | "1" | "2" | "3") => {
                         ("deepspeed", format!("zero{given}"))
                     }
-                    Meant::Stage => return None,
+                    _ => return None,
                 };
                 let colon = if self.parser.mapping { ":" } else { "" };
                 let meant = format!("{}{colon} {value}", self.option(to));
-                // These are switches.
-                let is_on = given.is_empty() || schema::truth(&given.into()) == Some(true);
-                let is_there = self.parser.has(to, &self.versions) && is_on;
+                let is_there = self.parser.has(to, &self.versions);
                 is_there.then(|| rename_option(Place::option(shown, given), meant))
             })
     }

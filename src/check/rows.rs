@@ -19,7 +19,7 @@ use crate::{
         topology::{Role, Topology},
     },
     report::{
-        MOST, Place, Problem, Rule, Severity, When,
+        MOST, Place, Problem, Problems, Rule, Severity, When,
         fix::{
             Change, Fix, Fixes, Owner, drop_word, give, run, say, set, set_variable, unset,
             unset_variable,
@@ -43,7 +43,7 @@ pub struct Check {
 
 impl Check {
     /// What is wrong by this rule.
-    pub fn run(&self, subject: &Subject) -> Vec<Problem> {
+    pub fn run(&self, subject: &Subject) -> Problems {
         let mut found = Findings {
             check: self,
             subject,
@@ -70,7 +70,7 @@ impl Check {
 pub struct Findings<'a> {
     check: &'a Check,
     subject: &'a Subject<'a>,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl Findings<'_> {
@@ -265,7 +265,7 @@ impl Remedy {
             } => give(option, value).of(owner),
             GiveSame { option, other } => give(option, other.value(subject)).of(Owner::Trainer),
             GiveKey { option, key } => {
-                let value = subject.get(key).map(Value::to_string);
+                let value = subject.get(key).map(json::text);
                 give(option, value.unwrap_or_default()).of(Owner::Trainer)
             }
             GiveNearest { argument, files } => {

@@ -21,7 +21,7 @@ use crate::{
         topology::{Role, Topology},
     },
     report::{
-        Place, Problem, Rule, Severity, When,
+        Place, Problem, Problems, Rule, Severity, When,
         fix::{give, set_variable, unset_variable},
     },
 };
@@ -57,7 +57,7 @@ pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
 }
 
 /// Variables that differ by a slip or two from one that people set by hand.
-pub fn misspelt(host: &Host) -> Vec<Problem> {
+pub fn misspelt(host: &Host) -> Problems {
     let mut problems = vec![];
     for VariableFamily { prefix, names } in TYPED_VARIABLES {
         for (name, value) in host.vars_from(prefix) {

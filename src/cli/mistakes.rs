@@ -146,7 +146,7 @@ pub fn unknown_option(at: usize, words: &mut Vec<OsString>, host: &Host, tools: 
     let refused = |why: &str| {
         Rule::Usage
             .error(format!("{name} has no option `{given}`{why}"))
-            .at(given)
+            .at(report::Place::option(given, ""))
     };
     match meant {
         Some(MeantOption::Words { text, .. }) => {
@@ -159,7 +159,11 @@ pub fn unknown_option(at: usize, words: &mut Vec<OsString>, host: &Host, tools: 
         }
         Some(MeantOption::Nothing(why)) => refused(&format!(": {why}")).fix(drop_word(given)),
         Some(MeantOption::Says(what)) => refused("").fix(what),
-        None if takes_command(&command) && has_command(words, host) => {
+        None if takes_command(&command)
+            && words.iter().any(|word| {
+                word == "--" || !word.is_empty() && host.find_program(word).is_some()
+            }) =>
+        {
             words.extend(taken);
             refused(": the trainer's options go after its command")
         }
@@ -217,13 +221,6 @@ fn next_is_value(words: &[OsString], at: usize, host: &Host) -> bool {
     };
     let is_option = next.as_encoded_bytes().starts_with(b"-");
     !is_option && (words[at..].iter().any(|word| word == "--") || host.find_program(next).is_none())
-}
-
-fn has_command(words: &[OsString], host: &Host) -> bool {
-    words
-        .iter()
-        .filter(|word| !word.is_empty())
-        .any(|word| word == "--" || host.find_program(word).is_some())
 }
 
 /// The problem with the first word of a command that is no program, or not meant as one.

@@ -16,11 +16,7 @@ use crate::{
     },
     config::{layers::Layers, template::Search},
     host::Host,
-    report::{
-        self, Place, Problem, Rule,
-        fix::{drop_given, say},
-        reading::path_advice,
-    },
+    report::{self, Place, Problem, Problems, Rule, fix::drop_given, reading::path_advice},
     request::{Format, Launch},
 };
 
@@ -74,18 +70,18 @@ impl<F: FnOnce(&Host) -> Outcome + 'static> Request for F {
 }
 
 /// The exit status, or everything that is wrong.
-pub type Outcome = Result<u8, Vec<Problem>>;
+pub type Outcome = Result<u8, Problems>;
 
 pub type Requested = Result<Box<dyn Request>, Refused>;
 
 pub struct Refused {
-    pub problems: Vec<Problem>,
+    pub problems: Problems,
     /// The launch that the words probably mean, without the wrong ones.
     pub meant: Option<Box<Launch>>,
 }
 
-impl From<Vec<Problem>> for Refused {
-    fn from(problems: Vec<Problem>) -> Self {
+impl From<Problems> for Refused {
+    fn from(problems: Problems) -> Self {
         Refused {
             problems,
             meant: None,
@@ -192,8 +188,8 @@ pub struct Reader<'a> {
     /// Those in front of the command.
     pub options: &'a [OsString],
     pub host: &'a Host,
-    pub problems: Vec<Problem>,
-    pub warnings: Vec<Problem>,
+    pub problems: Problems,
+    pub warnings: Problems,
     pub command: &'static Command,
     /// The options of a launch that are given.
     pub matches: ArgMatches,
@@ -306,11 +302,7 @@ impl Reader<'_> {
                     Rule::Template
                         .error(format!("there is no folder `{given}` with templates"))
                         .at(&given)
-                        .fix(if path.is_file() {
-                            say("it is a file: name its folder")
-                        } else {
-                            path_advice(&path)
-                        }),
+                        .fix(path_advice(&path)),
                 );
             }
         }

@@ -96,15 +96,7 @@ fn size(
                 .at(&text)
                 .fix(give_as(&text.from, format!("{typed}{}", unit(number)))))
         }
-        (None, Err(_)) => {
-            // `8,5B`, `24gigs`
-            let given = text.value.replacen(',', ".", 1);
-            let meant = (1..given.len())
-                .rev()
-                .filter_map(|end| given.get(..=end))
-                .find(|it| read(it).is_some());
-            Err(report::is_not("a size", &text, meant.ok_or(example)))
-        }
+        (None, Err(_)) => Err(report::is_not("a size", &text, Err(example))),
     }
 }
 

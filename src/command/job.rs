@@ -32,7 +32,7 @@ use crate::{
         target::{ParsedCommand, Target},
     },
     host::Host,
-    report::{Place, Problem, reading},
+    report::{Place, Problem, Problems, reading},
 };
 
 /// DeepSpeed configs in a trainer's package that its own argument names by a word (`tools/record shipped`).
@@ -160,7 +160,7 @@ pub struct Job {
     /// The front end's own launcher would set these.
     pub variables: Vec<Variable>,
     pub no_config: Option<NoConfig>,
-    pub problems: Vec<Problem>,
+    pub problems: Problems,
     /// The target is the file or module behind what the command named.
     pub rewritten: bool,
     /// The script, if it is the user's own and can be seen.

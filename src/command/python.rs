@@ -271,7 +271,12 @@ pub fn is_missing(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> bool 
             || holds(&folder, &["usercustomize"])
             || looks_elsewhere(&folder, &parts)
     };
-    !folders.any(may_hold) && !sites.iter().any(|site| may_add(site))
+    // A `.pth` file runs code, which may know any package, or names a file (an egg).
+    !folders.any(may_hold)
+        && !sites.iter().any(|site| {
+            (pth_lines(site).iter())
+                .any(|line| line.starts_with("import") || site.join(line).is_file())
+        })
 }
 
 fn holds(folder: &Path, parts: &[&str]) -> bool {
@@ -284,13 +289,6 @@ fn holds(folder: &Path, parts: &[&str]) -> bool {
     };
     let folder = path.parent().unwrap_or(folder);
     path.is_dir() || names_in(folder).any(|name| is_it(&name))
-}
-
-/// A `.pth` file of the folder runs code, which may know any package, or names a file (an egg).
-fn may_add(site: &Path) -> bool {
-    pth_lines(site)
-        .into_iter()
-        .any(|line| line.starts_with("import") || site.join(line).is_file())
 }
 
 /// One of the packages above the module may look for it in other folders.

@@ -11,7 +11,7 @@ use crate::{
     base::{json, python_value::number, source::Source},
     command::job::Trainer,
     report::{
-        Place, Problem, Rule,
+        Place, Problem, Problems, Rule,
         fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
     },
 };
@@ -41,7 +41,7 @@ pub struct Resolved {
     pub left: Vec<LeftAuto>,
     /// The reasons for which the trainer or DeepSpeed would refuse this config, and differences from what the trainer
     /// computes, as far as its defaults are known.
-    pub problems: Vec<Problem>,
+    pub problems: Problems,
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.

@@ -18,7 +18,7 @@ use crate::{
     },
     host::Host,
     report::{
-        Place, Problem, Rule,
+        Place, Problem, Problems, Rule,
         fix::{self, Fixes, give_as},
         nearest, reading,
     },
@@ -48,11 +48,7 @@ impl Layers {
 }
 
 /// Applies the layers, and refuses a config without the keys that the template requires.
-pub fn with_layers(
-    template: &Template,
-    layers: &Layers,
-    host: &Host,
-) -> Result<Value, Vec<Problem>> {
+pub fn with_layers(template: &Template, layers: &Layers, host: &Host) -> Result<Value, Problems> {
     let mut config = template.config.clone();
     let mut problems = vec![];
     for file in &layers.patch {
@@ -139,7 +135,7 @@ impl RequiredKey {
     }
 }
 
-pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
+pub fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Problems {
     let mut problems = vec![];
     for key in keys {
         // The line with the schema is gone already.

@@ -16,13 +16,8 @@ pub fn not_a_patch(place: Place, why: &str) -> Problem {
         .fix(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
 }
 
-/// A patched config may have this many bytes, because repeated copies can make a small file explode.
+/// A patched config may have this many bytes.
 pub const LARGEST: usize = 4 << 20;
-
-fn is_excessive(config: &Value) -> bool {
-    let text = config.to_string();
-    text.len() > LARGEST || parse_exactly(&text).is_err()
-}
 
 /// RFC 6902. One operation at a time, so that the error can name the one that fails.
 pub fn operate(
@@ -46,7 +41,9 @@ pub fn operate(
         };
         json_patch::patch(config, slice::from_ref(&operation))
             .map_err(|why| failed(why.kind.to_string()))?;
-        if is_excessive(config) {
+        // Repeated copies can make a small file explode.
+        let text = config.to_string();
+        if text.len() > LARGEST || parse_exactly(&text).is_err() {
             let why = "the patched config is too large or too deeply nested";
             return Err(failed(why.to_string()));
         }

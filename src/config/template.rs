@@ -14,14 +14,14 @@ use serde_json::Value;
 
 use crate::{
     base::{
-        json,
+        json::{self, text},
         layout::{self, Line, TextTable},
         source::{Source, Sourced},
     },
     config::patch,
     host::{Host, terminal},
     report::{
-        Language, Place, Problem, Rule, did_you_mean,
+        Language, Place, Problem, Problems, Rule, did_you_mean,
         fix::{give, give_as},
         nearest, reading,
         secrets::Secrets,
@@ -46,7 +46,7 @@ pub struct Template {
     pub config: Value,
     pub env: Vec<(String, String)>,
     pub needs: BTreeMap<String, RequiredKey>,
-    pub notes: Vec<Problem>,
+    pub notes: Problems,
 }
 
 const EXTENDS: &str = "$zlaunch.extends";
@@ -93,11 +93,7 @@ fn file_link(path: PathBuf, search: &Search) -> Link {
     }
 }
 
-pub fn resolve(
-    spec: &Sourced<String>,
-    search: &Search,
-    host: &Host,
-) -> Result<Template, Vec<Problem>> {
+pub fn resolve(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Template, Problems> {
     let first = first_link(spec, search, host)?;
     let mut notes = vec![];
     if alias(&spec.value) == Some(&first.name) {
@@ -119,7 +115,7 @@ fn resolve_link(
     spec: &Sourced<String>,
     search: &Search,
     host: &Host,
-) -> Result<Template, Vec<Problem>> {
+) -> Result<Template, Problems> {
     let mut chain: Vec<(Link, Document)> = vec![];
     let mut next = Some(first);
     while let Some(link) = next {
@@ -238,7 +234,7 @@ fn parent_link(
 }
 
 /// `inline`: the text of a spec that is JSON itself.
-fn load(link: &Link, inline: &str, host: &Host) -> Result<Document, Vec<Problem>> {
+fn load(link: &Link, inline: &str, host: &Host) -> Result<Document, Problems> {
     let value = match &link.origin {
         Origin::File(path) => reading::read(path, host)?,
         Origin::BuiltIn => json::parse_built_in(built_in_text(&link.name)),
@@ -271,10 +267,7 @@ fn merge(chain: Vec<(Link, Document)>) -> Result<Template, Problem> {
         }
         for (name, value) in document.env {
             template.env.retain(|(known, _)| *known != name);
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_string);
-            template.env.push((name, text));
+            template.env.push((name, text(&value)));
         }
         template.needs.extend(document.needs);
         template.about = document.about;

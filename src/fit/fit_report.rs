@@ -21,7 +21,7 @@ use crate::{
         source::Given,
     },
     host::Host,
-    report::Problem,
+    report::Problems,
 };
 
 /// What is said about a training.
@@ -99,7 +99,7 @@ impl TemplateRow {
 }
 
 impl<'a> FitInputs<'a> {
-    pub fn report(&self, host: &Host) -> Result<FitReport<'a>, Vec<Problem>> {
+    pub fn report(&self, host: &Host) -> Result<FitReport<'a>, Problems> {
         let memories = Memories {
             gpu: self.gpu_memory(host).value(),
             host: self.host_memory().value(),

@@ -31,7 +31,7 @@ use crate::{
         cards::{Card, WITHOUT_BF16},
         machine::{Machine, is_model},
     },
-    report::{Problem, Rule},
+    report::{Problem, Problems, Rule},
     request::{AUTO, Launch},
 };
 
@@ -171,7 +171,7 @@ impl<'a> FitInputs<'a> {
         }
     }
 
-    pub fn candidates(&self, host: &Host) -> Result<Vec<Candidate>, Vec<Problem>> {
+    pub fn candidates(&self, host: &Host) -> Result<Vec<Candidate>, Problems> {
         let mut all = vec![Candidate {
             name: NONE.to_string(),
             strategy: WITHOUT_DEEPSPEED,
@@ -207,7 +207,7 @@ pub fn template_of(
     spec: &Sourced<String>,
     launch: &Launch,
     host: &Host,
-) -> Result<Template, Vec<Problem>> {
+) -> Result<Template, Problems> {
     let mut template = template::resolve(spec, &launch.search, host)?;
     template.config = layers::with_layers(&template, &launch.layers, host)?;
     Ok(template)

@@ -13,7 +13,7 @@ use crate::{
         template,
     },
     host::Host,
-    report::Problem,
+    report::Problems,
     request::{self, Launch},
 };
 
@@ -32,7 +32,7 @@ pub fn check_config(
     mut spec: Sourced<String>,
     launch: &Launch,
     host: &Host,
-) -> Result<Vec<Problem>, Vec<Problem>> {
+) -> Result<Problems, Problems> {
     request::read_if_piped(&mut spec, host)?;
     let template = template::resolve(&spec, &launch.search, host)?;
     let config = layers::with_layers(&template, &launch.layers, host)?;

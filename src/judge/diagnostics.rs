@@ -7,7 +7,7 @@ use crate::{
     base::options::launch_option,
     check,
     report::{
-        Place, Problem, Rule, Severity,
+        Place, Problem, Problems, Rule, Severity,
         fix::{Change, Fixes, Owner, run},
     },
 };
@@ -51,7 +51,7 @@ impl Judge<'_> {
             .filter(|known| is_error(known))
             .map(key)
             .collect();
-        let mut kept: Vec<Problem> = vec![];
+        let mut kept: Problems = vec![];
         for found in std::mem::take(&mut self.findings) {
             // The mismatch already says what the rules about the batch would. Several rules may read the same wrong argument;
             // the first one reports it.
@@ -118,9 +118,9 @@ impl Judge<'_> {
     }
 
     /// Everything there is to say, and whether it refuses the launch.
-    pub fn verdict(self) -> (Vec<Problem>, bool) {
+    pub fn verdict(self) -> (Problems, bool) {
         let launch = self.draft.understood.launch;
-        let (mut problems, mut warnings): (Vec<Problem>, Vec<Problem>) =
+        let (mut problems, mut warnings): (Problems, Problems) =
             self.problems.into_iter().partition(is_error);
         // Whatever else is wrong with the ranks is why nobody knows their number.
         let are_several = problems

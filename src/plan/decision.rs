@@ -17,7 +17,7 @@ use crate::{
         launcher::{Launcher, LocalRanks},
         topology::{Role, Task, Topology},
     },
-    report::Problem,
+    report::{Problem, Problems},
     request::understood::UnderstoodLaunch,
 };
 
@@ -48,7 +48,7 @@ pub struct Draft<'a> {
     pub resolved: Option<Resolved>,
     /// Everything was decided.
     pub handed_over: Option<HandOver>,
-    pub refusals: Vec<Problem>,
+    pub refusals: Problems,
 }
 
 /// How the config reaches the trainer, and what is started.

@@ -32,7 +32,7 @@ use crate::{
         },
         topology::{PET_ELSEWHERE, Role, Task, Topology, devices::check},
     },
-    report::{Place, Problem, Rule, fix::unset_variable, reading, secrets::is_secret},
+    report::{Place, Problem, Problems, Rule, fix::unset_variable, reading, secrets::is_secret},
     request::understood::UnderstoodLaunch,
 };
 
@@ -387,8 +387,8 @@ impl Environment {
     /// shells there read the values. So secrets are refused, and values that would not arrive as they are.
     pub fn for_other_machines(
         &mut self,
-        context: &LaunchContext<'_>,
-    ) -> Result<Option<PlannedFile>, Vec<Problem>> {
+        context: &LaunchContext,
+    ) -> Result<Option<PlannedFile>, Problems> {
         if !uses_pdsh(context) {
             return Ok(None);
         }
@@ -439,7 +439,7 @@ impl Environment {
 }
 
 /// The lines of the user's `.deepspeed_env` files.
-fn own_variables(host: &Host, problems: &mut Vec<Problem>) -> Result<String, Problem> {
+fn own_variables(host: &Host, problems: &mut Problems) -> Result<String, Problem> {
     let name = host
         .nonempty_var(vars::DS_ENV_FILE)
         .unwrap_or(".deepspeed_env");

@@ -34,7 +34,7 @@ use crate::{
     },
     host::Host,
     ranks::topology::{HostFlags, RankFlags, Stated, Topology},
-    report::{Place, Problem, Rule},
+    report::{Place, Problem, Problems, Rule},
 };
 
 pub use tables::launchers::Launcher;
@@ -327,7 +327,7 @@ impl Launcher {
 }
 
 impl Display for Launcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let option = Launcher::NAMES
             .iter()
             .find(|(_, launcher)| *launcher == Some(*self));
@@ -417,7 +417,7 @@ impl LaunchContext<'_> {
 }
 
 /// Refuses options for the launcher that state ranks: zlaunch must know those itself.
-pub fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
+pub fn check_extra(launcher: Launcher, extra: &[OsString]) -> Problems {
     let Some(spec) = SPECS.iter().find(|spec| spec.launcher == launcher) else {
         return vec![];
     };

@@ -16,7 +16,7 @@ use crate::{
     base::source::{Given, Source, Sourced, default},
     host::Host,
     report::{
-        Place, Problem, Rule,
+        Place, Problem, Problems, Rule,
         fix::{Fix, Fixes, Owner, give, run},
     },
 };
@@ -44,7 +44,7 @@ pub struct Topology {
     pub evidence: Vec<String>,
     pub pool: Option<Vec<PoolMachine>>,
     pub devices: Devices,
-    pub notes: Vec<Problem>,
+    pub notes: Problems,
 }
 
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::{
-    json::Edit,
+    json::{Edit, text},
     shell,
     source::{Source, Sourced},
 };
@@ -142,12 +142,7 @@ pub fn drop_given(given: &Sourced<impl fmt::Display>) -> Fix {
 }
 
 pub fn set_json(key: impl fmt::Display, value: &Value) -> Fix {
-    set(
-        key,
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_string),
-    )
+    set(key, text(value))
 }
 
 /// The same option or variable with another value.
@@ -244,6 +239,10 @@ impl Fix {
         self.meant.as_deref().or(renamed)
     }
 
+    pub fn is_advice(&self) -> bool {
+        matches!(self.changes[..], [Say(_)])
+    }
+
     /// It writes "auto" in place of a value.
     pub fn leaves_to_trainer(&self) -> bool {
         self.changes
@@ -260,7 +259,7 @@ impl Fix {
     }
 
     pub fn is_for_a_layer(&self) -> bool {
-        self.meant.is_some() && matches!(self.changes[..], [Say(_)])
+        self.meant.is_some() && self.is_advice()
     }
 
     pub fn drops(&self) -> bool {

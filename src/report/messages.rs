@@ -169,7 +169,7 @@ pub enum Wanted<'a> {
 use Wanted::{Bool, Int, Mapping, Number, OneOf, Text};
 
 impl fmt::Display for Wanted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Bool => f.write_str("true or false"),
             Int => f.write_str("an integer"),
@@ -234,7 +234,6 @@ pub fn refused_value(
     let place = Place::option(option, value);
     let fix = match wanted.meant(option, value) {
         Some(meant) => give(option, &meant).correcting(&meant),
-        None if matches!(wanted, Wanted::Mapping) => drop_word(option),
         // Only a config can leave it to the trainer.
         None if value == "auto" && matches!(wanted, Int | Number) => drop_word(&place),
         None => give(option, wanted.example(option)).remark("for example"),
@@ -332,7 +331,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
             .zip(candidate.chars())
             .take_while(|(a, b)| a == b)
             .count();
-        Some(((slips(&lower, candidate)?, Reverse(alike)), candidate))
+        // `qwen2_5` is rather `qwen2` than `qwen2_vl`.
+        let has_more = alike < candidate.len();
+        Some((
+            (slips(&lower, candidate)?, has_more, Reverse(alike)),
+            candidate,
+        ))
     });
     let alike = known.iter().find(|known| **known == same);
     // `gpu-mem`, if nothing else begins like it.
@@ -352,11 +356,10 @@ fn slips(word: &str, candidate: &str) -> Option<usize> {
     let length = word.chars().count();
     let most = 3.min((length + 1) / 3);
     // `qwen2` is not meant by `qwen3`.
-    let digits = |text: &str| text.matches(char::is_numeric).collect::<String>();
-    let [given, known] = [word, candidate].map(digits);
+    let mut digits = (word.matches(char::is_numeric)).zip(candidate.matches(char::is_numeric));
     // The length differs by one per slip at most. Comparing is slow: it takes the product of both lengths.
     let near = candidate.chars().count().abs_diff(length) <= most
-        && (given.starts_with(&known) || known.starts_with(&given));
+        && digits.all(|(given, known)| given == known);
     near.then(|| strsim::damerau_levenshtein(word, &candidate.to_lowercase()))
         .filter(|slips| *slips <= most)
 }

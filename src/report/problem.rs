@@ -38,7 +38,7 @@ impl Severity {
 }
 
 impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -61,6 +61,8 @@ pub enum When {
     Silent,
 }
 
+pub type Problems = Vec<Problem>;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub rule: Rule,
@@ -77,7 +79,7 @@ pub struct Problem {
 }
 
 /// Lets `?` return one problem where a list of them is expected.
-impl From<Problem> for Vec<Problem> {
+impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
         vec![problem]
     }
@@ -248,7 +250,7 @@ impl Place {
 }
 
 impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Place::Line { file, line, column } => write!(f, "{}:{line}:{column}", file.display()),
             Place::File { file } => write!(f, "{}", file.display()),
@@ -349,7 +351,7 @@ impl Rule {
 }
 
 impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(self.name())
     }
 }

@@ -17,9 +17,12 @@ use serde_json::Value;
 
 #[cfg(feature = "testing")]
 pub use super::tables::secrets::TOKENS;
-use crate::{base::layout::escape_controls, host::Host};
+use crate::{
+    base::{json::text, layout::escape_controls},
+    host::Host,
+};
 pub use structure::{HIDDEN, Sensitivity};
-use structure::{Named, in_document, in_words, scalar};
+use structure::{Named, in_document, in_words};
 
 /// Other secrets are hidden where they were found, but not looked for elsewhere: short ones would take harmless words along.
 const LENGTHS_ELSEWHERE: RangeInclusive<usize> = 4..=4096;
@@ -175,7 +178,7 @@ impl<'h> Secrets<'h> {
                 }
             }
             _ => {
-                let text = scalar(value);
+                let text = text(value);
                 let shown = if kind.is_some_and(|kind| kind.hides(&text)) {
                     HIDDEN.to_string()
                 } else {

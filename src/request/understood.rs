@@ -25,7 +25,7 @@ use crate::{
         topology::Topology,
     },
     report::{
-        Problem, Rule,
+        Problem, Problems, Rule,
         fix::{Fix, Owner, drop_word, run, say},
     },
     request::Launch,
@@ -151,7 +151,7 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     /// Behind `srun`, the ranks are on other machines, which decide for themselves.
-    pub fn topology(&self) -> Result<Topology, Vec<Problem>> {
+    pub fn topology(&self) -> Result<Topology, Problems> {
         let Launch {
             topology: flags,
             hosts,
@@ -197,7 +197,7 @@ impl<'a> UnderstoodLaunch<'a> {
     }
 
     /// Refuses a launcher that is not told of the machines of the job: each of them would train alone. Returns warnings.
-    fn judge_alone(&self, existing: &ExistingLauncher) -> Result<Vec<Problem>, Vec<Problem>> {
+    fn judge_alone(&self, existing: &ExistingLauncher) -> Result<Problems, Problems> {
         let Launch {
             topology: flags,
             command,
@@ -238,7 +238,7 @@ impl<'a> UnderstoodLaunch<'a> {
         Ok(notes)
     }
 
-    pub fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
+    pub fn launcher(&self, topology: &Topology) -> Result<Launcher, Problems> {
         let asked = self.launch.launcher.as_ref();
         let kind = match (&self.existing_launcher, asked) {
             _ if self.srun.is_some() => Launcher::Srun,

@@ -294,7 +294,7 @@ fn check_configs(mut launch: Launch, fix: Option<Correction>, host: &Host) -> Ou
     show_checked(problems, &coverage.in_words(), launch, &secrets)
 }
 
-fn judged_text(text: &str, launch: &Launch, host: &Host) -> Option<Vec<Problem>> {
+fn judged_text(text: &str, launch: &Launch, host: &Host) -> Option<Problems> {
     let config = json::parse(text).ok().filter(Value::is_object)?;
     let spec = Sourced::new(config.to_string(), Source::Operand("check".to_string()));
     configs::check_config(spec, launch, host).ok()
@@ -306,7 +306,7 @@ fn correct(
     correction: Correction,
     launch: &Launch,
     host: &Host,
-) -> Result<(), Vec<Problem>> {
+) -> Result<(), Problems> {
     if !file.is_file() {
         return Ok(());
     }
@@ -337,7 +337,7 @@ fn correct(
 }
 
 pub fn show_checked(
-    problems: Vec<Problem>,
+    problems: Problems,
     rests_on: &str,
     launch: &Launch,
     secrets: &Secrets,
@@ -349,7 +349,7 @@ pub fn show_checked(
 
 /// The problems, how many there are, and what the answer rests on.
 pub fn shown(
-    mut problems: Vec<Problem>,
+    mut problems: Problems,
     rests_on: &str,
     launch: &Launch,
     secrets: &Secrets,

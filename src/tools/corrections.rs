@@ -5,7 +5,7 @@ use super::proof::is_same;
 use super::proof::{Trial, Tried};
 use crate::{
     base::json::Edit,
-    report::{Problem, Severity, fix::Fix},
+    report::{Problems, Severity, fix::Fix},
 };
 
 /// No config has as many mistakes that can be corrected.
@@ -15,11 +15,11 @@ const MOST_CORRECTIONS: usize = 200;
 pub struct Corrected {
     pub text: String,
     pub edits: Vec<Edit>,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 /// The text after each correction. If they end in a new problem, those that lead to one are left out.
-pub fn corrections(text: &str, judge: impl Fn(&str) -> Option<Vec<Problem>>) -> Vec<Corrected> {
+pub fn corrections(text: &str, judge: impl Fn(&str) -> Option<Problems>) -> Vec<Corrected> {
     let mut steps = steps(text, &judge, false);
     if let [first, .., last] = &steps[..]
         && last.leads_on_from(first)
@@ -30,11 +30,7 @@ pub fn corrections(text: &str, judge: impl Fn(&str) -> Option<Vec<Problem>>) -> 
     steps.split_off(steps.len().min(1))
 }
 
-fn steps(
-    text: &str,
-    judge: impl Fn(&str) -> Option<Vec<Problem>>,
-    is_careful: bool,
-) -> Vec<Corrected> {
+fn steps(text: &str, judge: impl Fn(&str) -> Option<Problems>, is_careful: bool) -> Vec<Corrected> {
     let mut steps: Vec<Corrected> = vec![];
     let corrected = |text: String, edits| {
         let mut problems = judge(&text)?;
@@ -72,7 +68,7 @@ impl Corrected {
 /// A config and its judge.
 pub struct Config<'a> {
     pub text: String,
-    pub judge: &'a dyn Fn(&str) -> Option<Vec<Problem>>,
+    pub judge: &'a dyn Fn(&str) -> Option<Problems>,
 }
 
 impl Trial for Config<'_> {

@@ -100,7 +100,7 @@ fn run(specs: &[Sourced<String>], mut launch: Launch, host: &Host) -> Outcome {
 }
 
 /// A template, a file, JSON, a pipe, or the folder of a record.
-fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Vec<Problem>> {
+fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Problems> {
     let mut spec = spec.clone();
     let name = spec.value.clone();
     request::read_if_piped(&mut spec, host)?;
@@ -127,7 +127,7 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
     })
 }
 
-fn launched(launch: &Launch, host: &Host) -> Result<Side, Vec<Problem>> {
+fn launched(launch: &Launch, host: &Host) -> Result<Side, Problems> {
     let (plan, problems) = Judged::new(launch, host).accepted()?;
     let json = Secrets::of(host).hide(plan.json(&problems));
     let config = plan.config.as_ref();

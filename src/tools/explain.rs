@@ -32,7 +32,7 @@ use crate::{
     judge::Judged,
     plan::record,
     ranks::topology::engine::all_variables,
-    report::{self, Language, Problem, Rule, reading, secrets::Secrets},
+    report::{self, Language, Problem, Problems, Rule, reading, secrets::Secrets},
     request::{Format, Launch},
 };
 
@@ -94,7 +94,7 @@ impl Tool for ExplainArgs {
 }
 
 /// Exit status 1: there is no error in the log, or only one that zlaunch does not know.
-fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result<u8, Vec<Problem>> {
+fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result<u8, Problems> {
     let word = words.join(" ");
     let explainer = Explainer::new(&launch.search, host);
     let mut log = Log {
@@ -168,7 +168,7 @@ fn show_log(
     format: Format,
     is_message: bool,
     explainer: &Explainer,
-) -> Result<Option<bool>, Vec<Problem>> {
+) -> Result<Option<bool>, Problems> {
     let Some(first) = log.found.first().or(log.sentences.as_ref()) else {
         return Ok(None);
     };

@@ -16,7 +16,7 @@ pub use crate::{
     host::{Host, terminal},
     judge::Judged,
     report::{
-        Problem, Rule,
+        Problem, Problems, Rule,
         fix::{give, run},
         secrets::Secrets,
     },

@@ -11,7 +11,7 @@ use crate::{
     judge::Judged,
     plan::Plan,
     report::{
-        Problem, RuleSubject, Severity,
+        Problem, Problems, RuleSubject, Severity,
         fix::{Change, Fix, Owner, meant, run},
     },
     request::Launch,
@@ -28,7 +28,7 @@ pub fn accepted<'a>(
     mut judged: Judged<'a>,
     host: &Host,
     tools: &'static Tools,
-) -> Result<(Plan<'a>, Vec<Problem>), Vec<Problem>> {
+) -> Result<(Plan<'a>, Problems), Problems> {
     if judged.plan().is_none() {
         Line::of_launch(&judged, host, tools).prove(&mut judged.problems);
     }
@@ -36,7 +36,7 @@ pub fn accepted<'a>(
 }
 
 /// The problems of the words, and those of the command behind them: all are told at once.
-pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
+pub fn all_problems(refused: Refused, host: &Host) -> Problems {
     let Refused {
         mut problems,
         meant,
@@ -56,6 +56,13 @@ pub fn all_problems(refused: Refused, host: &Host) -> Vec<Problem> {
         let is_known = problems.iter().any(|known| known.rule == problem.rule);
         OF_THE_COMMAND.contains(&problem.rule) && problem.severity == Severity::Error && !is_known
     });
+    for known in &mut problems {
+        // An option that nobody has is not moved.
+        let is_it = |it: &&Problem| it.places == known.places && it.fixes.0[0].is_advice();
+        if let Some(it) = found.iter().find(is_it) {
+            known.fixes = it.fixes.clone();
+        }
+    }
     problems.extend(found);
     problems
 }
@@ -80,7 +87,7 @@ pub enum Tried<T> {
     /// It has something to fill in, or is about something else.
     NotHere,
     Impossible,
-    Judged(T, Vec<Problem>),
+    Judged(T, Problems),
 }
 
 /// Leaves the fixes that hold, and those that cannot be tried here.
@@ -108,7 +115,7 @@ pub fn prove(subject: &impl Trial, problems: &mut [Problem]) {
 
 struct Proof<'a, T> {
     subject: &'a T,
-    before: Vec<Problem>,
+    before: Problems,
     trials_left: usize,
     /// The misspelling without which a problem would not be there.
     hidden_by: Vec<Option<usize>>,
@@ -273,7 +280,7 @@ impl Line {
     }
 
     /// The line and its problems, if it can be judged without doing anything.
-    fn judged(self) -> Option<(Self, Vec<Problem>)> {
+    fn judged(self) -> Option<(Self, Problems)> {
         let problems = match cli::parse(&self.words(), &self.host, self.tools) {
             Err(refused) => all_problems(refused, &self.host),
             Ok(Asked::Text(..)) => vec![],

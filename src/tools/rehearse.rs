@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{check, explain, prelude::*};
 use crate::{
     base::{
-        json,
+        json::{self, text},
         layout::{TextTable, plural},
         source::{Source, Sourced},
     },
@@ -139,7 +139,7 @@ fn rehearse<'p>(
     timeout: Duration,
     plan: &'p Plan<'p>,
     host: &Host,
-) -> Result<Answer<'p>, Vec<Problem>> {
+) -> Result<Answer<'p>, Problems> {
     let Some(python) = &plan.understood.job.python else {
         let runs = plan.understood.what_runs();
         return Err(Rule::NotFound
@@ -401,8 +401,8 @@ impl<'p> Answer<'p> {
         Some(format!("{name}, {} parameters{trained}", grouped(all)))
     }
 
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = self
+    fn problems(&self) -> Problems {
+        let mut problems: Problems = self
             .all("note")
             .map(|note| noted(text(&note["text"])))
             .collect();
@@ -520,12 +520,6 @@ fn noted(what: String) -> Problem {
         severity: Severity::Note,
         ..Rule::Rehearsal.error(what)
     }
-}
-
-fn text(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_string)
 }
 
 /// `7,615,616,512`.

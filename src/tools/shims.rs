@@ -48,7 +48,15 @@ impl Tool for ShimsArgs {
         reader.answer(move |host: &Host| {
             let folder = match given {
                 Some(folder) => host.absolute(&folder),
-                None => own_folder(host)?,
+                None => host
+                    .data_home()
+                    .ok_or_else(|| {
+                        Rule::Usage
+                            .error("there is no home folder, so name a folder")
+                            .at("HOME")
+                            .fix(run("zlaunch shims install|remove|list DIR"))
+                    })?
+                    .join("zlaunch/shims"),
             };
             match action {
                 "install" => install(&folder, host),
@@ -59,24 +67,12 @@ impl Tool for ShimsArgs {
     }
 }
 
-fn own_folder(host: &Host) -> Result<PathBuf, Problem> {
-    Ok(host
-        .data_home()
-        .ok_or_else(|| {
-            Rule::Usage
-                .error("there is no home folder, so name a folder")
-                .at("HOME")
-                .fix(run("zlaunch shims install|remove|list DIR"))
-        })?
-        .join("zlaunch/shims"))
-}
-
 fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
     names().into_iter().map(|name| folder.join(name))
 }
 
 fn install(folder: &Path, host: &Host) -> Outcome {
-    let foreign: Vec<Problem> = files(folder)
+    let foreign: Problems = files(folder)
         .filter(|file| file.symlink_metadata().is_ok() && !is_ours(file))
         .map(|file| {
             let fix = run("zlaunch shims install DIR").remark("choose another folder");

@@ -12,7 +12,7 @@ use crate::{
         schema,
         tables::{DECISIVE_WORDS, HARMLESS, OTHER_CONFIGS, OtherConfig, TUNING, TUNING_STARTS},
     },
-    report::{Place, Problem, Rule, nearest, reading},
+    report::{Place, Problems, Rule, nearest, reading},
 };
 
 /// Names the schema of a file for editors. It never reaches DeepSpeed.
@@ -47,7 +47,7 @@ pub struct Document {
 
 impl Document {
     /// Splits the header off the config.
-    pub fn new(value: Value, origin: &Origin) -> Result<Self, Vec<Problem>> {
+    pub fn new(value: Value, origin: &Origin) -> Result<Self, Problems> {
         let Value::Object(mut body) = value else {
             return Err(vec![reading::not_an_object(origin)]);
         };

@@ -40,7 +40,7 @@ pub enum Origin {
 }
 
 impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Origin::BuiltIn => f.write_str("built in"),
             Origin::File(path) => path.display().fmt(f),

@@ -35,7 +35,7 @@ use crate::{
         numbers_below, slurm::resolve, text,
     },
     report::{
-        Place, Problem, Rule,
+        Place, Problem, Problems, Rule,
         fix::{Owner, drop_word, give, run},
         nearest, reading,
     },
@@ -188,7 +188,7 @@ pub struct Resources {
 
 impl Resources {
     /// `None`: nobody knows how many GPUs this machine has.
-    pub fn read(args: &Args, host: &Host) -> Result<Option<Self>, Vec<Problem>> {
+    pub fn read(args: &Args, host: &Host) -> Result<Option<Self>, Problems> {
         let file = hostfile(args, host);
         let nodes = count::<usize>(args, "num_nodes");
         let gpus = count::<usize>(args, "num_gpus").or_else(|| count(args, "num_accelerators"));
@@ -319,7 +319,7 @@ pub fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
 }
 
 /// What the runner refuses. Without a hostfile, it starts the ranks of this machine alone, however many machines it is told.
-pub fn refusals(args: &Args, job: &Job, host: &Host) -> Vec<Problem> {
+pub fn refusals(args: &Args, job: &Job, host: &Host) -> Problems {
     let read = Resources::read(args, host);
     if hostfile(args, host).is_some() {
         return match read {
@@ -349,7 +349,7 @@ pub fn refusals(args: &Args, job: &Job, host: &Host) -> Vec<Problem> {
 
 /// Refuses what the runner cannot hand on of the line that it makes for the shells, with these arguments of the trainer:
 /// `cd FOLDER; PYTHON -m … --master_addr=ADDRESS … SCRIPT ARGUMENTS`.
-pub fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Vec<Problem> {
+pub fn check_words(context: &LaunchContext, arguments: &[OsString]) -> Problems {
     if !uses_pdsh(context) {
         return vec![];
     }

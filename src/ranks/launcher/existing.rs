@@ -32,7 +32,7 @@ use crate::{
     host::Host,
     ranks::topology::{self, PoolMachine, RankFlags, Stated, Topology, alone},
     report::{
-        Place, Problem, Rule,
+        Place, Problem, Problems, Rule,
         fix::{Owner, drop_word, give, rename_option, run, say, unset_variable},
         nearest, reading, refused_value,
     },
@@ -183,7 +183,7 @@ impl ExistingLauncher {
 
     /// Weighs what it says about machines. Typed words decide, but what contradicts them is told; its variables and files
     /// must agree with all other evidence. `None`: it says nothing, or one machine that nobody typed.
-    pub fn weigh(&self, flags: &RankFlags, host: &Host) -> Result<Option<Vec<Problem>>, Problem> {
+    pub fn weigh(&self, flags: &RankFlags, host: &Host) -> Result<Option<Problems>, Problem> {
         let options = self.spec.rank_options;
         let stated = self.rank_flags(flags, host);
         let Some(nnodes) = &stated.nnodes else {
@@ -264,7 +264,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses our flags that the command contradicts. A variable may be set for a whole site, and gives way.
-    pub fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
+    pub fn contradictions(&self, flags: &RankFlags, host: &Host) -> Problems {
         let stated = self.stated_ranks(host).texts();
         let contradicted = self
             .spec
@@ -284,7 +284,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses flags that the launcher does not have or that have no value, and a hostfile that is not there.
-    pub fn refused_flags(&self, job: &Job, host: &Host) -> Vec<Problem> {
+    pub fn refused_flags(&self, job: &Job, host: &Host) -> Problems {
         let mut problems = vec![];
         match self.spec.launcher {
             Launcher::Deepspeed => problems.extend(deepspeed::refusals(&self.args, job, host)),

@@ -27,7 +27,7 @@ use crate::{
     },
     host::Host,
     report::{
-        Place, Problem, Rule, Severity,
+        Place, Problem, Problems, Rule, Severity,
         fix::{Fixes, drop_given, give, run, unset_variable},
         reading,
     },
@@ -40,7 +40,7 @@ impl Topology {
         hosts: &HostFlags,
         ranked: bool,
         host: &Host,
-    ) -> Result<Self, Vec<Problem>> {
+    ) -> Result<Self, Problems> {
         let inputs = Inputs {
             flags,
             host,
@@ -123,7 +123,7 @@ impl Topology {
 
     /// Weighs what the launcher in the command says about machines: in words that were typed, or in a file or a variable. It
     /// leaves the number of those open that torchrun counts as they come, and of those of a hostfile.
-    pub fn weigh(stated: &RankFlags, typed: bool, host: &Host) -> Result<Vec<Problem>, Problem> {
+    pub fn weigh(stated: &RankFlags, typed: bool, host: &Host) -> Result<Problems, Problem> {
         let evidence = Evidence::collect(host);
         match (&stated.nnodes, typed) {
             (Some(_), true) => evidence.weigh(stated, true),
@@ -153,7 +153,7 @@ impl Topology {
     }
 
     /// The ranks that a command without a launcher would be, however many processes the launcher starts.
-    pub fn without_launcher(flags: &RankFlags, host: &Host) -> Result<Self, Vec<Problem>> {
+    pub fn without_launcher(flags: &RankFlags, host: &Host) -> Result<Self, Problems> {
         let flags = RankFlags {
             nproc_per_node: Some(default(Processes::Count(1))),
             ..flags.clone()
@@ -241,7 +241,7 @@ struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    fn ranks_of_engine(self, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+    fn ranks_of_engine(self, allocation: &Allocation) -> Result<Topology, Problems> {
         if let Some(problem) = &allocation.alone
             && !self.stays_in_job_shell(false)
         {
@@ -258,7 +258,7 @@ impl Inputs<'_> {
 
     /// Only variables and this machine say what is started. Without a number of machines, a part of what a launcher sets for
     /// a rank is refused.
-    fn ranks_without_engine(self) -> Result<Topology, Vec<Problem>> {
+    fn ranks_without_engine(self) -> Result<Topology, Problems> {
         let host = self.host;
         let is_counted = self.flags.nnodes.is_some() || any_is_set(&NNODES, host);
         let (refused, noted): (Vec<_>, Vec<_>) = uncounted_machines(host)
@@ -283,7 +283,7 @@ impl Inputs<'_> {
         is_numbered || self.flags.nnodes.value() == Some(1) && !outside
     }
 
-    fn ranks_to_start(self, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+    fn ranks_to_start(self, allocation: &Allocation) -> Result<Topology, Problems> {
         let Inputs {
             flags,
             host,
@@ -354,7 +354,7 @@ impl Inputs<'_> {
     }
 
     /// Each task is a rank, and the engine says how many there are on each machine.
-    fn task_of_engine(self, task: Task, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+    fn task_of_engine(self, task: Task, allocation: &Allocation) -> Result<Topology, Problems> {
         let local = &task.local_world_size;
         let machines = task.world_size.value / local.value;
         let mut problems = vec![];
@@ -414,7 +414,7 @@ impl Inputs<'_> {
         self,
         groups: u32,
         allocation: &Allocation,
-    ) -> Result<Topology, Vec<Problem>> {
+    ) -> Result<Topology, Problems> {
         let stated = self.flags.or_variables(self.host)?;
         let nnodes = stated.nnodes.unwrap_or_else(|| allocation.nnodes.clone());
         if nnodes.value > allocation.nnodes.value {
@@ -444,7 +444,7 @@ impl Inputs<'_> {
         self,
         file: &Sourced<PathBuf>,
         hosts: &HostFlags,
-    ) -> Result<Topology, Vec<Problem>> {
+    ) -> Result<Topology, Problems> {
         let flags = self.flags;
         let path = self.host.absolute(&file.value);
         let text = reading::read_text(&path)?;
@@ -495,7 +495,7 @@ fn machine_unknown(nnodes: &Sourced<u32>) -> Problem {
 }
 
 /// The rank that this process is, if a launcher set RANK, LOCAL_RANK and WORLD_SIZE for it.
-fn existing_rank(devices: &Devices, host: &Host) -> Result<Option<Topology>, Vec<Problem>> {
+fn existing_rank(devices: &Devices, host: &Host) -> Result<Option<Topology>, Problems> {
     if !all_are_set(&RANK_VARIABLES, host) {
         return Ok(None);
     }
@@ -557,7 +557,7 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
 
 /// Warns of variables that say something else than what was decided: torchrun gets everything by flags, so they have no
 /// effect.
-fn unused_variables(topology: &Topology, allocation: &Allocation, host: &Host) -> Vec<Problem> {
+fn unused_variables(topology: &Topology, allocation: &Allocation, host: &Host) -> Problems {
     let decided = [
         (NNODES, topology.nnodes.as_ref().map(Sourced::text)),
         (NODE_RANK, Some(topology.node_rank.text())),

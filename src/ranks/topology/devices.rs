@@ -19,7 +19,7 @@ use crate::{
     },
     host::Host,
     report::{
-        Place, Problem, Rule,
+        Place, Problem, Problems, Rule,
         fix::{Fix, give, give_as, meant, run, say, unset_variable},
         nearest,
     },
@@ -50,7 +50,7 @@ impl FromStr for Processes {
 }
 
 impl Display for Processes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Processes::Count(count) => write!(f, "{count}"),
             Processes::Gpus => f.write_str("gpu"),
@@ -96,7 +96,7 @@ impl Devices {
     }
 
     /// Keeps only those that `--include` or `--exclude` leave.
-    pub fn select(mut self, hosts: &HostFlags) -> Result<Self, Vec<Problem>> {
+    pub fn select(mut self, hosts: &HostFlags) -> Result<Self, Problems> {
         let filter = hosts.include.as_ref().or(hosts.exclude.as_ref());
         if let Some(filter) = filter.filter(|_| hosts.hostfile.is_none()) {
             let here = PoolMachine {
@@ -229,7 +229,7 @@ impl DeviceList {
 }
 
 impl Display for DeviceFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             DeviceFault::Repeated(name) => {
                 write!(f, "`{name}` is in the list twice, so torch sees no GPU")
@@ -311,7 +311,7 @@ impl HostFlags {
             .map(|flag| flag.spelling())
     }
 
-    pub fn filtered(&self, pool: Vec<PoolMachine>) -> Result<Vec<PoolMachine>, Vec<Problem>> {
+    pub fn filtered(&self, pool: Vec<PoolMachine>) -> Result<Vec<PoolMachine>, Problems> {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => {
                 Err(hosts_refused("`--include` cannot be used with `--exclude`")
@@ -336,7 +336,7 @@ pub fn filtered(
     mut pool: Vec<PoolMachine>,
     filter: &Sourced<String>,
     keep: bool,
-) -> Result<Vec<PoolMachine>, Vec<Problem>> {
+) -> Result<Vec<PoolMachine>, Problems> {
     let mut named = BTreeSet::new();
     let mut problems = vec![];
     for item in filter.value.split('@') {
@@ -401,7 +401,7 @@ pub fn hosts_refused(what: impl Into<String>) -> Problem {
     Rule::Hosts.error(what)
 }
 
-pub fn parse_hostfile(text: &str, file: &str) -> Result<Vec<PoolMachine>, Vec<Problem>> {
+pub fn parse_hostfile(text: &str, file: &str) -> Result<Vec<PoolMachine>, Problems> {
     let mut pool: Vec<PoolMachine> = vec![];
     let mut known = BTreeSet::new();
     let mut problems = vec![];
@@ -458,7 +458,7 @@ pub fn refused(what: impl Into<String>) -> Problem {
     Rule::Ranks.error(what)
 }
 
-pub fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
+pub fn check(problems: Problems) -> Result<(), Problems> {
     if problems.is_empty() {
         Ok(())
     } else {

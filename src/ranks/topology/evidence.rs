@@ -21,7 +21,7 @@ use crate::{
     },
     host::Host,
     report::{
-        Place, Problem, Rule, Severity,
+        Place, Problem, Problems, Rule, Severity,
         fix::{Fix, Owner, drop_word, give, run, say},
     },
 };
@@ -84,7 +84,7 @@ impl Evidence {
     /// The rule. What is `stated` by flags of zlaunch, or typed as words of a launcher, decides: what says something else is
     /// told. All other evidence must agree, and in a larger job something must place this process. `starts`: a launcher in the
     /// command starts the ranks.
-    pub fn weigh(&self, stated: &RankFlags, starts: bool) -> Result<Vec<Problem>, Problem> {
+    pub fn weigh(&self, stated: &RankFlags, starts: bool) -> Result<Problems, Problem> {
         let pieces: Vec<&Piece> = self.judged().collect();
         let twice = self.started_twice().filter(|_| starts);
         if let Some(words) = Piece::of_words(stated) {
@@ -447,7 +447,7 @@ impl Piece {
 }
 
 impl Display for Piece {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{} says ", self.by)?;
         match (&self.rank, &self.world, &self.count, &self.index) {
             (Some(rank), Some(world), ..) => write!(f, "rank {rank} of {world}"),

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::{
     base::{
-        json, shell,
+        json::{self, text},
+        shell,
         yaml::{self, Dialect},
     },
     report::tables::secrets::{
@@ -39,12 +40,6 @@ pub fn in_document(text: &str) -> Named {
     let mut found = Found::default();
     found.document(text);
     found.secrets
-}
-
-pub fn scalar(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_string)
 }
 
 fn is_collection(text: &str) -> bool {
@@ -124,7 +119,7 @@ impl Found {
                 }
             }
             scalar_value => {
-                let is_secret = name.is_some_and(|name| self.add(name, &scalar(scalar_value)));
+                let is_secret = name.is_some_and(|name| self.add(name, &text(scalar_value)));
                 if !is_secret {
                     self.words(scalar_value.as_str().into_iter());
                 }

@@ -24,11 +24,11 @@ use crate::{
     },
     host::{Host, can_be_written, names_in},
     ranks::topology::slurm::resolve,
-    report::Problem,
+    report::{Problem, Problems},
 };
 
 /// `report`: the machine's own.
-pub fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Value> {
+pub fn all(seen: &Examination, report: &DoctorReport) -> Map<String, Value> {
     let mut facts = Facts::default();
     facts.add_report(report);
     facts.0.extend(alone(seen));
@@ -37,7 +37,7 @@ pub fn all(seen: &Examination<'_>, report: &DoctorReport<'_>) -> Map<String, Val
 }
 
 /// Those of which the report says nothing, and that need no other machine.
-pub fn alone(seen: &Examination<'_>) -> Map<String, Value> {
+pub fn alone(seen: &Examination) -> Map<String, Value> {
     let mut facts = Facts::default();
     facts.add_launch(seen);
     facts.add_python(seen);
@@ -57,7 +57,7 @@ impl Facts {
             .extend(value.map(|value| (name.into(), value.into())));
     }
 
-    fn add_report(&mut self, report: &DoctorReport<'_>) {
+    fn add_report(&mut self, report: &DoctorReport) {
         for (section, row) in report.rows() {
             let value = row
                 .value
@@ -74,7 +74,7 @@ impl Facts {
         }
     }
 
-    fn add_python(&mut self, seen: &Examination<'_>) {
+    fn add_python(&mut self, seen: &Examination) {
         let Some(python) = &seen.python else {
             return;
         };
@@ -94,7 +94,7 @@ impl Facts {
         self.add("python.CUDA", cuda.and_then(|line| line.split('\'').nth(1)));
     }
 
-    fn add_launch(&mut self, seen: &Examination<'_>) {
+    fn add_launch(&mut self, seen: &Examination) {
         self.add("zlaunch", Some(env!("CARGO_PKG_VERSION")));
         self.add("folder", Some(seen.host.cwd.display().to_string()));
         let config = seen.config().map(|config| config.file.text.as_bytes());
@@ -141,7 +141,7 @@ impl Facts {
         }
     }
 
-    fn add_space(&mut self, seen: &Examination<'_>) {
+    fn add_space(&mut self, seen: &Examination) {
         let free = |folder: &Path| seen.machine.free(folder);
         // Where all of it is too small, the report says so already.
         let has_some = seen.machine.shared_memory() >= Some(1 << 30);
@@ -159,7 +159,7 @@ impl Facts {
     }
 
     /// The files and folders that the command names, and models in the cache.
-    fn add_files(&mut self, seen: &Examination<'_>) {
+    fn add_files(&mut self, seen: &Examination) {
         let host = seen.host;
         let output = output_folder(seen);
         let further = seen.args().into_iter().flat_map(Args::words);
@@ -239,7 +239,7 @@ impl Facts {
     }
 }
 
-fn output_folder(seen: &Examination<'_>) -> Option<String> {
+fn output_folder(seen: &Examination) -> Option<String> {
     Some(seen.args()?.text("output_dir")?.value)
 }
 
@@ -313,7 +313,7 @@ pub fn addresses(first: &str, facts: &mut Value) -> Vec<IpAddr> {
 pub struct Comparison {
     /// What is the same on all machines, as it is shown.
     pub same: Vec<String>,
-    pub problems: Vec<Problem>,
+    pub problems: Problems,
 }
 
 /// Machines that state the same.
@@ -369,7 +369,7 @@ impl Comparison {
             return;
         }
         let absent = fact.absent.map(Value::from);
-        let mut groups: Vec<Group<'_>> = vec![];
+        let mut groups: Vec<Group> = vec![];
         for answer in answers {
             let Some(value) = answer["facts"].get(fact_name).or(absent.as_ref()) else {
                 continue;

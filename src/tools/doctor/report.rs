@@ -28,7 +28,7 @@ use crate::{
     plan::{Plan, PlannedConfig, diagnostics_json, environment::SHOWN_WHEN_SET},
     ranks::topology::{Role, Topology},
     report::{
-        Problem, Rule, RuleSubject, Severity,
+        Problem, Problems, Rule, RuleSubject, Severity,
         fix::run,
         reading::text_if_any,
         secrets::{Secrets, Sensitivity},
@@ -48,7 +48,7 @@ pub struct DoctorRow {
     pub value: Option<String>,
     /// A rule looked at it.
     is_checked: bool,
-    pub problems: Vec<Problem>,
+    pub problems: Problems,
 }
 
 fn fact(name: impl Into<String>, value: impl Into<String>) -> DoctorRow {
@@ -95,7 +95,7 @@ pub struct Examination<'a> {
     pub judged: Option<Judged<'a>>,
     pub python: Option<Python>,
     /// The ranks, if there is no plan that has them.
-    topology: Option<Result<Topology, Vec<Problem>>>,
+    topology: Option<Result<Topology, Problems>>,
 }
 
 impl<'a> Examination<'a> {
@@ -469,12 +469,12 @@ pub struct DoctorReport<'h> {
     secrets: Secrets<'h>,
     sections: Vec<Section>,
     /// Problems of which no row tells.
-    pub further: Vec<Problem>,
+    pub further: Problems,
 }
 
 impl<'h> DoctorReport<'h> {
     /// `host`: without the changes of the launch.
-    pub fn new(host: &'h Host, seen: &Examination<'_>) -> Self {
+    pub fn new(host: &'h Host, seen: &Examination) -> Self {
         let home = host.home().map(|home| home.display().to_string());
         DoctorReport {
             home: home.filter(|home| home != "/"),
@@ -490,7 +490,7 @@ impl<'h> DoctorReport<'h> {
             .flat_map(|section| section.rows.iter().map(move |row| (section, row)))
     }
 
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Problems {
         self.rows()
             .flat_map(|(_, row)| &row.problems)
             .chain(&self.further)

@@ -31,7 +31,7 @@ use crate::{
         launcher::srun::{self, SrunPrefix},
         topology::{Role, Topology, engine::expand_hosts},
     },
-    report::{self, Problem, Rule, fix::give, secrets::Secrets},
+    report::{self, Problems, Rule, fix::give, secrets::Secrets},
     request::Format,
     tools::{
         check,
@@ -51,7 +51,7 @@ pub struct Meeting<'a> {
 
 impl Meeting<'_> {
     /// The exit status; `None` if there is one machine, or nothing says where the others are.
-    pub fn ask_all(&self) -> Result<Option<u8>, Vec<Problem>> {
+    pub fn ask_all(&self) -> Result<Option<u8>, Problems> {
         let Some(ranks) = self.seen.ranks() else {
             return Ok(None);
         };
