@@ -12,7 +12,7 @@ mod tables;
 use std::ffi::{OsStr, OsString};
 
 use crate::{
-    base::source::{Given, Sourced},
+    base::source::{Given, Source, Sourced},
     command::front_end::Ranks,
     config::{
         auto::{self, FillContext},
@@ -82,8 +82,13 @@ impl<'a> Draft<'a> {
         let Some(spec) = &self.asked_config else {
             return;
         };
-        // A config of the trainer's package is read where the package is.
-        if self.understood.runs_elsewhere() && self.understood.is_in_package(spec) {
+        // A config of the trainer's package is read where the package is, and zlaunch has no template for it.
+        let UnderstoodLaunch { launch, job, .. } = &self.understood;
+        if self.understood.runs_elsewhere()
+            && matches!(spec.from, Source::Argument(_))
+            && job.ships_config(&spec.value)
+            && !launch.search.knows(&spec.value)
+        {
             return;
         }
         let layered = self.read_template(spec, choose);

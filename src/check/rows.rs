@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     base::{json, python_value::number, shell, size},
-    command::{argv::hf_bool, parser::Parser},
+    command::{argument_class::TRAINING_ARGUMENTS, argv::hf_bool, parser::Parser},
     config::schema,
     host::machine::is_model,
     ranks::{
@@ -264,9 +264,19 @@ impl Remedy {
                 value,
             } => give(option, value).of(owner),
             GiveSame { option, other } => give(option, other.value(subject)).of(Owner::Trainer),
-            GiveKey { option, key } => {
-                let value = subject.get(key).map(json::text);
-                give(option, value.unwrap_or_default()).of(Owner::Trainer)
+            GiveParameters(section) => {
+                let params = subject.get(section).and_then(|it| it["params"].as_object());
+                let mut fix = unset(section);
+                for (name, value) in params.into_iter().flatten() {
+                    if let Some(name) = nearest(name, TRAINING_ARGUMENTS.names())
+                        && value != "auto"
+                        && !subject.job.args.is_given(name)
+                    {
+                        fix = fix
+                            .and(give(format!("--{name}"), json::text(value)).of(Owner::Trainer));
+                    }
+                }
+                fix
             }
             GiveNearest { argument, files } => {
                 let value = subject.argument(argument).unwrap_or_default();

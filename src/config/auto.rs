@@ -236,8 +236,7 @@ fn steps_for(batch: &Value, product: &Value, context: &FillContext) -> Option<(V
         .ok()?;
     let sizes = [batch, &now.value, product].map(|it| it.as_i64().unwrap_or_default());
     let wanted = sizes[0].saturating_mul(sizes[1]);
-    let is_whole = wanted.checked_rem(sizes[2])? == 0;
-    is_whole
+    (wanted.checked_rem(sizes[2])? == 0)
         .then(|| (wanted / sizes[2]).into())
         .zip(now.arguments.pop())
 }

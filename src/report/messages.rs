@@ -332,11 +332,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
             .take_while(|(a, b)| a == b)
             .count();
         // `qwen2_5` is rather `qwen2` than `qwen2_vl`.
-        let has_more = alike < candidate.len();
-        Some((
-            (slips(&lower, candidate)?, has_more, Reverse(alike)),
-            candidate,
-        ))
+        let rank = (
+            slips(&lower, candidate)?,
+            alike < candidate.len(),
+            Reverse(alike),
+        );
+        Some((rank, candidate))
     });
     let alike = known.iter().find(|known| **known == same);
     // `gpu-mem`, if nothing else begins like it.

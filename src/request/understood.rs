@@ -339,13 +339,6 @@ impl<'a> UnderstoodLaunch<'a> {
         own
     }
 
-    /// A config of the trainer's package. Where the package is not here, zlaunch has no template for it.
-    pub fn is_in_package(&self, spec: &Sourced<String>) -> bool {
-        matches!(spec.from, Source::Argument(_))
-            && self.job.ships_config(&spec.value)
-            && !self.launch.search.knows(&spec.value)
-    }
-
     /// True if a command from a shim is a training with a config: its own, or one that the site sets for all trainers.
     /// Trainers treat an empty value as no config.
     fn should_handle(&self) -> bool {

@@ -58,8 +58,9 @@ pub fn all_problems(refused: Refused, host: &Host) -> Problems {
     });
     for known in &mut problems {
         // An option that nobody has is not moved.
-        let is_it = |it: &&Problem| it.places == known.places && it.fixes.0[0].is_advice();
-        if let Some(it) = found.iter().find(is_it) {
+        if let Some(it) =
+            (found.iter()).find(|it| it.places == known.places && it.fixes.0[0].is_advice())
+        {
             known.fixes = it.fixes.clone();
         }
     }
@@ -381,7 +382,13 @@ impl Line {
         match words[0].to_str()? {
             "zlaunch" => {
                 let mut line = Line::of_words(words, &self.host, self.tools);
-                line.is_partly_judged = self.is_partly_judged || line.has_words_of(self);
+                // The same words in another order.
+                let [one, other] = [&line, &*self].map(|line| {
+                    let mut words = line.words().split_off(1);
+                    words.sort();
+                    words
+                });
+                line.is_partly_judged = self.is_partly_judged || one == other;
                 *self = line;
             }
             "export" => {
@@ -394,16 +401,6 @@ impl Line {
             _ => return None,
         }
         Some(())
-    }
-
-    /// The same words in another order.
-    fn has_words_of(&self, other: &Line) -> bool {
-        let sorted = |line: &Line| {
-            let mut words = line.words().split_off(1);
-            words.sort();
-            words
-        };
-        sorted(self) == sorted(other)
     }
 
     /// In front of the command, or before all other options.

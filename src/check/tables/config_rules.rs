@@ -1342,41 +1342,17 @@ const OPTIMIZER: &[Check] = &[
         severity: Severity::Error,
         noticed: When::Start,
         // It fails even if the section is empty or null.
-        rows: &[
-            Row {
-                at: &[At::Key("optimizer")],
-                when: &[
-                    TrainerIs(SWIFT.name),
-                    Not(&Key("optimizer", Missing)),
-                    Any(&[
-                        Key("optimizer.params.learning_rate", Missing),
-                        Given("learning_rate"),
-                    ]),
-                    Not(&Before(MS_SWIFT, [4, 2, 0])),
-                    Before(MS_SWIFT, [4, 7, 0]),
-                ],
-                says: FAILS_UNDER_SWIFT,
-                fixes: &[Unset("optimizer")],
-            },
-            Row {
-                at: &[At::Key("optimizer")],
-                when: &[
-                    TrainerIs(SWIFT.name),
-                    Not(&Key("optimizer.params.learning_rate", Missing)),
-                    Not(&Given("learning_rate")),
-                    Not(&Before(MS_SWIFT, [4, 2, 0])),
-                    Before(MS_SWIFT, [4, 7, 0]),
-                ],
-                says: FAILS_UNDER_SWIFT,
-                fixes: &[Both(
-                    &GiveKey {
-                        option: "--learning_rate",
-                        key: "optimizer.params.learning_rate",
-                    },
-                    &Unset("optimizer"),
-                )],
-            },
-        ],
+        rows: &[Row {
+            at: &[At::Key("optimizer")],
+            when: &[
+                TrainerIs(SWIFT.name),
+                Not(&Key("optimizer", Missing)),
+                Not(&Before(MS_SWIFT, [4, 2, 0])),
+                Before(MS_SWIFT, [4, 7, 0]),
+            ],
+            says: FAILS_UNDER_SWIFT,
+            fixes: &[GiveParameters("optimizer")],
+        }],
         code: None,
     },
     Check {
@@ -1393,7 +1369,7 @@ const OPTIMIZER: &[Check] = &[
                 Not(&Before(MS_SWIFT, [4, 7, 0])),
             ],
             says: FAILS_UNDER_SWIFT,
-            fixes: &[Unset("optimizer")],
+            fixes: &[GiveParameters("optimizer")],
         }],
         code: None,
     },

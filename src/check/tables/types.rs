@@ -239,11 +239,8 @@ pub enum Remedy {
         option: &'static str,
         other: WithDefault,
     },
-    /// An option of the trainer, with the value of a key.
-    GiveKey {
-        option: &'static str,
-        key: &'static str,
-    },
+    /// The parameters of this section become arguments of the trainer.
+    GiveParameters(&'static str),
     /// The argument as it is spelled, with the nearest value that stands in quotes in these files.
     GiveNearest {
         argument: &'static str,
