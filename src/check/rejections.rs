@@ -327,7 +327,9 @@ impl<'a> Reading<'a> {
                 let place = Place::option(option, &whole);
                 let fix = if is_option {
                     rename_option(word, meant)
-                } else if joined == whole && words[0].parse::<f64>().is_ok() {
+                } else if joined == whole
+                    && (words[0].parse::<f64>().is_ok() || whole.contains('='))
+                {
                     drop_word(word)
                 } else {
                     rename_option(&place, shell::text(&[option.into(), joined.into()]))

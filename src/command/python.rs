@@ -274,7 +274,8 @@ pub fn is_missing(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> bool 
     // A `.pth` file runs code, which may know any package, or names a file (an egg).
     !folders.any(may_hold)
         && !sites.iter().any(|site| {
-            (pth_lines(site).iter())
+            pth_lines(site)
+                .iter()
                 .any(|line| line.starts_with("import") || site.join(line).is_file())
         })
 }

@@ -234,10 +234,11 @@ fn steps_for(batch: &Value, product: &Value, context: &FillContext) -> Option<(V
     let mut now = rule_of("gradient_accumulation_steps")?
         .value(context)
         .ok()?;
-    let sizes = [batch, &now.value, product].map(|it| it.as_i64().unwrap_or_default());
-    let wanted = sizes[0].saturating_mul(sizes[1]);
-    (wanted.checked_rem(sizes[2])? == 0)
-        .then(|| (wanted / sizes[2]).into())
+    let [batch, steps, product] =
+        [batch, &now.value, product].map(|it| it.as_i64().unwrap_or_default());
+    let wanted = batch.saturating_mul(steps);
+    (wanted.checked_rem(product)? == 0)
+        .then(|| (wanted / product).into())
         .zip(now.arguments.pop())
 }
 
@@ -251,10 +252,10 @@ fn mismatch_fixes(
     let read = read(value).filter(|it| !python_equal(it, &computed.value));
     let value = read.as_ref().unwrap_or(value);
     let steps = steps_for(value, &computed.value, context).filter(|_| key == "train_batch_size");
-    let parts: Vec<(&Value, &Source)> = match (value, &computed.value) {
-        _ if let Some((steps, source)) = &steps => vec![(steps, source)],
+    let parts: Vec<(&Value, &Source)> = match (&steps, value, &computed.value) {
+        (Some((steps, source)), ..) => vec![(steps, source)],
         // A list has an argument for each part: `betas`.
-        (Value::Array(parts), Value::Array(wanted)) => parts
+        (None, Value::Array(parts), Value::Array(wanted)) => parts
             .iter()
             .zip(wanted)
             .zip(&computed.arguments)

@@ -357,7 +357,9 @@ fn slips(word: &str, candidate: &str) -> Option<usize> {
     let length = word.chars().count();
     let most = 3.min((length + 1) / 3);
     // `qwen2` is not meant by `qwen3`.
-    let mut digits = (word.matches(char::is_numeric)).zip(candidate.matches(char::is_numeric));
+    let mut digits = word
+        .matches(char::is_numeric)
+        .zip(candidate.matches(char::is_numeric));
     // The length differs by one per slip at most. Comparing is slow: it takes the product of both lengths.
     let near = candidate.chars().count().abs_diff(length) <= most
         && digits.all(|(given, known)| given == known);

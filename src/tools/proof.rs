@@ -58,8 +58,9 @@ pub fn all_problems(refused: Refused, host: &Host) -> Problems {
     });
     for known in &mut problems {
         // An option that nobody has is not moved.
-        if let Some(it) =
-            (found.iter()).find(|it| it.places == known.places && it.fixes.0[0].is_advice())
+        if let Some(it) = found
+            .iter()
+            .find(|it| it.places == known.places && it.fixes.0[0].is_advice())
         {
             known.fixes = it.fixes.clone();
         }

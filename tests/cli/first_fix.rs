@@ -311,8 +311,10 @@ impl Line {
                 .windows(words.len())
                 .position(|window| window == words)
                 .or_else(|| self.find(&option))?;
-            self.words
-                .splice(at..at + words.len(), to.split(' ').map(ToString::to_string));
+            self.words.splice(
+                at..at + words.len(),
+                pasted::words(sandbox, &format!("zlaunch {to}")),
+            );
         } else if let Some(name) = text("set_env") {
             self.in_front(&["--env", &format!("{name}={value}")]);
         } else if let Some(name) = text("unset_env") {

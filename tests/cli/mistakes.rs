@@ -512,7 +512,7 @@ fn files_that_are_almost_right() {
             "ours.json",
             r#"{"zlaunch": {"extends": "zero2"}}"#,
             "--deepspeed ours.json -- swift sft",
-            "write \"$zlaunch\"",
+            "\"$zlaunch\": {\"about\": ",
         ),
         (
             "ours.json",

@@ -89,12 +89,17 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     ForeignOption {
         place: Launch,
         names: &["gpu"],
-        instead: Says("`--nproc-per-node N` and `--gpu-memory SIZE` describe the GPUs of a launch"),
+        instead: Needless("`--nproc-per-node` and `--gpu-memory` describe the GPUs of a launch"),
     },
     ForeignOption {
         place: Launch,
         names: &["s", "opt", "key", "override", "overrides"],
         instead: Option("--set", ""),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["e"],
+        instead: Option("--env", ""),
     },
     ForeignOption {
         place: Launch,
