@@ -225,7 +225,7 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
 }
 
 /// A key that the trainer takes as its argument, unless that is given too and counts.
-pub fn argument_meant(name: &str, path: &str, value: &Value, subject: &Subject) -> Fix {
+fn argument_meant(name: &str, path: &str, value: &Value, subject: &Subject) -> Fix {
     let job = subject.job;
     let give = give(format_args!("--{name}"), text(value)).of(Owner::Trainer);
     let is_taken = job.takes(name) && !job.args.is_given(name) && !job.trainer.args_set_in_script();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    keys::{argument_meant, unless_there, value_meant},
+    keys::{unless_there, value_meant},
     rows::Findings,
     subject::Subject,
     tables::names::{
@@ -147,9 +147,8 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
                     let right = format!("{section}.{near}");
                     unless_there(&right, subject, &key)
                         .unwrap_or_else(|| rename(&key, &right, value).meaning(near).safe())
-                        .into()
                 }
-                None => argument_meant(given, &key, value, subject).or(unset(&key)),
+                None => unset(&key),
             };
             found.key(
                 &[&key],

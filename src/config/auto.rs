@@ -251,7 +251,9 @@ fn mismatch_fixes(
     let auto = set(key, "auto");
     let read = read(value).filter(|it| !python_equal(it, &computed.value));
     let value = read.as_ref().unwrap_or(value);
-    let steps = steps_for(value, &computed.value, context).filter(|_| key == "train_batch_size");
+    let steps = steps_for(value, &computed.value, context).filter(|_| {
+        key == "train_batch_size" && !context.config["gradient_accumulation_steps"].is_number()
+    });
     let parts: Vec<(&Value, &Source)> = match (&steps, value, &computed.value) {
         (Some((steps, source)), ..) => vec![(steps, source)],
         // A list has an argument for each part: `betas`.

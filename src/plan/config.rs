@@ -192,13 +192,6 @@ impl PlannedConfig {
         });
         rows.collect()
     }
-
-    /// The keys that stay "auto", and why.
-    pub fn not_filled(&self) -> Vec<(String, String)> {
-        let left = self.resolved.left.iter();
-        left.map(|left| (left.key.clone(), left.why.clone()))
-            .collect()
-    }
 }
 
 /// A file that the launch writes.

@@ -69,7 +69,9 @@ impl Plan<'_> {
                 )
             });
             section("filled", filled.collect());
-            section("not filled", config.not_filled());
+            let left = config.resolved.left.iter();
+            let left = left.map(|left| (left.key.clone(), left.why.clone()));
+            section("not filled", left.collect());
         }
         section("environment", self.environment_rows(secrets));
         text += if self.local.is_some() {

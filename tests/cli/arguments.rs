@@ -415,6 +415,45 @@ fn a_fix_does_not_hide_the_mistake() {
 }
 
 #[test]
+fn an_option_that_nobody_has_is_not_moved() {
+    let sandbox = sandbox();
+    sandbox.file(
+        "lf.yaml",
+        "model_name_or_path: a/b\nstage: sft\ndataset: c\ntemplate: qwen\noutput_dir: o\ncutoff_len: 4k\nwarmup_ratio: 5%\n",
+    );
+    let swift = "-- swift sft --model a/b --dataset c/d";
+    for (words, help) in [
+        (
+            format!("--nproc-per-node 2 --wobble 3 {swift}"),
+            "help: correct its name, or leave it out\n",
+        ),
+        (
+            format!("--nproc-per-node 2 --bf16 true {swift}"),
+            "dataset c/d --bf16 true\n",
+        ),
+        (
+            "-- torchrun --nproc_per_node 4,4 train.py".to_string(),
+            "help: --nproc_per_node N\n",
+        ),
+        (
+            "--nproc-per-node 2 -- llamafactory-cli train lf.yaml".to_string(),
+            "help: cutoff_len: 4096\n",
+        ),
+        (
+            "--nproc-per-node 2 -- llamafactory-cli train lf.yaml".to_string(),
+            "help: warmup_ratio: 0.05\n",
+        ),
+    ] {
+        let line = format!("check --deepspeed zero2 {words}");
+        let run = sandbox.run(line.split(' '));
+        assert!(
+            (run.stdout.clone() + &run.stderr).contains(help),
+            "{line}: {run:?}"
+        );
+    }
+}
+
+#[test]
 fn what_was_meant_by_an_option_is_kept() {
     let sandbox = sandbox();
     sandbox.file("run.yaml", "model_name_or_path: a/b\ndataset_name: c/d\n");
@@ -432,6 +471,35 @@ fn what_was_meant_by_an_option_is_kept() {
         (
             format!("{swift} --offload true"),
             "the DeepSpeed config decides this",
+        ),
+        (format!("{swift} --lora_dim 16"), "`--lora_rank`"),
+        (
+            format!("{swift} --use_lora true"),
+            "did you mean `--tuner_type lora`?",
+        ),
+        (
+            format!("{swift} --flash_attn true"),
+            "did you mean `--attn_impl flash_attn`?",
+        ),
+        (
+            format!("{swift} --flash_attn sdpa"),
+            "did you mean `--attn_impl`?",
+        ),
+        (
+            format!("{swift} --torch_dtype float"),
+            "--torch_dtype float32",
+        ),
+        (
+            format!("{swift} --learning_rate 2 e-5"),
+            "did you mean `--learning_rate 2e-5`?",
+        ),
+        (
+            format!("{swift} --system You are"),
+            "did you mean `--system 'You are'`?",
+        ),
+        (
+            format!("{swift} --optim adamw_6bit"),
+            "--optim adafactor (for example)",
         ),
         (
             format!("{swift} --load_in_4bit true"),

@@ -1082,6 +1082,14 @@ fn a_missing_file_has_a_neighbour() {
             "/cwd/team/ours.json`?",
         ),
         (
+            format!("{launch} Team/ours.json -- swift sft --model a/b --dataset c/d"),
+            "/cwd/team/ours.json`?",
+        ),
+        (
+            format!("{launch} Team/theirs.json -- swift sft --model a/b --dataset c/d"),
+            "check the path: there is no `Team` in ",
+        ),
+        (
             format!("{launch} zero2 -- swift sft --model a/b --dataset dta.jsonl"),
             "/cwd/data.jsonl`?",
         ),

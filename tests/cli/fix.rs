@@ -700,9 +700,54 @@ fn what_was_written_is_kept() {
         let run = sandbox.run(words.split(' '));
         assert!(run.stdout.contains(help), "{help}: {run:?}");
     }
-    let line = "check --nproc-per-node 2 --deepspeed zero2 --set learning_rate=2e-5 -- swift sft --model a/b --dataset c/d";
+    sandbox.installed("ms_swift", "4.6.0");
+    sandbox.installed("transformers", "5.19.0");
+    for (set, help) in [
+        (
+            "learning_rate=2e-5",
+            "dataset c/d --learning_rate 0.00002\n",
+        ),
+        ("lr=2e-5", "dataset c/d --learning_rate 0.00002\n"),
+        (
+            "optimizer.params.learning_rate=2e-5",
+            "dataset c/d --learning_rate 0.00002\n",
+        ),
+        (
+            "train_batch_size=64",
+            "help: --gradient_accumulation_steps 32 (for the trainer), or ",
+        ),
+        ("train_batch_size=63", "help: --set train_batch_size=auto"),
+        (
+            "zero_stage=3",
+            "help: it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3",
+        ),
+        (
+            "zero_optimization.cpu_offload=true",
+            "--set zero_optimization.offload_optimizer.device=cpu",
+        ),
+        (
+            "zero_optimization.offload_optimizer.pin=true",
+            "offload_optimizer.pin_memory=true",
+        ),
+        ("bf16=on", "help: --set bf16.enabled=true"),
+        (
+            "lr=2e-5 --env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True;max_split_size_mb=128",
+            "--env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128",
+        ),
+    ] {
+        let line = format!(
+            "check --nproc-per-node 2 --deepspeed zero3 --set {set} -- swift sft --model a/b --dataset c/d"
+        );
+        let run = sandbox.run(line.split(' '));
+        assert!(run.stdout.contains(help), "{set}: {run:?}");
+    }
+    // The argument counts.
+    let line = "check --nproc-per-node 2 --deepspeed zero2 --set learning_rate=2e-5 -- swift sft --model a/b --dataset c/d --learning_rate 1e-5";
     let run = sandbox.run(line.split(' '));
-    assert!(run.stdout.contains("--learning_rate 0.00002"), "{run:?}");
+    assert!(
+        run.stdout.contains("help: drop --set learning_rate=2e-5"),
+        "{run:?}"
+    );
 }
 
 #[test]

@@ -284,6 +284,34 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("--gpu H100x8 -- swift sft", "drop --gpu"),
     (
+        "-s gradient_clipping=1 -- swift sft",
+        "did you mean `--set gradient_clipping=1`?",
+    ),
+    ("-e X=1 -- swift sft", "did you mean `--env X=1`?"),
+    (
+        "--port 29501 -- swift sft",
+        "did you mean `--master-port 29501`?",
+    ),
+    (
+        "--master n1 -- swift sft",
+        "did you mean `--master-addr n1`?",
+    ),
+    (
+        "--world-size 8 -- swift sft",
+        "`--nnodes` and `--nproc-per-node` say how many",
+    ),
+    (
+        "--nnodes 2 --node-rank first -- swift sft",
+        "--node-rank 0 (for example)",
+    ),
+    (
+        "--gpu-memory 24gigs -- swift sft",
+        "--gpu-memory 80GiB (for example)",
+    ),
+    ("fit --size 8B --gpus 8", "did you mean `--params 8B`?"),
+    ("fit --params 70Bn --gpus 8", "--params 8B (for example)"),
+    ("dry-run -- swift sft", "zlaunch --dry-run -- swift sft"),
+    (
         "--machine_rank 1 -- swift sft",
         "did you mean `--node-rank 1`?",
     ),
@@ -507,6 +535,12 @@ fn files_that_are_almost_right() {
             r#"{"$zlaunch": {"extends": "zero2.json"}}"#,
             "--deepspeed ours.json -- swift sft",
             "did you mean `zero2`?",
+        ),
+        (
+            "ours.json",
+            r#"{"extends": "zero2", "gradient_clipping": 1.0}"#,
+            "--deepspeed ours.json -- swift sft",
+            "\"$zlaunch\": {\"about\": ",
         ),
         (
             "ours.json",
