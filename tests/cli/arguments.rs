@@ -486,6 +486,10 @@ fn what_was_meant_by_an_option_is_kept() {
             "did you mean `--attn_impl`?",
         ),
         (
+            format!("{swift} --num_train_epochs 2.5epochs"),
+            "--num_train_epochs 1.0 (for example)",
+        ),
+        (
             format!("{swift} --torch_dtype float"),
             "--torch_dtype float32",
         ),

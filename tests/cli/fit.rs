@@ -397,7 +397,7 @@ fn a_card_says_memory_and_number() {
     };
     refused(&["--gpu", "H101x8"], &["`H101x8`", "--gpu-memory 80GiB"]);
     refused(
-        &["--gpu", "RTX4091"],
+        &["--gpu", "RTY4090"],
         &["did you mean `RTX 4090`? --gpu 'RTX 4090'"],
     );
     refused(

@@ -729,6 +729,14 @@ fn what_was_written_is_kept() {
             "zero_optimization.offload_optimizer.pin=true",
             "offload_optimizer.pin_memory=true",
         ),
+        (
+            "zero_optimization.bucket_size=2e8",
+            "did you mean `reduce_bucket_size`?",
+        ),
+        (
+            "zero_optimization.offload_optimizer.device=gpu",
+            "help: --set zero_optimization.offload_optimizer.device=none",
+        ),
         ("bf16=on", "help: --set bf16.enabled=true"),
         (
             "lr=2e-5 --env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True;max_split_size_mb=128",

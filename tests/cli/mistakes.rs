@@ -288,6 +288,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "did you mean `--set gradient_clipping=1`?",
     ),
     ("-e X=1 -- swift sft", "did you mean `--env X=1`?"),
+    ("--set-env X=1 -- swift sft", "did you mean `--env X=1`?"),
     (
         "--port 29501 -- swift sft",
         "did you mean `--master-port 29501`?",

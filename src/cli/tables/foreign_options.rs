@@ -98,7 +98,7 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     },
     ForeignOption {
         place: Launch,
-        names: &["e"],
+        names: &["e", "x", "set_env", "setenv", "env_var", "envvar"],
         instead: Option("--env", ""),
     },
     ForeignOption {
