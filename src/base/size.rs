@@ -77,6 +77,6 @@ fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
         .find_map(|(suffix, unit)| Some((upper.strip_suffix(suffix)?, unit)))?;
     let number = number.trim_end().parse::<f64>().ok()? * unit;
     // `2.5epochs` is no whole number.
-    let is_part = *unit == 1.0 && number.fract() != 0.0;
+    let is_part = *unit <= 1.0 && number.fract() > 0.0;
     (!is_part && (1.0..1e18).contains(&number)).then_some(number as u64)
 }

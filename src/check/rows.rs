@@ -395,10 +395,7 @@ impl Condition {
             SetsWhatIsAbsent => trainer.sets_what_is_absent(),
 
             DeepSpeed => !subject.config.is_null(),
-            Stage(stages) => subject
-                .zero
-                .stage
-                .is_some_and(|stage| stages.contains(&stage)),
+            Stage(stages) => stages.iter().any(|it| subject.zero.stage == Some(*it)),
             OptimizerOn(devices) => devices.contains(&subject.zero.optimizer),
             ParametersOn(devices) => devices.contains(&subject.zero.param),
             Key(key, ref state) => state.holds(subject.get(key)),
