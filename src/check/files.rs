@@ -329,7 +329,7 @@ fn report_missing(name: &str, path: &Path, place: Place, found: &mut Findings) {
         let folder = path.parent().filter(|_| name.contains('.'));
         folder.and_then(|folder| reading::nearest_in(folder, name, is_data))
     };
-    if is_missing(path) && (is_data(path) || is_misspelt().is_some()) {
+    if !name.contains('/') && is_missing(path) && (is_data(path) || is_misspelt().is_some()) {
         let what =
             format!("there is no file `{name}` here, so the trainer looks for it on the hub");
         found.at([place], what, reading::path_advice(path)).severity = Severity::Warning;

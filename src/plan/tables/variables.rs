@@ -88,5 +88,5 @@ pub const LOCAL_RANKS: &[FixedVariable] = &[
 
 /// DeepSpeed's runner hands on variables whose names begin like this; `NCCL` only if it finds CUDA.
 pub const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
-/// Why it must not hand on one of them.
+/// As a reason not to hand on a variable.
 pub const SEEN_BY_ALL: &str = "every user of a machine would see this secret";
