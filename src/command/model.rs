@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::tables::hidden_sizes::*;
+pub use super::tables::hidden_sizes::*;
 use crate::{
     base::vars,
     host::{Host, stays_below},
