@@ -109,7 +109,8 @@ class Miniature:
 
     process = None  # its id, in the process that has started it
     is_here = False
-    is_shrunk = is_uneven = builds = False  # uneven: what does not divide at the true size does not do so here; builds: what is made now is part of a model that is made already
+    # Uneven: heads do not divide, as they do not at the true size. Builds: what is made now is part of a model that is made already.
+    is_shrunk = is_uneven = builds = False
     is_cut = False  # a loop of the script's own has ended after its first step, for the sake of what comes behind it
     vocabulary = 1
 
@@ -427,7 +428,7 @@ def load_few_rows(fetcher):
         return max((len(part) for part in parts if has_length(part)), default=1)
 
     def few(rows):
-        room = max(256, 64_000_000 // MINIATURE.vocabulary)  # As many logits has a batch.
+        room = max(256, 64_000_000 // MINIATURE.vocabulary)  # These have so many logits.
         longest = max(map(length, rows), default=1)
         rows = rows[:max(2, room // max(1, longest))]
         if longest * len(rows) > room and all(isinstance(row, dict) and set(row) <= plain for row in rows):
@@ -733,7 +734,7 @@ def shrink(config):
 
 def shrink_part(config, sizes):
     width, heads, experts = (next((sizes[name] for name in SIZES[size].split() if name in sizes), 4) for size in (64, 4, 6))
-    many = 3 if width % heads else 4
+    many = 3 if width % heads else 4  # What does not divide must not do so here.
     changes = {name: min(value, many if SIZE_OF[name] == 4 else SIZE_OF[name]) for name, value in sizes.items() if name in SIZE_OF and value > 0}
     for name in SIZES[2].split():
         if sizes.get(name, 0) > experts:
