@@ -76,7 +76,7 @@ class OwnForCausalLM(Qwen2ForCausalLM):
 
 # What people write themselves: by the word that it is given, how it ends, and words of the answer.
 SCRIPT = """
-import json, sys, numpy, torch
+import json, re, sys, numpy, torch
 word = sys.argv[1]
 if word in ("loop", "count", "typo"):
     import deepspeed
@@ -97,6 +97,8 @@ if word in ("ranks", "sum", "plain", "scalar", "types", "gather"):
     deepspeed.init_distributed()
     if word == "plain":
         raise ValueError("no such thing")
+    own = re.search("^cuda.*= '(.*)'", open(torch.version.__file__).read(), re.M)
+    assert not own or own[1] == torch.version.cuda, "torchvision, which is built for a CUDA, compares this"
     total = torch.ones(1, device="cuda")
     dist.all_reduce(total)
     assert total.item() == dist.get_world_size(), total
