@@ -102,7 +102,10 @@ impl MemoryModel<'_> {
         } else {
             2 * inner
         };
-        self.element * elements + (2 * FP32 + self.element) * self.eager_scores()
+        // Adding a bias to scores keeps them once more.
+        let is_more = !self.settings.checkpointing || self.shape.scores == Scores::Eager;
+        let of_score = 2 * FP32 + only_if(is_more, self.element);
+        self.element * elements + of_score * self.eager_scores()
     }
 
     /// No layer leaves anything for a backward pass. The logits are there, and in fp32 with their log-softmax: a fused loss has
