@@ -327,7 +327,6 @@ impl ModelConfig<'_> {
             + only_if(width != hidden, 2 * width * hidden)
             + only_if(of.embedding_norm, norm)
             + self.if_has(of.final_norm, norm);
-        let mixed = "adapters and activations as if all layers were of the most common kind";
         let is_recurrent = self.recurrent_layers(layers) > 0;
         Some(Weights {
             params: outside + in_layers,
@@ -335,7 +334,10 @@ impl ModelConfig<'_> {
             shape,
             from: "config.json".to_string(),
             assumed: is_recurrent
-                .then(|| mixed.to_string())
+                .then(|| {
+                    "adapters and activations as if all layers were of the most common kind"
+                        .to_string()
+                })
                 .into_iter()
                 .collect(),
             uncounted: of.uncounted.filter(|_| is_recurrent).map(str::to_string),
@@ -384,7 +386,11 @@ impl ModelConfig<'_> {
     /// Returns the parameters of the attention and the recurrences of all layers.
     fn add_mixers(&self, shape: &mut Shape) -> u64 {
         let attention = self.attention(shape.hidden, shape.heads);
-        let recurrent = self.recurrent(shape.hidden);
+        let recurrent = match self.architecture.recurrence {
+            Some(Recurrence::Mamba2) => self.mamba2(shape.hidden),
+            Some(Recurrence::GatedDelta) => self.gated_delta(shape.hidden),
+            None => Mixer::default(),
+        };
         let count = self.recurrent_layers(shape.layers);
         let params = (shape.layers - count) * attention.params() + count * recurrent.params();
         // Layers of two kinds are taken to be like most of them.
@@ -549,14 +555,6 @@ impl ModelConfig<'_> {
             None => layers,
         };
         count.min(layers)
-    }
-
-    fn recurrent(&self, hidden: u64) -> Mixer {
-        match self.architecture.recurrence {
-            Some(Recurrence::Mamba2) => self.mamba2(hidden),
-            Some(Recurrence::GatedDelta) => self.gated_delta(hidden),
-            None => Mixer::default(),
-        }
     }
 
     fn mamba2(&self, hidden: u64) -> Mixer {

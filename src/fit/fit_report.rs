@@ -360,7 +360,7 @@ impl FitReport<'_> {
 
     pub fn json(&self) -> Value {
         let inputs = &self.inputs;
-        let settings = self.inputs.settings();
+        let settings = inputs.settings();
         let tuner = match settings.tuner {
             Tuner::Full => "full",
             Tuner::Lora => "lora",

@@ -31,10 +31,8 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
     let total = |phase: &Phase| model.usage(*phase).total();
     let peak = PHASES.into_iter().max_by_key(total).unwrap_or(WHOLE);
     // Tensors of many sizes come and go: gathered parameters, the logits of pairs of answers or of other batches than a step's.
-    let has_pairs = model.algorithm.pairs && !model.algorithm.headless;
     // Stages 1 and 2 first join the trained weights into one tensor: on the GPU if the driver says that it has room there, which
     // it also says of memory that torch may not take, else on the host.
-    let joined = model.overhead + model.parameters() + model.gradients;
     MemoryNeed {
         usage: model.usage(peak),
         peak,
@@ -44,8 +42,13 @@ pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> Memor
             .map(total)
             .max()
             .unwrap_or(0),
-        fragments: model.gathers || has_pairs || peak.is_between_steps,
-        start: only_if(matches!(strategy.stage, Some(1 | 2)), joined),
+        fragments: model.gathers
+            || model.algorithm.pairs && !model.algorithm.headless
+            || peak.is_between_steps,
+        start: only_if(
+            matches!(strategy.stage, Some(1 | 2)),
+            model.overhead + model.parameters() + model.gradients,
+        ),
         host: model.host(),
         disk: model.disk(),
     }
@@ -414,8 +417,11 @@ impl<'a> MemoryModel<'a> {
         };
         // On its way to the host this rank's part is copied, and its norm is computed in fp64, a piece at a time.
         let part = self.share(self.largest);
-        let copied = self.element * part + FP64 * part.min(NORM_PIECE);
-        self.element * self.largest + only_if(is_reduced && self.offloads_optimizer, copied)
+        self.element * self.largest
+            + only_if(
+                is_reduced && self.offloads_optimizer,
+                self.element * part + FP64 * part.min(NORM_PIECE),
+            )
     }
 
     /// Without `contiguous_gradients`, stage 2 frees the gradients once they are cast for the update.
@@ -437,11 +443,10 @@ impl<'a> MemoryModel<'a> {
         let joined = only_if(self.is_mixed_precision, self.element * own);
         let cast = only_if(self.frees_cast_gradients(), self.share(self.gradients));
         // Before the update, the norm of each gradient is computed in fp64.
-        let norm = FP64 * self.share(self.largest);
         bucket
             + (joined + cast)
                 .max(self.scratch(own))
-                .max(norm.saturating_sub(FP32 * own))
+                .max((FP64 * self.share(self.largest)).saturating_sub(FP32 * own))
     }
 
     /// Bytes of the gathered parameters: as many as stage 3 may keep, and the current module.
@@ -562,9 +567,8 @@ impl MemoryModel<'_> {
             _ => ranks * (weights + self.workload.reference),
         };
         let offloaded = ranks * (self.offloaded_optimizer() + self.offloaded_params());
-        let process = PROCESS + only_if(self.strategy.offloads(), OFFLOADING);
-        let saved = only_if(self.strategy.saves_whole, weights);
-        ranks * process + loading.max(offloaded + saved)
+        ranks * (PROCESS + only_if(self.strategy.offloads(), OFFLOADING))
+            + loading.max(offloaded + only_if(self.strategy.saves_whole, weights))
     }
 
     fn offloaded_optimizer(&self) -> u64 {
@@ -619,11 +623,14 @@ impl MemoryModel<'_> {
     }
 
     fn disk(&self) -> u64 {
-        let states = 4 * FP32 * self.share(self.trainable);
-        let weights = self.share(self.workload.weights + self.workload.reference);
         let on_disk = |place, bytes| only_if(place == DISK, bytes);
-        let each =
-            on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, weights);
+        let each = on_disk(
+            self.strategy.optimizer,
+            4 * FP32 * self.share(self.trainable),
+        ) + on_disk(
+            self.strategy.params,
+            self.share(self.workload.weights + self.workload.reference),
+        );
         self.cluster.gpus * each
     }
 }

@@ -1,7 +1,7 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
 use super::{
-    architecture::{Linear, Shape, Weights},
+    architecture::{Shape, Weights},
     need::{Cluster, only_if},
     settings::TrainingSettings,
     tables::{
@@ -51,8 +51,6 @@ pub struct Adapters {
     pub kept: u64,
     /// Elements per token and layer that enter the modules they adapt, counted once per module.
     pub inputs: u64,
-    /// Elements per token and layer that enter frozen modules alone.
-    pub unkept: u64,
     /// Parameters of the experts of one layer, if they have adapters.
     pub experts: u64,
 }
@@ -66,24 +64,13 @@ impl Adapters {
             params: only_if(is_all, rank * shape.routed),
             kept: 0,
             inputs: 0,
-            unkept: 0,
             experts: only_if(
                 is_all && shape.routed > 0,
                 shape.layer.saturating_sub(shape.linear_weights()),
             ),
         };
-        let is_adapted =
-            |linear: &Linear| is_all || targets.split(',').any(|it| it.trim() == linear.name);
-        if shape.routed == 0 {
-            let frozen = shape.linears.iter().rev();
-            let frozen = frozen.take_while(|linear| !is_adapted(linear)).count();
-            adapters.unkept = only_if(frozen > 0, shape.inner) + only_if(frozen > 1, shape.hidden);
-        } else if !is_all {
-            // Half of the copies of a token are those that its experts see.
-            adapters.unkept = shape.inner + shape.more_kept / 2;
-        }
         for linear in &shape.linears {
-            if is_adapted(linear) {
+            if is_all || targets.split(',').any(|it| it.trim() == linear.name) {
                 adapters.params += shape.layers * rank * (linear.inputs + linear.outputs);
                 adapters.inputs += linear.inputs;
                 adapters.kept += rank;

@@ -34,8 +34,9 @@ impl MemoryModel<'_> {
             matches!(phase, BACKWARD | END_OF_BACKWARD | OPTIMIZER_STEP),
             self.element * (self.workload.seq_len + answer),
         );
-        let of_sequence = FP32 * answer * self.settings.grad_accum + of_micro_batch;
-        kept.logits += self.settings.micro_batch * self.shape.vocab * of_sequence;
+        kept.logits += self.settings.micro_batch
+            * self.shape.vocab
+            * (FP32 * answer * self.settings.grad_accum + of_micro_batch);
         kept
     }
 
@@ -44,7 +45,9 @@ impl MemoryModel<'_> {
         let checkpointing = self.settings.checkpointing;
         let tokens = self.tokens(self.settings.micro_batch);
         let layer = self.layer_activations();
-        let experts = self.adapted_experts();
+        // If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
+        let adapters = self.workload.adapters.as_ref();
+        let experts = adapters.map_or(0, |adapters| self.element * adapters.experts);
         let gradients = self.gradients_inside();
         // What all layers keep until the backward pass reaches them.
         let all_layers = if checkpointing {
@@ -87,12 +90,6 @@ impl MemoryModel<'_> {
         batch + only_if(self.algorithm.pairs, batch)
     }
 
-    /// If LoRA adapts the experts of a layer, PEFT adds the adapters to their weights, and the sum is kept.
-    fn adapted_experts(&self) -> u64 {
-        let adapters = self.workload.adapters.as_ref();
-        adapters.map_or(0, |adapters| self.element * adapters.experts)
-    }
-
     /// The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
     /// The activations that were kept since the forward pass are freed as they are computed.
     fn gradients_inside(&self) -> u64 {
@@ -102,9 +99,11 @@ impl MemoryModel<'_> {
         } else {
             2 * inner
         };
-        // Adding a bias to scores keeps them once more.
-        let is_more = !self.settings.checkpointing || self.shape.scores == Scores::Eager;
-        let of_score = 2 * FP32 + only_if(is_more, self.element);
+        let of_score = if self.shape.has_sinks {
+            3 * self.element
+        } else {
+            2 * FP32 + only_if(!self.settings.checkpointing, self.element)
+        };
         self.element * elements + of_score * self.eager_scores()
     }
 
@@ -185,12 +184,11 @@ impl MemoryModel<'_> {
             return batch * generated;
         }
         // The logits of the answers are joined. Then the reference computes its own, and keeps all hidden states.
-        let joined = 2 * FP32 * (all - prompt) * shape.vocab;
         let copies = if shape.softcapped { 2 } else { 1 };
         let of_reference = self.element
             * (copies * shape.vocab + (shape.layers + 1) * shape.hidden)
             + shape.layers * cached;
-        batch * (generated + joined).max(all * of_reference)
+        batch * (generated + 2 * FP32 * (all - prompt) * shape.vocab).max(all * of_reference)
     }
 
     /// Bytes that one token needs in one layer of a forward pass that keeps nothing: in the MLP, or in eager attention.
@@ -222,8 +220,7 @@ impl MemoryModel<'_> {
         // Capped logits (Gemma 2) are kept once more.
         let each = algorithm.logit + only_if(self.shape.softcapped, self.element);
         let bytes = (each * of_batch + algorithm.logit_of_one * of_sequence) * self.shape.vocab;
-        let more = only_if(self.has_fp32_logits(), algorithm.more_in_fp32);
-        bytes + bytes / 100 * more
+        bytes + bytes / 100 * only_if(self.has_fp32_logits(), algorithm.more_in_fp32)
     }
 
     /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.
@@ -270,7 +267,6 @@ impl MemoryModel<'_> {
         let element = self.element;
         let mut more_kept = shape.more_kept;
         let mut cast = 0;
-        let mut unused = 0;
         if let Some(adapters) = &self.workload.adapters {
             // PEFT makes adapters fp32. Only stage 3 leaves them so, unless the model is quantised, and then each adapter casts
             // its own input. Under autocast it casts it twice.
@@ -289,13 +285,11 @@ impl MemoryModel<'_> {
             };
             // Dropout keeps its mask and what comes out of it, but not its input.
             let drops = self.settings.dropout && adapters.experts == 0 && !self.autocasts();
-            let dropped = only_if(drops, unkept);
-            more_kept += adapters.kept;
-            unused = dropped + only_if(!is_cast, adapters.unkept);
+            more_kept = (more_kept + adapters.kept).saturating_sub(only_if(drops, unkept));
         }
-        // The softmax in fp32 and in the dtype of the weights, and what a cap needs before it.
-        let in_fp32 = FP32 + only_if(shape.scores_are_capped, element);
-        let of_score = element + only_if(!shape.has_sinks, in_fp32);
+        // The softmax in fp32 and in the dtype of the weights, and what a cap or a bias needs before it. With sinks all is in 16 bits.
+        let is_twice = shape.scores_are_capped || shape.scores == Scores::Eager;
+        let of_score = element + only_if(!shape.has_sinks, FP32 + only_if(is_twice, element));
         let applied_in_fp32 = only_if(
             self.is_mixed_precision,
             shape.norm.factor.saturating_sub(element),
@@ -303,10 +297,9 @@ impl MemoryModel<'_> {
         let of_normed =
             (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor());
         let copies = shape.inner_copies + only_if(self.autocasts(), shape.inner_in_autocast);
-        let elements = (shape.attention + copies * shape.inner + more_kept).saturating_sub(unused);
         shape.norms * self.norm_bytes() * shape.hidden
             + of_normed * shape.normed
-            + element * elements
+            + element * (shape.attention + copies * shape.inner + more_kept)
             + of_score * self.eager_scores()
             + self.scores()
             + cast
