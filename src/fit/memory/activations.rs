@@ -288,17 +288,22 @@ impl MemoryModel<'_> {
             more_kept = (more_kept + adapters.kept).saturating_sub(only_if(drops, unkept));
         }
         // The softmax in fp32 and in the dtype of the weights, and what a cap or a bias needs before it. With sinks all is in 16 bits.
-        let is_twice = shape.scores_are_capped || shape.scores == Scores::Eager;
-        let of_score = element + only_if(!shape.has_sinks, FP32 + only_if(is_twice, element));
+        let of_score = element
+            + only_if(
+                !shape.has_sinks,
+                FP32 + only_if(
+                    shape.scores_are_capped || shape.scores == Scores::Eager,
+                    element,
+                ),
+            );
         let applied_in_fp32 = only_if(
             self.is_mixed_precision,
             shape.norm.factor.saturating_sub(element),
         );
-        let of_normed =
-            (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor());
         let copies = shape.inner_copies + only_if(self.autocasts(), shape.inner_in_autocast);
         shape.norms * self.norm_bytes() * shape.hidden
-            + of_normed * shape.normed
+            + (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor())
+                * shape.normed
             + element * (shape.attention + copies * shape.inner + more_kept)
             + of_score * self.eager_scores()
             + self.scores()
