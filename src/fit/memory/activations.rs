@@ -284,8 +284,10 @@ impl MemoryModel<'_> {
                 only_if(self.autocasts(), element * (inputs - unkept))
             };
             // Dropout keeps its mask and what comes out of it, but not its input.
-            let drops = self.settings.dropout && adapters.experts == 0 && !self.autocasts();
-            more_kept = (more_kept + adapters.kept).saturating_sub(only_if(drops, unkept));
+            more_kept = (more_kept + adapters.kept).saturating_sub(only_if(
+                self.settings.dropout && adapters.experts == 0 && !self.autocasts(),
+                unkept,
+            ));
         }
         // The softmax in fp32 and in the dtype of the weights, and what a cap or a bias needs before it. With sinks all is in 16 bits.
         let of_score = element
