@@ -1775,34 +1775,19 @@ fn a_vision_tower_is_counted() {
     }
 }
 
-/// All of them are on every GPU before stage 3 splits them.
+/// They are loaded whole, and bitsandbytes holds on to what stage 3 gathers of them.
 #[test]
-fn quantised_weights_are_loaded_whole() {
+fn quantised_weights_are_whole_on_every_gpu() {
     let report = |tuner: &str| {
         let words = format!("--params 70B --tuner {tuner} --gpu-memory 24GiB --gpus 8");
         json(&Sandbox::new(), &words.split(' ').collect::<Vec<_>>())
     };
     let quantised = report("qlora");
     let zero3 = row(&quantised, "zero3");
-    assert_eq!(
-        (&zero3["fullest_at"], &zero3["fits"]),
-        (&"loading".into(), &false.into())
-    );
-    assert_eq!(
-        zero3["parts"]["parameters"],
-        row(&quantised, "zero2")["parts"]["parameters"]
-    );
-    assert!(zero3["step_bytes"].as_u64() < zero3["gpu_bytes"].as_u64());
+    assert_eq!(zero3["fits"], false);
+    let whole = row(&quantised, "zero2")["parts"]["parameters"].as_u64();
+    assert!(zero3["step_bytes"].as_u64() > whole, "{zero3} {whole:?}");
     assert_ne!(row(&report("lora"), "zero3")["fullest_at"], "loading");
-    let run = fit(
-        &Sandbox::new(),
-        &["--params", "70B", "--tuner", "qlora", "--gpu", "4090x8"],
-    );
-    assert!(
-        run.stdout
-            .contains("quantised weights are whole on every GPU at first"),
-        "{run:?}"
-    );
 }
 
 #[test]
