@@ -27,7 +27,7 @@ use rustix::{
 use crate::{
     base::source::Sourced,
     plan::{Plan, Record, record},
-    report::{self, OutputFile, Problem, Rule, fix::give},
+    report::{self, OutputFile, prelude::*},
 };
 
 use files::PendingFile;

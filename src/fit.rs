@@ -24,10 +24,7 @@ use crate::{
     host::Host,
     plan::ChosenTemplate,
     ranks::topology::{HostFlags, Processes, RankFlags, Topology},
-    report::{
-        Problem, Problems, Rule, Severity,
-        fix::{give, run},
-    },
+    report::prelude::*,
     request::{AUTO, Launch, understood::UnderstoodLaunch},
 };
 

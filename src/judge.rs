@@ -14,10 +14,7 @@ use crate::{
     host::{Host, machine::Machine},
     plan::{Draft, FileKind, Plan, Record},
     ranks::launcher::{Launcher, accelerate, deepspeed},
-    report::{
-        Place, Problem, Problems, Rule, Severity,
-        fix::{Change, Owner, drop_given, give},
-    },
+    report::{fix::Change, prelude::*},
     request::{AUTO, Launch, understood::UnderstoodLaunch},
 };
 

@@ -4,6 +4,7 @@
 
 pub mod fix;
 mod messages;
+pub mod prelude;
 mod printing;
 mod problem;
 pub mod reading;

@@ -17,7 +17,7 @@ use crate::{
         launcher::Launcher,
         topology::{HostFlags, RankFlags},
     },
-    report::{Problem, Problems, Rule, reading},
+    report::prelude::*,
 };
 
 /// `--deepspeed auto`: the fastest template that fits.

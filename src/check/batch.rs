@@ -10,10 +10,7 @@ use super::{
 use crate::{
     base::python_value::number,
     config::schema::{self, SEQUENCE_DIVIDES, SEQUENCE_JUDGED},
-    report::{
-        Place, Severity,
-        fix::{say, set, unset},
-    },
+    report::prelude::*,
 };
 
 pub fn sizes(subject: &Subject, found: &mut Findings) {

@@ -20,11 +20,7 @@ use crate::{
     },
     host::names_in,
     ranks::topology::Topology,
-    report::{
-        Place, Severity,
-        fix::{Owner, give, give_as, rename_option, run, say, unset_variable},
-        nearest, reading,
-    },
+    report::prelude::*,
 };
 
 pub fn missing_script(subject: &Subject, found: &mut Findings) {

@@ -18,9 +18,8 @@ use crate::{
         schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
     },
     report::{
-        Rule,
-        fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
-        nearest,
+        fix::{rename, set_json},
+        prelude::*,
     },
 };
 

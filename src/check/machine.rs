@@ -17,10 +17,7 @@ use crate::{
         Host, can_be_written,
         machine::{Limit, Lock, Memory, locks_in},
     },
-    report::{
-        Place, Problem, Problems, Rule,
-        fix::{give, run, say, set},
-    },
+    report::prelude::*,
 };
 
 /// The keys that name a folder on NVMe which the config uses, with the folder.

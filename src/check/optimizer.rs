@@ -14,8 +14,8 @@ use super::{
 use crate::{
     config::schema::{self, KeySpec},
     report::{
-        fix::{Fix, Fixes, Owner, give, rename, say, set, set_json, unset},
-        nearest,
+        fix::{rename, set_json},
+        prelude::*,
     },
 };
 

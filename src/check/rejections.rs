@@ -27,11 +27,7 @@ use crate::{
         target::base_name,
     },
     config::schema,
-    report::{
-        self, Place, Problem, Rule, Severity, Wanted,
-        fix::{Fix, Fixes, Owner, drop_word, give, move_to_front, rename_option, say},
-        nearest,
-    },
+    report::{self, Wanted, fix::move_to_front, prelude::*},
 };
 
 pub fn refused_arguments(subject: &Subject, found: &mut Findings) {

@@ -19,12 +19,9 @@ use crate::{
         topology::{Role, Topology},
     },
     report::{
-        MOST, Place, Problem, Problems, Rule, Severity, When,
-        fix::{
-            Change, Fix, Fixes, Owner, drop_word, give, run, say, set, set_variable, unset,
-            unset_variable,
-        },
-        nearest, reading,
+        MOST, When,
+        fix::{Change, set_variable},
+        prelude::*,
     },
 };
 

@@ -20,10 +20,7 @@ use crate::{
         launcher::Launcher,
         topology::{Role, Topology},
     },
-    report::{
-        Place, Problem, Problems, Rule, Severity, When,
-        fix::{give, set_variable, unset_variable},
-    },
+    report::{When, fix::set_variable, prelude::*},
 };
 
 pub fn dead_variables(subject: &Subject, found: &mut Findings) {

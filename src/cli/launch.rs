@@ -13,7 +13,7 @@ use crate::{
     base::{size::parse_bytes, source::Sourced},
     host::{Host, cards},
     ranks::topology::{HostFlags, RankFlags},
-    report::{self, Problem, Rule, fix::give},
+    report::{self, prelude::*},
     request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output},
 };
 

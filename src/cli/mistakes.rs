@@ -28,10 +28,7 @@ use crate::{
     config::template::Search,
     host::Host,
     ranks::launcher,
-    report::{
-        self, Problem, Rule,
-        fix::{drop_word, give, rename_option, run},
-    },
+    report::{self, prelude::*},
     request::understood::trains,
 };
 

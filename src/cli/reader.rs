@@ -16,7 +16,7 @@ use crate::{
     },
     config::{layers::Layers, template::Search},
     host::Host,
-    report::{self, Place, Problem, Problems, Rule, fix::drop_given, reading::path_advice},
+    report::{self, prelude::*, reading::path_advice},
     request::{Format, Launch},
 };
 

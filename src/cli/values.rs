@@ -16,11 +16,7 @@ use crate::{
     config::{layers::Assignment, schema},
     host::cards::{self, CARDS, Cards},
     ranks::topology::Processes,
-    report::{
-        self, Place, Problem, Rule,
-        fix::{give_as, rename_option},
-        nearest,
-    },
+    report::{self, prelude::*},
 };
 
 pub use super::tables::words::*;

@@ -32,7 +32,7 @@ use crate::{
         target::{ParsedCommand, Target},
     },
     host::Host,
-    report::{Place, Problem, Problems, reading},
+    report::prelude::*,
 };
 
 /// DeepSpeed configs in a trainer's package that its own argument names by a word (`tools/record shipped`).

@@ -16,11 +16,7 @@ use crate::{
         target::{ParsedCommand, Target, base_name, is_script},
     },
     host::{Host, is_shim},
-    report::{
-        NOT_EXECUTABLE, NOT_FOUND, Problem, Rule,
-        fix::{meant, run, say},
-        nearest,
-    },
+    report::{NOT_EXECUTABLE, NOT_FOUND, prelude::*},
 };
 pub use tables::ALL;
 

@@ -11,8 +11,8 @@ use crate::{
     base::{json, python_value::number, source::Source},
     command::job::Trainer,
     report::{
-        Place, Problem, Problems, Rule,
-        fix::{Fix, Fixes, Owner, give, rename, set, set_json, unset},
+        fix::{rename, set_json},
+        prelude::*,
     },
 };
 

@@ -18,9 +18,8 @@ use crate::{
     },
     host::Host,
     report::{
-        Place, Problem, Problems, Rule,
-        fix::{self, Fixes, give_as},
-        nearest, reading,
+        fix::{self},
+        prelude::*,
     },
 };
 

@@ -20,12 +20,7 @@ use crate::{
     },
     config::patch,
     host::{Host, terminal},
-    report::{
-        Language, Place, Problem, Problems, Rule, did_you_mean,
-        fix::{give, give_as},
-        nearest, reading,
-        secrets::Secrets,
-    },
+    report::{Language, did_you_mean, prelude::*, secrets::Secrets},
 };
 
 use document::Document;

@@ -20,11 +20,7 @@ use crate::{
     base::{layout::plural, shell, size, source::Sourced},
     command::model::{self, Hub},
     host::Host,
-    report::{
-        self, Problem, Rule,
-        fix::{give, run, say},
-        reading,
-    },
+    report::{self, prelude::*},
 };
 
 /// Finds models on this machine.

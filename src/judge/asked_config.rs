@@ -9,11 +9,7 @@ use crate::{
         template::{Origin, Template},
     },
     ranks::{launcher::Launcher, topology::is_set},
-    report::{
-        Problem, Rule,
-        fix::{drop_given, give},
-        reading,
-    },
+    report::prelude::*,
     request::{Launch, understood::UnderstoodLaunch},
 };
 

@@ -11,10 +11,7 @@ use crate::{
         trainer,
     },
     ranks::topology::Topology,
-    report::{
-        Place, Problem, Rule,
-        fix::{Fixes, run},
-    },
+    report::prelude::*,
     request::{Launch, understood::UnderstoodLaunch},
 };
 

@@ -6,10 +6,7 @@ use super::{Judge, is_error};
 use crate::{
     base::options::launch_option,
     check,
-    report::{
-        Place, Problem, Problems, Rule, Severity,
-        fix::{Change, Fixes, Owner, run},
-    },
+    report::{fix::Change, prelude::*},
 };
 
 impl Judge<'_> {

@@ -17,10 +17,7 @@ use crate::{
     },
     config::{auto::Resolved, layers::Places, template::Template},
     host::Host,
-    report::{
-        self, Place, Problem, Rule,
-        fix::{Fixes, drop_given, give_as, meant, run, say},
-    },
+    report::{self, prelude::*},
     request::understood::UnderstoodLaunch,
 };
 

@@ -32,7 +32,7 @@ use crate::{
         },
         topology::{PET_ELSEWHERE, Role, Task, Topology, devices::check},
     },
-    report::{Place, Problem, Problems, Rule, fix::unset_variable, reading, secrets::is_secret},
+    report::{prelude::*, secrets::is_secret},
     request::understood::UnderstoodLaunch,
 };
 

@@ -14,12 +14,7 @@ use crate::{
     base::{bytes::fnv1a, json, shell::quoted, source::Sourced, vars},
     command::{job::Job, trainer},
     host::Host,
-    report::{
-        Place, Problem, Rule,
-        fix::{give, run},
-        reading,
-        secrets::Secrets,
-    },
+    report::{prelude::*, secrets::Secrets},
     request::understood::UnderstoodLaunch,
 };
 

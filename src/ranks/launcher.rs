@@ -34,7 +34,7 @@ use crate::{
     },
     host::Host,
     ranks::topology::{HostFlags, RankFlags, Stated, Topology},
-    report::{Place, Problem, Problems, Rule},
+    report::prelude::*,
 };
 
 pub use tables::launchers::Launcher;

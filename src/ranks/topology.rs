@@ -15,10 +15,7 @@ use std::{fmt::Display, net::IpAddr, str::FromStr};
 use crate::{
     base::source::{Given, Source, Sourced, default},
     host::Host,
-    report::{
-        Place, Problem, Problems, Rule,
-        fix::{Fix, Fixes, Owner, give, run},
-    },
+    report::prelude::*,
 };
 
 use devices::{Devices, check};

@@ -24,10 +24,7 @@ use crate::{
         launcher::{self, ExistingLauncher, Launcher, srun::SrunPrefix},
         topology::Topology,
     },
-    report::{
-        Problem, Problems, Rule,
-        fix::{Fix, Owner, drop_word, run, say},
-    },
+    report::prelude::*,
     request::Launch,
 };
 

@@ -3,10 +3,7 @@
 
 use super::proof::is_same;
 use super::proof::{Trial, Tried};
-use crate::{
-    base::json::Edit,
-    report::{Problems, Severity, fix::Fix},
-};
+use crate::{base::json::Edit, report::prelude::*};
 
 /// No config has as many mistakes that can be corrected.
 const MOST_CORRECTIONS: usize = 200;

@@ -32,7 +32,7 @@ use crate::{
     judge::Judged,
     plan::record,
     ranks::topology::engine::all_variables,
-    report::{self, Language, Problem, Problems, Rule, reading, secrets::Secrets},
+    report::{self, Language, prelude::*, secrets::Secrets},
     request::{Format, Launch},
 };
 

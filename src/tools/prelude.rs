@@ -15,10 +15,6 @@ pub use crate::{
     },
     host::{Host, terminal},
     judge::Judged,
-    report::{
-        Problem, Problems, Rule,
-        fix::{give, run},
-        secrets::Secrets,
-    },
+    report::{prelude::*, secrets::Secrets},
     request::{Format, Launch},
 };

@@ -10,10 +10,7 @@ use crate::{
     host::Host,
     judge::Judged,
     plan::Plan,
-    report::{
-        Problem, Problems, RuleSubject, Severity,
-        fix::{Change, Fix, Owner, meant, run},
-    },
+    report::{RuleSubject, fix::Change, prelude::*},
     request::Launch,
 };
 

@@ -252,7 +252,10 @@ fn a_machine_tells_what_matters_to_the_others() {
         assert_eq!(sent["facts"][name], value, "{name}");
     }
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").ok();
-    assert_eq!(sent["facts"]["mtu.lo"].as_str(), mtu.as_deref().map(str::trim));
+    assert_eq!(
+        sent["facts"]["mtu.lo"].as_str(),
+        mtu.as_deref().map(str::trim)
+    );
     for (name, start) in [
         ("file../data.jsonl", "3 bytes ("),
         ("folder../models", "1 file ("),

@@ -17,10 +17,7 @@ use crate::{
         target::ParsedCommand,
     },
     host::Host,
-    report::{
-        Problem, Rule,
-        fix::{Owner, rename_option, say},
-    },
+    report::prelude::*,
 };
 
 pub fn ignores_unknown(_: &Job, host: &Host) -> bool {

@@ -12,7 +12,7 @@ use crate::{
         schema,
         tables::{DECISIVE_WORDS, HARMLESS, OTHER_CONFIGS, OtherConfig, TUNING, TUNING_STARTS},
     },
-    report::{Place, Problems, Rule, nearest, reading},
+    report::prelude::*,
 };
 
 /// Names the schema of a file for editors. It never reaches DeepSpeed.

@@ -12,11 +12,7 @@ use crate::{
     base::{shell, source::Sourced, vars},
     config::tables::ALIASES,
     host::{Host, Trust, names_in, open_to_others},
-    report::{
-        Place, Problem, Rule,
-        fix::{Fix, give, give_as, run},
-        nearest,
-    },
+    report::prelude::*,
 };
 
 macro_rules! embedded {

@@ -29,11 +29,7 @@ use crate::{
     },
     host::Host,
     ranks::topology::{self, Processes, RankFlags, Stated, Topology, devices::Devices},
-    report::{
-        Place, Problem, Rule,
-        fix::{Owner, drop_word, give, meant, say},
-        nearest, reading,
-    },
+    report::prelude::*,
 };
 
 /// The setting of accelerate that becomes this key of a DeepSpeed config, or a key in this section.

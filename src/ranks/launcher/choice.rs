@@ -7,10 +7,7 @@ use crate::{
     base::source::{Given, Sourced},
     command::{job::Job, target::Target},
     ranks::topology::{Role, Topology, alone, tasks_are_ranks},
-    report::{
-        Problem,
-        fix::{Fixes, drop_word, give},
-    },
+    report::prelude::*,
 };
 
 /// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it

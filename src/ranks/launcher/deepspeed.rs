@@ -34,11 +34,7 @@ use crate::{
         HostFlags, PoolMachine, Processes, RankFlags, Stated, Topology, devices::parse_hostfile,
         numbers_below, slurm::resolve, text,
     },
-    report::{
-        Place, Problem, Problems, Rule,
-        fix::{Owner, drop_word, give, run},
-        nearest, reading,
-    },
+    report::prelude::*,
 };
 
 /// Refuses more processes than GPUs, and machines that are not known to have the same number of them.

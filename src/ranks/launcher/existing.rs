@@ -31,11 +31,7 @@ use crate::{
     },
     host::Host,
     ranks::topology::{self, PoolMachine, RankFlags, Stated, Topology, alone},
-    report::{
-        Place, Problem, Problems, Rule,
-        fix::{Owner, drop_word, give, rename_option, run, say, unset_variable},
-        nearest, reading, refused_value,
-    },
+    report::{prelude::*, refused_value},
 };
 
 impl ExistingLauncher {

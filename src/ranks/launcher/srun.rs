@@ -15,10 +15,7 @@ use crate::{
         Role, Topology,
         slurm::{PerMachine, in_step, requested_gpus},
     },
-    report::{
-        NOT_FOUND, Place, Problem,
-        fix::{Owner, drop_word, run},
-    },
+    report::{NOT_FOUND, prelude::*},
 };
 
 const PROGRAM: &str = "srun";

@@ -9,10 +9,7 @@ use crate::{
     command::argv::Args,
     host::Host,
     ranks::topology::{Processes, RankFlags, Stated, is_loopback, text},
-    report::{
-        Place, Problem,
-        fix::{Owner, give},
-    },
+    report::prelude::*,
 };
 
 pub fn prefix(context: &LaunchContext) -> Vec<OsString> {

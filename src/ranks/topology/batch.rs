@@ -20,10 +20,7 @@ use super::{
 use crate::{
     base::{shell, source::Sourced, vars},
     host::Host,
-    report::{
-        Problem, Rule,
-        fix::{run, say},
-    },
+    report::prelude::*,
 };
 
 pub fn detect_ranks(engine: &Engine, host: &Host) -> Answer {

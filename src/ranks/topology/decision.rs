@@ -26,11 +26,7 @@ use crate::{
         vars,
     },
     host::Host,
-    report::{
-        Place, Problem, Problems, Rule, Severity,
-        fix::{Fixes, drop_given, give, run, unset_variable},
-        reading,
-    },
+    report::prelude::*,
 };
 
 impl Topology {

@@ -18,11 +18,7 @@ use crate::{
         vars,
     },
     host::Host,
-    report::{
-        Place, Problem, Problems, Rule,
-        fix::{Fix, give, give_as, meant, run, say, unset_variable},
-        nearest,
-    },
+    report::prelude::*,
 };
 
 /// A value that may be stated, together with what states it.

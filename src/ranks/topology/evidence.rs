@@ -20,10 +20,7 @@ use crate::{
         vars,
     },
     host::Host,
-    report::{
-        Place, Problem, Problems, Rule, Severity,
-        fix::{Fix, Owner, drop_word, give, run, say},
-    },
+    report::prelude::*,
 };
 
 pub struct Evidence(Vec<Piece>);

@@ -28,8 +28,8 @@ use crate::{
     plan::{Plan, PlannedConfig, diagnostics_json, environment::SHOWN_WHEN_SET},
     ranks::topology::{Role, Topology},
     report::{
-        Problem, Problems, Rule, RuleSubject, Severity,
-        fix::run,
+        RuleSubject,
+        prelude::*,
         reading::text_if_any,
         secrets::{Secrets, Sensitivity},
     },

@@ -31,7 +31,7 @@ use crate::{
         launcher::srun::{self, SrunPrefix},
         topology::{Role, Topology, engine::expand_hosts},
     },
-    report::{self, Problems, Rule, fix::give, secrets::Secrets},
+    report::{self, prelude::*, secrets::Secrets},
     request::Format,
     tools::{
         check,
