@@ -12,15 +12,7 @@ use super::{
         architectures::{
             ARCHITECTURES, Architecture, Norm, Presence, Projections, QkNorm, Recurrence, Scores,
         },
-        model_keys::{
-            ATTENTION_INTERVAL, DENSE_INNER_SIZE, EMBEDDING_SIZE, EXPERT_SIZE, EXPERTS,
-            EXPERTS_PER_TOKEN, FIRST_DENSE, HEAD_SIZE, HEADS, HIDDEN_SIZE, INNER_SIZE, KEYS,
-            KV_HEADS, KV_RANK, Key, LAYERS, LINEAR_KERNEL, LINEAR_KEY_HEADS, LINEAR_KEY_SIZE,
-            LINEAR_VALUE_HEADS, LINEAR_VALUE_SIZE, MAMBA_EXPANSION, MAMBA_GROUPS, MAMBA_HEADS,
-            MAMBA_KERNEL, NOPE_HEAD_SIZE, PARALLEL_NORMS, QUERY_RANK, ROPE_HEAD_SIZE,
-            SHARED_EXPERT_SIZE, SHARED_EXPERTS, SPARSE_STEP, STATE_SIZE, TEXT_SECTIONS,
-            VALUE_HEAD_SIZE, VOCABULARY,
-        },
+        model_keys::*,
     },
 };
 
@@ -76,6 +68,10 @@ pub struct Shape {
     pub attention: u64,
     /// Elements of them that generation keeps.
     pub cached: u64,
+    /// Elements by which keys and values grow where transformers repeats them for every head.
+    pub repeated: u64,
+    /// The tokens that attention looks back at. For longer sequences it gets a mask, and sdpa repeated keys and values.
+    pub window: Option<u64>,
     /// Elements of the queries and keys that are normed once more.
     pub normed: u64,
     pub inner: u64,
@@ -305,6 +301,9 @@ impl ModelConfig<'_> {
                 scores => scores,
             },
             embedding: vocab * width,
+            window: self
+                .number(WINDOW)
+                .filter(|_| self.flag("use_sliding_window") != Some(false)),
             tied: self.is_tied(),
             head_has_bias: self.has(of.head_bias),
             softcapped: self.is_capped("final_logit_softcapping"),
@@ -366,6 +365,8 @@ struct Mixer {
     activations: u64,
     /// Keys and values among them, or all if they cannot be told apart.
     cached: u64,
+    /// Elements by which keys and values grow if each head gets its own.
+    repeated: u64,
 }
 
 impl Mixer {
@@ -401,6 +402,7 @@ impl ModelConfig<'_> {
         };
         shape.attention = most.activations;
         shape.cached = most.cached;
+        shape.repeated = most.repeated;
         shape.normed = most.normed;
         shape.linears = most.linears;
         params
@@ -505,6 +507,7 @@ impl ModelConfig<'_> {
             normed: self.if_has(of.qk_norm, query + key),
             activations: query + queries + 2 * key,
             cached: 2 * key,
+            repeated: 2 * query.saturating_sub(key),
         }
     }
 
@@ -538,6 +541,7 @@ impl ModelConfig<'_> {
             // Where heads of two sizes meet, the output is copied. Values are a part of what computes them.
             activations: 2 * query + heads * (nope + 3 * value) + 2 * narrow,
             cached: query + heads * value,
+            repeated: 0,
         }
     }
 

@@ -302,11 +302,13 @@ impl MemoryModel<'_> {
             self.is_mixed_precision,
             shape.norm.factor.saturating_sub(element),
         );
+        let is_masked = |window| window < self.workload.seq_len;
+        let repeated = only_if(shape.window.is_some_and(is_masked), shape.repeated);
         let copies = shape.inner_copies + only_if(self.autocasts(), shape.inner_in_autocast);
         shape.norms * self.norm_bytes() * shape.hidden
             + (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor())
                 * shape.normed
-            + element * (shape.attention + copies * shape.inner + more_kept)
+            + element * (shape.attention + repeated + copies * shape.inner + more_kept)
             + of_score * self.eager_scores()
             + self.scores()
             + cast

@@ -25,6 +25,12 @@ pub const LAYERS: Key = Key {
     usual: 0,
 };
 
+pub const WINDOW: Key = Key {
+    names: &["sliding_window"],
+    most: ANY,
+    usual: 0,
+};
+
 pub const HEADS: Key = Key {
     names: &["num_attention_heads", "n_head"],
     most: COUNT,
