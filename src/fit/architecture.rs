@@ -110,6 +110,8 @@ impl Shape {
 #[derive(Clone, Default)]
 pub struct Weights {
     pub params: u64,
+    /// By files, by the user, or by an architecture that the table has.
+    pub params_are_known: bool,
     /// Parameters that a quantised model keeps in 16 bits: embedding, head, norms, and experts, which are no linear modules.
     pub unquantised: u64,
     pub shape: Shape,
@@ -148,6 +150,7 @@ impl Weights {
     pub fn with_params(self, KnownSize { params, from }: KnownSize) -> Self {
         Weights {
             params,
+            params_are_known: true,
             unquantised: self.unquantised.min(params),
             from,
             ..self
@@ -190,7 +193,8 @@ pub fn read(config: &Value) -> Option<Weights> {
         architecture: architecture.or_else(|| Architecture::of("llama"))?,
     };
     let mut weights = model.count()?;
-    if architecture.is_none() {
+    weights.params_are_known = architecture.is_some();
+    if !weights.params_are_known {
         weights.assumed.insert(
             0,
             format!("the architecture `{name}` is counted like llama"),

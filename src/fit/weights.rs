@@ -13,7 +13,7 @@ use super::{
     architecture::{self, KnownSize, Weights},
     tables::{
         typical::TYPICAL,
-        usual::{LONGEST_HEADER, PACKED, VARIANTS},
+        usual::{GUESSED_SIZE, LONGEST_HEADER, PACKED, VARIANTS},
     },
 };
 use crate::{
@@ -45,7 +45,12 @@ impl ModelLookup<'_> {
         });
         match (known, local, model) {
             (Some(known), local, _) => Ok(of_size(known, local)),
-            (None, Some(weights), _) => Ok(weights),
+            (None, Some(mut weights), _) => {
+                if !weights.params_are_known {
+                    weights.uncounted.get_or_insert(GUESSED_SIZE.to_string());
+                }
+                Ok(weights)
+            }
             (None, None, Some(name)) => self.by_name(name),
             (None, None, None) => Err(report::nothing_to_fit()),
         }

@@ -570,6 +570,22 @@ fn options_say_what_is_trained() {
     assert_eq!(report["trainable"], 36 * 4 * (4096 + 4096));
 }
 
+#[test]
+fn a_new_architecture_does_not_fit_by_its_config_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "m/config.json",
+        QWEN3_8B.replace(r#""model_type": "qwen3""#, r#""model_type": "qwen99""#),
+    );
+    let words = "--model m --gpus 8 --gpu-memory 80GiB --host-memory 1TiB";
+    let words: Vec<&str> = words.split(' ').collect();
+    let report = json(&sandbox, &words);
+    let why = report["uncounted"].as_str().unwrap();
+    assert!(why.starts_with("its architecture is new"), "{why}");
+    let report = json(&sandbox, &[&words[..], &["--params", "8B"]].concat());
+    assert!(report["uncounted"].is_null(), "{report}");
+}
+
 /// As in the config of glm-4-9b-chat, whose weights have 9,399,951,360 numbers.
 #[test]
 fn older_glm_models_have_one_switch_for_a_bias() {

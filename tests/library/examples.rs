@@ -20,13 +20,6 @@ use zlaunch::testing::fit::tables::optimizers::OPTIMIZERS;
 use zlaunch::testing::fit::tables::templates::WITHOUT_DEEPSPEED;
 use zlaunch::testing::fit::workload::Workload;
 
-fn is_known(model: &Weights) -> bool {
-    !model
-        .assumed
-        .iter()
-        .any(|assumed| assumed.contains("is counted like llama"))
-}
-
 /// Bytes of a step on one GPU.
 fn allocated(
     weights: &Weights,
@@ -70,7 +63,7 @@ fn architectures() {
                 config[*key] = json!(flag);
             }
             let model = architecture::read(&config).unwrap();
-            assert!(is_known(&model), "{model_type}");
+            assert!(model.params_are_known, "{model_type}");
             let bytes = |dtype| allocated(&model, 512, dtype, Optimizer::named("adamw"), "none");
             let seen = [model.params, bytes(BF16), bytes(FP32)];
             if seen != [example.params, example.bf16, example.fp32] {
@@ -312,7 +305,7 @@ fn parameters_are_counted_as_in_transformers() {
             "{}",
             line["name"]
         );
-        assert!(is_known(&model), "{}", line["name"]);
+        assert!(model.params_are_known, "{}", line["name"]);
         seen += 1;
     }
     assert!(seen > 30);
@@ -322,7 +315,7 @@ fn parameters_are_counted_as_in_transformers() {
 fn a_config_without_the_basic_sizes_is_not_counted() {
     let tiny = json!({"hidden_size": 8, "num_hidden_layers": 1, "vocab_size": 16});
     let model = architecture::read(&tiny).unwrap();
-    assert!(!is_known(&model) && model.params > 0);
+    assert!(!model.params_are_known && model.params > 0);
     for config in [json!({"hidden_size": 8}), json!([]), json!({})] {
         assert!(architecture::read(&config).is_none());
     }
