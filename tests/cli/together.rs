@@ -240,7 +240,7 @@ fn a_machine_tells_what_matters_to_the_others() {
         ("machine.driver", json!("570.86")),
         ("GPU.used", json!(1024 << 20)),
         ("GPU.errors", json!(3)),
-        ("GPU.MIG", json!("NVIDIA H200")),
+        ("GPU.MIG", json!("enabled")),
         ("python.CUDA", json!("12.8")),
         ("python.NCCL", json!("2.26.2")),
         ("GPU.count", json!(2)),

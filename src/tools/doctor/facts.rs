@@ -234,8 +234,8 @@ impl Facts {
         self.add("GPU.count", Some(rows.len()));
         self.add(if is_full { "GPU.full" } else { "GPU.used" }, used);
         self.add("GPU.errors", most(4));
-        let divided = rows.iter().find(|row| row[5] == "Enabled");
-        self.add("GPU.MIG", divided.map(|row| row[0]));
+        let is_divided = rows.iter().any(|row| row[5] == "Enabled");
+        self.add("GPU.MIG", is_divided.then_some("enabled"));
     }
 }
 
@@ -252,7 +252,12 @@ fn nvidia_smi(host: &Host) -> Option<Output> {
     let query = "--query-gpu=name,memory.total,driver_version,memory.used,ecc.errors.uncorrected.volatile.total,mig.mode.current";
     Command::new(host.find_program("nvidia-smi".as_ref())?)
         .args([query, "--format=csv,noheader,nounits"])
-        .args(visible.map(|gpus| format!("--id={gpus}")))
+        // It knows no parts of a GPU.
+        .args(
+            visible
+                .filter(|gpus| !gpus.contains("MIG-"))
+                .map(|gpus| format!("--id={gpus}")),
+        )
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()

@@ -289,13 +289,22 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         names: &[Is("GPU.MIG")],
-        says: "{value} is divided on {machines} (MIG)",
-        means: "a rank sees one part of one GPU",
+        compared: Same,
+        severity: Severity::Error,
+        called: Some("MIG"),
+        absent: Some("disabled"),
+        means: "a rank sees one part of one GPU where others have whole ones",
         help: "`nvidia-smi -mig 0` as administrator; until then leave the machine out of the job",
-        examples: &[Example {
-            stated: &[Nothing, Text("NVIDIA A100-SXM4-80GB")],
-            answer: "NVIDIA A100-SXM4-80GB is divided on b (MIG)",
-        }],
+        examples: &[
+            Example {
+                stated: &[Nothing, Text("enabled")],
+                answer: "MIG is enabled on b, disabled on a",
+            },
+            Example {
+                stated: &[Text("enabled"), Text("enabled")],
+                answer: "",
+            },
+        ],
         ..FACT
     },
     Fact {
