@@ -24,6 +24,6 @@ pub const PACKED: &[&str] = &["U8", "I8", "I32"];
 /// No real header of a checkpoint comes near this size.
 pub const LONGEST_HEADER: u64 = 100 << 20;
 
-/// Why nothing fits for certain if a config.json is all that is known of a new architecture.
+/// Said if a config.json is all that is known of a new architecture.
 pub const GUESSED_SIZE: &str =
     "its architecture is new, so its size is a guess: download its weights or give --params NUMBER";
