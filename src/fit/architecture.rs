@@ -12,7 +12,15 @@ use super::{
         architectures::{
             ARCHITECTURES, Architecture, Norm, Presence, Projections, QkNorm, Recurrence, Scores,
         },
-        model_keys::*,
+        model_keys::{
+            ATTENTION_INTERVAL, DENSE_INNER_SIZE, EMBEDDING_SIZE, EXPERT_SIZE, EXPERTS,
+            EXPERTS_PER_TOKEN, FIRST_DENSE, HEAD_SIZE, HEADS, HIDDEN_SIZE, INNER_SIZE, KEYS,
+            KV_HEADS, KV_RANK, Key, LAYERS, LINEAR_KERNEL, LINEAR_KEY_HEADS, LINEAR_KEY_SIZE,
+            LINEAR_VALUE_HEADS, LINEAR_VALUE_SIZE, MAMBA_EXPANSION, MAMBA_GROUPS, MAMBA_HEADS,
+            MAMBA_KERNEL, NOPE_HEAD_SIZE, PARALLEL_NORMS, QUERY_RANK, ROPE_HEAD_SIZE,
+            SHARED_EXPERT_SIZE, SHARED_EXPERTS, SPARSE_STEP, STATE_SIZE, TEXT_SECTIONS,
+            VALUE_HEAD_SIZE, VOCABULARY, WINDOW,
+        },
     },
 };
 
