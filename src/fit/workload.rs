@@ -1,7 +1,7 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
 use super::{
-    architecture::{Shape, Weights},
+    architecture::{Linear, Shape, Weights},
     need::{Cluster, only_if},
     settings::TrainingSettings,
     tables::{
@@ -51,6 +51,8 @@ pub struct Adapters {
     pub kept: u64,
     /// Elements per token and layer that enter the modules they adapt, counted once per module.
     pub inputs: u64,
+    /// Elements per token and layer that enter frozen modules alone.
+    pub unkept: u64,
     /// Parameters of the experts of one layer, if they have adapters.
     pub experts: u64,
 }
@@ -64,13 +66,25 @@ impl Adapters {
             params: only_if(is_all, rank * shape.routed),
             kept: 0,
             inputs: 0,
+            unkept: 0,
             experts: only_if(
                 is_all && shape.routed > 0,
                 shape.layer.saturating_sub(shape.linear_weights()),
             ),
         };
+        let is_adapted =
+            |linear: &Linear| is_all || targets.split(',').any(|it| it.trim() == linear.name);
+        // Experts keep their inputs even so. A target of another name may be anything.
+        let is_known = |target: &str| shape.linears.iter().any(|it| it.name == target.trim());
+        if shape.routed == 0 && targets.split(',').all(is_known) {
+            let last = shape.linears.iter().rev();
+            let frozen = last.take_while(|it| !is_adapted(it)).count();
+            // Attention beside an MLP shares its norm.
+            let is_normed = frozen > 2 && shape.norms > 1;
+            adapters.unkept = only_if(frozen > 0, shape.inner) + only_if(is_normed, shape.hidden);
+        }
         for linear in &shape.linears {
-            if is_all || targets.split(',').any(|it| it.trim() == linear.name) {
+            if is_adapted(linear) {
                 adapters.params += shape.layers * rank * (linear.inputs + linear.outputs);
                 adapters.inputs += linear.inputs;
                 adapters.kept += rank;

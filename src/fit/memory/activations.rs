@@ -267,6 +267,7 @@ impl MemoryModel<'_> {
         let element = self.element;
         let mut more_kept = shape.more_kept;
         let mut cast = 0;
+        let mut unused = 0;
         if let Some(adapters) = &self.workload.adapters {
             // PEFT makes adapters fp32. Only stage 3 leaves them so, unless the model is quantised, and then each adapter casts
             // its own input. Under autocast it casts it twice.
@@ -283,11 +284,12 @@ impl MemoryModel<'_> {
             } else {
                 only_if(self.autocasts(), element * (inputs - unkept))
             };
-            // Dropout keeps its mask and what comes out of it, but not its input.
-            more_kept = (more_kept + adapters.kept).saturating_sub(only_if(
-                self.settings.dropout && adapters.experts == 0 && !self.autocasts(),
-                unkept,
-            ));
+            // Dropout keeps its mask and what comes out of it, but not its input. A frozen module keeps its input at stage 3 alone,
+            // unless it is quantised.
+            let dropped = only_if(self.settings.dropout && adapters.experts == 0, unkept);
+            let frozen = only_if(!is_cast, adapters.unkept);
+            unused = only_if(!self.autocasts(), dropped.max(frozen));
+            more_kept += adapters.kept;
         }
         // The softmax in fp32 and in the dtype of the weights, and what a cap or a bias needs before it. With sinks all is in 16 bits.
         let of_score = element
@@ -302,13 +304,17 @@ impl MemoryModel<'_> {
             self.is_mixed_precision,
             shape.norm.factor.saturating_sub(element),
         );
-        let is_masked = |window| window < self.workload.seq_len;
-        let repeated = only_if(shape.window.is_some_and(is_masked), shape.repeated);
+        // Each layer casts a mask of its own.
+        let tokens = self.workload.seq_len;
+        let is_masked = |window| window < tokens;
+        let repeated = only_if(shape.window.is_some_and(is_masked), shape.repeated + tokens);
         let copies = shape.inner_copies + only_if(self.autocasts(), shape.inner_in_autocast);
         shape.norms * self.norm_bytes() * shape.hidden
             + (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor())
                 * shape.normed
-            + element * (shape.attention + repeated + copies * shape.inner + more_kept)
+            + element
+                * (shape.attention + repeated + copies * shape.inner + more_kept)
+                    .saturating_sub(unused)
             + of_score * self.eager_scores()
             + self.scores()
             + cast
