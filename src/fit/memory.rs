@@ -504,7 +504,7 @@ impl<'a> MemoryModel<'a> {
             live if live < embedding => embedding,
             // A module is kept if few enough parameters come behind it, whatever its own size.
             live if behind_embedding <= live => behind_embedding + embedding,
-            _ => self.live().min(behind_embedding),
+            _ => self.live().min(self.stored().saturating_sub(embedding)),
         }
     }
 
