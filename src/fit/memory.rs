@@ -497,14 +497,13 @@ impl<'a> MemoryModel<'a> {
     /// gathered again for its backward pass, which comes before that of the embedding.
     fn live_at_head(&self) -> u64 {
         let embedding = self.shape.embedding;
-        let behind_embedding = self
-            .stored()
-            .saturating_sub(embedding + self.workload.forward_only);
+        let others = self.stored().saturating_sub(embedding);
+        let behind_embedding = others.saturating_sub(self.workload.forward_only);
         match self.live_params() {
             live if live < embedding => embedding,
             // A module is kept if few enough parameters come behind it, whatever its own size.
             live if behind_embedding <= live => behind_embedding + embedding,
-            _ => self.live().min(self.stored().saturating_sub(embedding)),
+            _ => self.live().min(others),
         }
     }
 

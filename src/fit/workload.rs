@@ -1,7 +1,7 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
 use super::{
-    architecture::{Linear, Shape, Weights},
+    architecture::{Shape, Weights},
     need::{Cluster, only_if},
     settings::TrainingSettings,
     tables::{
@@ -44,7 +44,7 @@ pub struct Workload {
 }
 
 /// The adapters of LoRA.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Adapters {
     params: u64,
     /// Elements that they keep per token and layer.
@@ -64,34 +64,30 @@ impl Adapters {
         let is_all = ["all-linear", "all", "default"].contains(&targets);
         let mut adapters = Adapters {
             params: only_if(is_all, rank * shape.routed),
-            kept: 0,
-            inputs: 0,
-            unkept: 0,
             experts: only_if(
                 is_all && shape.routed > 0,
                 shape.layer.saturating_sub(shape.linear_weights()),
             ),
+            ..Adapters::default()
         };
-        let is_adapted =
-            |linear: &Linear| is_all || targets.split(',').any(|it| it.trim() == linear.name);
-        // Experts keep their inputs even so. A target of another name may be anything.
-        let is_known = |target: &str| shape.linears.iter().any(|it| it.name == target.trim());
-        if shape.routed == 0 && targets.split(',').all(is_known) {
-            let last = shape.linears.iter().rev();
-            let frozen = last.take_while(|it| !is_adapted(it)).count();
-            // Attention beside an MLP shares its norm.
-            let is_normed = frozen > 2 && shape.norms > 1;
-            adapters.unkept = only_if(frozen > 0, shape.inner) + only_if(is_normed, shape.hidden);
-        }
+        // Adapted modules, and how many frozen ones come behind them.
+        let mut known = 0;
+        let mut frozen = 0;
         for linear in &shape.linears {
-            if is_adapted(linear) {
+            frozen += 1;
+            if is_all || targets.split(',').any(|it| it.trim() == linear.name) {
+                known += 1;
+                frozen = 0;
                 adapters.params += shape.layers * rank * (linear.inputs + linear.outputs);
                 adapters.inputs += linear.inputs;
-                adapters.kept += rank;
-                if settings.dropout {
-                    adapters.kept += linear.inputs + linear.inputs / 2;
-                }
+                adapters.kept += rank + only_if(settings.dropout, linear.inputs * 3 / 2);
             }
+        }
+        // Experts keep their inputs even so. A target of another name may be in the MLP.
+        if shape.routed == 0 && known == targets.split(',').count() {
+            // Attention beside an MLP shares its norm.
+            adapters.unkept = only_if(frozen > 0, shape.inner)
+                + only_if(frozen > 2 && shape.norms > 1, shape.hidden);
         }
         adapters.params = adapters.params.max(1);
         adapters

@@ -366,7 +366,13 @@ fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
             .iter()
             .any(|name| run["run"] == *name);
         assert!(!is_late || gpu < 3.0, "{row}");
-        // The inputs of frozen modules without adapters are counted too.
+        // Frozen modules behind the adapters keep no input. The tower of the one with pictures was quantised, which is not said.
+        let is_attention = run["run"] == "eighteenth" && run["targets"] == "q_proj,v_proj";
+        assert!(
+            !is_attention || run["patches"].is_u64() || gpu < 3.0,
+            "{row}"
+        );
+        // Frozen experts, and what GPT-J and Phi-3 do not keep, are counted too.
         let is_over = run["targets"].is_string() && gpu > 0.0;
         errors.push((if is_over { 0.0 } else { gpu }, row));
     }

@@ -265,7 +265,7 @@ impl MemoryModel<'_> {
     fn layer_activations(&self) -> u64 {
         let shape = self.shape;
         let element = self.element;
-        let mut more_kept = shape.more_kept;
+        let mut kept = shape.more_kept;
         let mut cast = 0;
         let mut unused = 0;
         if let Some(adapters) = &self.workload.adapters {
@@ -279,17 +279,15 @@ impl MemoryModel<'_> {
             } else {
                 inputs.min(shape.inner + 2 * shape.hidden)
             };
-            cast = if is_cast {
-                FP32 * inputs
-            } else {
-                only_if(self.autocasts(), element * (inputs - unkept))
-            };
+            cast = only_if(is_cast, FP32 * inputs)
+                + only_if(self.autocasts(), element * (inputs - unkept));
             // Dropout keeps its mask and what comes out of it, but not its input. A frozen module keeps its input at stage 3 alone,
             // unless it is quantised.
-            let dropped = only_if(self.settings.dropout && adapters.experts == 0, unkept);
-            let frozen = only_if(!is_cast, adapters.unkept);
-            unused = only_if(!self.autocasts(), dropped.max(frozen));
-            more_kept += adapters.kept;
+            if !self.autocasts() {
+                unused = only_if(self.settings.dropout && adapters.experts == 0, unkept)
+                    .max(only_if(!is_cast, adapters.unkept));
+            }
+            kept += adapters.kept;
         }
         // The softmax in fp32 and in the dtype of the weights, and what a cap or a bias needs before it. With sinks all is in 16 bits.
         let of_score = element
@@ -300,21 +298,24 @@ impl MemoryModel<'_> {
                     element,
                 ),
             );
-        let applied_in_fp32 = only_if(
-            self.is_mixed_precision,
-            shape.norm.factor.saturating_sub(element),
-        );
         // Each layer casts a mask of its own.
         let tokens = self.workload.seq_len;
-        let is_masked = |window| window < tokens;
-        let repeated = only_if(shape.window.is_some_and(is_masked), shape.repeated + tokens);
+        let repeated = only_if(
+            shape.window.is_some_and(|window| window < tokens),
+            shape.repeated + tokens,
+        );
         let copies = shape.inner_copies + only_if(self.autocasts(), shape.inner_in_autocast);
         shape.norms * self.norm_bytes() * shape.hidden
-            + (FP32 + element + applied_in_fp32).saturating_sub(self.frozen_norm_factor())
+            + (FP32
+                + element
+                + only_if(
+                    self.is_mixed_precision,
+                    shape.norm.factor.saturating_sub(element),
+                ))
+            .saturating_sub(self.frozen_norm_factor())
                 * shape.normed
             + element
-                * (shape.attention + repeated + copies * shape.inner + more_kept)
-                    .saturating_sub(unused)
+                * (shape.attention + repeated + copies * shape.inner + kept).saturating_sub(unused)
             + of_score * self.eager_scores()
             + self.scores()
             + cast
