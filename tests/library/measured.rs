@@ -403,6 +403,22 @@ fn a_gradient_larger_than_the_bucket_has_its_norm_computed_in_fp64() {
     assert_eq!(need.usage.buffers, 2 * (200_000_000 + 2 * head) + 8 * head);
 }
 
+/// zlaunch names modules as Llama does. GPT-J calls `fc_out` what is `down_proj` there, so its input may be kept.
+#[test]
+fn a_target_of_another_name_may_be_in_the_mlp() {
+    let row = CAPPED
+        .lines()
+        .find(|row| row.contains("\"gptj_c\""))
+        .unwrap();
+    let need = |targets: &str| {
+        let mut run: Value = serde_json::from_str(row).unwrap();
+        run["targets"] = json!(targets);
+        run["trainable"] = Value::Null;
+        lab_predicted(&run).unwrap().allocated()
+    };
+    assert!(need("q_proj,v_proj") < need("q_proj,v_proj,fc_out"));
+}
+
 /// Pictures of four micro batches, and a vision tower that is gathered again for its backward pass.
 #[test]
 fn what_ran_out_of_memory_at_its_verdict_is_said_to_need_more() {
