@@ -165,7 +165,7 @@ BIND = "mount --bind ../planted/{} {}"
     "together_a_gpu_in_use": dict(plant=BIND.format("busy", "bin"), heal="umount bin", says="39 GiB of a GPU's memory is in use on node02"),
     "together_a_gpu_that_is_full": dict(plant=BIND.format("full", "bin"), heal="umount bin", says="error[unlike-others]: 68.3 GiB of a GPU's memory is in use on node02"),
     "together_an_old_driver": dict(plant=BIND.format("old", "bin"), heal="umount bin", says="the driver 470.57.02 on node02 is too old for the CUDA of torch"),
-    "together_a_divided_gpu": dict(plant=BIND.format("divided", "bin"), heal="umount bin", says="NVIDIA A100-SXM4-80GB is divided on node02 (MIG)"),
+    "together_a_divided_gpu": dict(plant=BIND.format("divided", "bin"), heal="umount bin", says="error[unlike-others]: MIG is enabled on node02, disabled on the others"),
     "together_few_addresses": dict(plant=BIND.format("small", "{binary}"), heal="umount {binary}", says="a process may have 8 GiB of addresses on node02"),
     "together_no_space_for_the_output": dict(plant="mount -t tmpfs -o size=8m tmpfs out", heal="umount out", says="8 MiB are free for the output on node02"),
     "together_another_protocol_of_nccl": dict(plant=BIND.format("protocol", "{binary}"), heal="umount {binary}", says="error[unlike-others]: NCCL_PROTO is Simple on node02"),
