@@ -518,6 +518,11 @@ impl<'a> TrainingReader<'a> {
                 &format!("a micro batch of {}", settings.micro_batch),
             ),
             (
+                settings.micro_batch > 1 && !settings.checkpointing && weights.shape.repeated > 0,
+                AtLeast,
+                "sequences of one length: attention over padded ones needs more",
+            ),
+            (
                 self.trainer.is_some() && self.dtype(None, host).is_none(),
                 Guess,
                 settings.dtype.name,
