@@ -322,6 +322,30 @@ fn a_machine_tells_what_keeps_it_from_training() {
     assert_eq!(sent["facts"]["file.Qwen/Qwen3-8B"], Value::Null);
 }
 
+/// A task for each GPU: the first of each machine answers for it.
+#[test]
+fn further_tasks_of_a_machine_say_nothing() {
+    let step = Step::new(2);
+    let task = |machine: usize, local: usize| {
+        let mut command = step.doctor(machine, &[]);
+        begin(command.envs([
+            ("SLURM_STEP_TASKS_PER_NODE", "2(x2)"),
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_PROCID", &(2 * machine + local).to_string()),
+            ("SLURM_LOCALID", &local.to_string()),
+        ]))
+    };
+    let [first, second, third, fourth] =
+        [task(0, 0), task(0, 1), task(1, 0), task(1, 1)].map(ended);
+    assert!(
+        first.stdout.contains("2 of 2 machines answered in "),
+        "{first:?}"
+    );
+    for other in [second, third, fourth] {
+        other.succeeded_silently();
+    }
+}
+
 #[test]
 fn only_this_job_is_listened_to() {
     let step = Step::new(2);
