@@ -19,7 +19,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tempfile::TempDir;
 
@@ -94,7 +94,10 @@ impl Sandbox {
         fs::create_dir(sandbox.home()).unwrap();
         fs::create_dir(sandbox.cwd()).unwrap();
         let home = sandbox.home();
-        sandbox.var("HOME", home).var("LANG", "C.UTF-8");
+        sandbox
+            .var("HOME", home)
+            .var("LANG", "C.UTF-8")
+            .var("TESTS_HIDE_GPUS", "1");
         sandbox
     }
 
@@ -304,7 +307,8 @@ pub(crate) fn plant(path: &Path, content: impl AsRef<[u8]>) {
 }
 
 /// The kernel executes no file that somebody has open for writing ("text file busy"), and a process that another thread
-/// starts has every file open until its own exec. So programs are written while no process is being started.
+/// starts has every file and port open until its own exec. So programs are written, and ports found, while no process is
+/// being started.
 static STARTS: RwLock<()> = RwLock::new(());
 
 /// For as long as this lives, processes may be started.
@@ -324,8 +328,13 @@ pub(crate) fn output(command: &mut Command) -> Output {
         .unwrap()
 }
 
+/// For as long as this lives, no process is started.
+pub(crate) fn nothing_starts() -> RwLockWriteGuard<'static, ()> {
+    STARTS.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 pub(crate) fn executable(path: &Path, text: &str) {
-    let _nothing_starts = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    let _nothing_starts = nothing_starts();
     plant(path, text);
     mode(path, 0o755);
 }

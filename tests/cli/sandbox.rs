@@ -20,8 +20,8 @@ use zlaunch::testing::{
 };
 
 pub(crate) use crate::fake::{
-    SYSTEM, Sandbox, Share, executable, mode, output, pipe, plant, safetensors, side_by_side,
-    start, starting,
+    SYSTEM, Sandbox, Share, executable, mode, nothing_starts, output, pipe, plant, safetensors,
+    side_by_side, start, starting,
 };
 
 pub(crate) const ZLAUNCH: &str = env!("CARGO_BIN_EXE_zlaunch");
@@ -96,10 +96,11 @@ impl Sandbox {
     ) -> Run {
         let words = words.into_iter().map(|word| word.as_ref().to_os_string());
         let words = std::iter::once("zlaunch".into()).chain(words).collect();
-        // The tests may run under `nohup`.
+        // The tests may run under `nohup`, and on a machine with GPUs.
         let mut host = Host {
             words,
             ignores_hangup: false,
+            nvidia_gpus: None,
             ..Host::read()
         };
         host.cwd = self.cwd();
@@ -377,6 +378,7 @@ impl Run {
 /// A port that zlaunch may open and that the system gives to nobody else while the connection is kept: a program may listen
 /// on the port of a connection that was accepted before.
 pub(crate) fn free_port() -> (String, [TcpStream; 2]) {
+    let _nothing_starts = nothing_starts();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let ours = TcpStream::connect(address).unwrap();
