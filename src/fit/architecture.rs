@@ -320,7 +320,7 @@ impl ModelConfig<'_> {
             head_has_bias: self.has(of.head_bias),
             softcapped: self.is_capped("final_logit_softcapping"),
             has_sinks: of.sinks,
-            scores_are_capped: self.is_capped("attn_logit_softcapping"),
+            scores_are_capped: of.biased_scores || self.is_capped("attn_logit_softcapping"),
             ..Shape::default()
         };
         let norm = of.norm.tensors * hidden;
@@ -517,7 +517,7 @@ impl ModelConfig<'_> {
                 + self.if_has(of.qk_norm, norm)
                 + only_if(of.sinks, heads),
             normed: self.if_has(of.qk_norm, query + key),
-            activations: query + queries + 2 * key,
+            activations: query + queries + (2 + of.key_kept) * key,
             cached: 2 * key,
             repeated: 2 * query.saturating_sub(key),
         }

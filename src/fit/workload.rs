@@ -70,24 +70,28 @@ impl Adapters {
             ),
             ..Adapters::default()
         };
-        // Adapted modules, and how many frozen ones come behind them.
         let mut known = 0;
-        let mut frozen = 0;
         for linear in &shape.linears {
-            frozen += 1;
+            // Attention beside an MLP shares its norm.
+            adapters.unkept += match linear.name {
+                "up_proj" | "gate_up_proj" if shape.norms > 1 => shape.hidden,
+                "down_proj" if shape.routed == 0 => shape.inner,
+                _ => 0,
+            };
             if is_all || targets.split(',').any(|it| it.trim() == linear.name) {
                 known += 1;
-                frozen = 0;
+                adapters.unkept = 0;
                 adapters.params += shape.layers * rank * (linear.inputs + linear.outputs);
                 adapters.inputs += linear.inputs;
                 adapters.kept += rank + only_if(settings.dropout, linear.inputs * 3 / 2);
             }
         }
-        // Experts keep their inputs even so. A target of another name may be in the MLP.
-        if shape.routed == 0 && known == targets.split(',').count() {
-            // Attention beside an MLP shares its norm.
-            adapters.unkept = only_if(frozen > 0, shape.inner)
-                + only_if(frozen > 2 && shape.norms > 1, shape.hidden);
+        // A target of another name may be in the MLP.
+        if known != targets.split(',').count() {
+            adapters.unkept = 0;
+        } else if shape.routed > 0 {
+            // The products of gate and up, and the tokens that were copied for experts on their way there.
+            adapters.unkept = shape.inner + shape.more_kept / 2;
         }
         adapters.params = adapters.params.max(1);
         adapters

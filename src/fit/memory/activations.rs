@@ -293,10 +293,7 @@ impl MemoryModel<'_> {
         let of_score = element
             + only_if(
                 !shape.has_sinks,
-                FP32 + only_if(
-                    shape.scores_are_capped || shape.scores == Scores::Eager,
-                    element,
-                ),
+                FP32 + only_if(shape.scores_are_capped, element),
             );
         // Each layer casts a mask of its own.
         let tokens = self.workload.seq_len;

@@ -71,9 +71,13 @@ pub struct Architecture {
     /// embeddings of a part of each head, dropout masks, activation functions in several steps. As measured without gradient
     /// checkpointing (tests/data/memory-h200-more.jsonl).
     pub hidden_kept: u64,
+    /// The same in tensors of the keys' size.
+    pub key_kept: u64,
     /// The same in tensors of the MLP's size.
     pub inner_kept: i64,
     pub scores: Scores,
+    /// What is added to the scores before their softmax keeps them once more.
+    pub biased_scores: bool,
     /// What transformers' config class uses for keys that are missing.
     pub defaults: &'static [(Key, u64)],
 }
@@ -242,7 +246,9 @@ pub const LLAMA: Architecture = Architecture {
     runs_all_experts: false,
     expert_bias: false,
     hidden_kept: 0,
+    key_kept: 0,
     inner_kept: 0,
+    biased_scores: false,
     scores: Scores::InFp32,
     defaults: &[(INNER_SIZE, 11_008), (HEADS, 32), (VOCABULARY, 32_000)],
 };
@@ -400,7 +406,8 @@ pub const ARCHITECTURES: &[Row] = &[
         architecture: Architecture {
             joined_qkv: Some("qkv_proj"),
             mlp: JOINED,
-            hidden_kept: 3,
+            hidden_kept: 2,
+            key_kept: 1,
             ..LLAMA
         },
         examples: &[
@@ -415,8 +422,8 @@ pub const ARCHITECTURES: &[Row] = &[
                 numbers: GROUPED,
                 flags: BIASES,
                 params: 17_795_072,
-                bf16: 293_570_240,
-                fp32: 589_346_496,
+                bf16: 293_177_024,
+                fp32: 588_560_064,
             },
         ],
     },
@@ -776,6 +783,7 @@ pub const ARCHITECTURES: &[Row] = &[
             out_bias: Unless("attention_bias"),
             sinks: true,
             expert_bias: true,
+            inner_kept: 3,
             scores: Scores::Eager,
             defaults: &[(HEAD_SIZE, 64), (KV_HEADS, 8)],
             ..LLAMA
@@ -790,15 +798,15 @@ pub const ARCHITECTURES: &[Row] = &[
                 ],
                 flags: &[],
                 params: 1_643_532,
-                bf16: 96_505_608,
-                fp32: 117_245_776,
+                bf16: 97_586_952,
+                fp32: 119_408_464,
             },
             Example {
                 numbers: GROUPED,
                 flags: &[("attention_bias", false), ("mlp_bias", true)],
                 params: 3_401_504,
-                bf16: 149_275_008,
-                fp32: 229_452_864,
+                bf16: 155_566_464,
+                fp32: 242_035_776,
             },
         ],
     },
@@ -1159,8 +1167,8 @@ pub const ARCHITECTURES: &[Row] = &[
             numbers: SMALL,
             flags: &[],
             params: 2_089_960,
-            bf16: 110_472_752,
-            fp32: 144_508_320,
+            bf16: 108_375_600,
+            fp32: 140_314_016,
         }],
     },
     Row {
@@ -1226,6 +1234,7 @@ pub const ARCHITECTURES: &[Row] = &[
             embedding_norm: true,
             tied: true,
             scores: Scores::Eager,
+            biased_scores: true,
             ..GPT
         },
         examples: &[Example {
