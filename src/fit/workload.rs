@@ -91,7 +91,11 @@ impl Adapters {
             adapters.unkept = 0;
         } else if shape.routed > 0 {
             // The products of gate and up, and the tokens that were copied for experts on their way there.
-            adapters.unkept = shape.inner + shape.more_kept / 2;
+            adapters.unkept = shape.inner + shape.more_kept / 2 + shape.hidden;
+        }
+        if settings.dropout && adapters.unkept > 0 {
+            // What enters attention, too.
+            adapters.unkept += shape.hidden;
         }
         adapters.params = adapters.params.max(1);
         adapters
