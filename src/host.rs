@@ -45,7 +45,7 @@ pub struct Host {
 }
 
 /// The tests decide how many GPUs there are, also on a machine that has some.
-const HIDES_GPUS: &str = "TESTS_HIDE_GPUS";
+const HIDES_GPUS: &str = "tests_hide_gpus";
 
 impl Host {
     #[expect(clippy::disallowed_methods, reason = "the only place that reads them")]

@@ -97,7 +97,7 @@ impl Sandbox {
         sandbox
             .var("HOME", home)
             .var("LANG", "C.UTF-8")
-            .var("TESTS_HIDE_GPUS", "1");
+            .var("tests_hide_gpus", "1");
         sandbox
     }
 
