@@ -254,7 +254,15 @@ fn files(refusal: &Refusal) -> Vec<(&'static str, String)> {
         Condition::ScriptSays(text) => Some(("trl/scripts/sft.py", text.to_string())),
         _ => None,
     };
-    refusal.when.iter().filter_map(file).collect()
+    // Conditions may be about the same file.
+    let mut all: Vec<(&str, String)> = Vec::new();
+    for (name, text) in refusal.when.iter().filter_map(file) {
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known += &text,
+            None => all.push((name, text)),
+        }
+    }
+    all
 }
 
 /// The words of each example that is refused, with the argument that is named and the help.

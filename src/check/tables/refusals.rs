@@ -27,6 +27,7 @@ const TRL: &[&Trainer] = &[&front_ends::TRL];
 const CALLBACKS: &[&str] = &["transformers/integrations/integration_utils.py"];
 const FLASH_ATTENTION: &[&str] = &["flash_attn", "kernels", "torch_npu"];
 const MODELING: &[&str] = &["transformers/modeling_utils.py"];
+const NO_ATTENTION: &str = "is not supported. The only possible arguments are";
 const QUANTIZERS: &[&str] = &[
     "transformers/quantizers/quantizer_bnb_4bit.py",
     "transformers/quantizers/quantizer_bnb_8bit.py",
@@ -50,6 +51,7 @@ const SWIFT_TUNERS: &[&str] = &[
     "swift/plugin/tuner.py",
 ];
 const SWIFT_TRAINING: &[&str] = &["swift/trainers/arguments.py"];
+const SWIFT_SEQUENCES: &[&str] = &["swift/sequence_parallel/sequence_parallel.py"];
 const SWIFT_SFT_ARGUMENTS: &[&str] = &["swift/arguments/sft_args.py"];
 const LLAMAFACTORY_METHODS: &[&str] = &["llamafactory/hparams/finetuning_args.py"];
 const LLAMAFACTORY_STAGES: &[&str] = &["llamafactory/train/tuner.py"];
@@ -598,6 +600,39 @@ pub const REFUSALS: &[Refusal] = &[
                 help: "--deepspeed_autotp_size 2",
             },
             Accepted(SWIFT_SFT, "--deepspeed_autotp_size 2"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "sequence_parallel_size",
+        when: &[
+            NoMultiple {
+                factors: &[],
+                ranks: true,
+                of: "sequence_parallel_size",
+            },
+            FileSays {
+                files: SWIFT_SEQUENCES,
+                text: "world_size // self.world_size",
+            },
+        ],
+        why: "it does not divide the number of ranks",
+        fixes: &[Say("give a divisor of the number of ranks")],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--sequence_parallel_size 3",
+                argument: "--sequence_parallel_size 3",
+                help: "give a divisor of the number of ranks",
+            },
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--sequence_parallel_size 4",
+                argument: "--sequence_parallel_size 4",
+                help: "give a divisor of the number of ranks",
+            },
+            Accepted(SWIFT_SFT, "--sequence_parallel_size 2"),
+            Accepted(SWIFT_SFT, "--sequence_parallel_size 1"),
         ],
     },
     Refusal {
@@ -1150,10 +1185,18 @@ pub const REFUSALS: &[Refusal] = &[
         by: TRANSFORMERS,
         argument: "attn_implementation",
         when: &[
-            StartsWith("attn_implementation", "flash-"),
+            Any(&[
+                StartsWith("attn_implementation", "fla"),
+                StartsWith("attn_implementation", "fa"),
+                Is("attn_implementation", "true"),
+            ]),
+            NotNamedIn {
+                argument: "attn_implementation",
+                files: MODELING,
+            },
             FileSays {
                 files: MODELING,
-                text: "is not supported. The only possible arguments are",
+                text: NO_ATTENTION,
             },
         ],
         why: "transformers has no attention implementation of that name",
@@ -1169,17 +1212,71 @@ pub const REFUSALS: &[Refusal] = &[
                 argument: "--attn_implementation flash-attn2",
                 help: "--attn_implementation flash_attention_2",
             },
-            Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation sdpa"),
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--attn_implementation true",
+                argument: "--attn_implementation true",
+                help: "--attn_implementation flash_attention_2",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation known"),
+            Accepted(TRL_SFT_WITHOUT_CONFIG, ""),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        argument: "attn_implementation",
+        when: &[
+            NotNamedIn {
+                argument: "attn_implementation",
+                files: MODELING,
+            },
+            Not(&Any(&[
+                StartsWith("attn_implementation", "fla"),
+                StartsWith("attn_implementation", "fa"),
+                Is("attn_implementation", "true"),
+                // A kernel of the hub, and other ways to run one.
+                Contains("attn_implementation", "/"),
+                Contains("attn_implementation", "|"),
+            ])),
+            FileSays {
+                files: MODELING,
+                text: NO_ATTENTION,
+            },
+        ],
+        why: "transformers has no attention implementation of that name",
+        fixes: &[GiveNearest {
+            argument: "attn_implementation",
+            files: MODELING,
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_SFT_WITHOUT_CONFIG,
+                with: "--attn_implementation knwon",
+                argument: "--attn_implementation knwon",
+                help: "--attn_implementation known",
+            },
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation known"),
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation kernels-community/flash-attn2"),
+            Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation paged|flash"),
         ],
     },
     Refusal {
         by: SWIFT,
         argument: "attn_impl",
         when: &[
-            StartsWith("attn_impl", "flash-"),
+            Any(&[
+                StartsWith("attn_impl", "fla"),
+                StartsWith("attn_impl", "fa"),
+                Is("attn_impl", "true"),
+            ]),
+            Not(&Is("attn_impl", "flash_attn")),
+            NotNamedIn {
+                argument: "attn_impl",
+                files: MODELING,
+            },
             FileSays {
                 files: MODELING,
-                text: "is not supported. The only possible arguments are",
+                text: NO_ATTENTION,
             },
         ],
         why: "transformers has no attention implementation of that name",
@@ -1195,7 +1292,52 @@ pub const REFUSALS: &[Refusal] = &[
                 argument: "--attn_impl flash-attn2",
                 help: "--attn_impl flash_attn",
             },
-            Accepted(SWIFT_SFT, "--attn_impl sdpa"),
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--attn_impl true",
+                argument: "--attn_impl true",
+                help: "--attn_impl flash_attn",
+            },
+            Accepted(SWIFT_SFT, "--attn_impl known"),
+            Accepted(SWIFT_SFT, ""),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "attn_impl",
+        when: &[
+            NotNamedIn {
+                argument: "attn_impl",
+                files: MODELING,
+            },
+            Not(&Any(&[
+                StartsWith("attn_impl", "fla"),
+                StartsWith("attn_impl", "fa"),
+                Is("attn_impl", "true"),
+                // A kernel of the hub, and other ways to run one.
+                Contains("attn_impl", "/"),
+                Contains("attn_impl", "|"),
+            ])),
+            FileSays {
+                files: MODELING,
+                text: NO_ATTENTION,
+            },
+        ],
+        why: "transformers has no attention implementation of that name",
+        fixes: &[GiveNearest {
+            argument: "attn_impl",
+            files: MODELING,
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--attn_impl knwon",
+                argument: "--attn_impl knwon",
+                help: "--attn_impl known",
+            },
+            Accepted(SWIFT_SFT, "--attn_impl known"),
+            Accepted(SWIFT_SFT, "--attn_impl kernels-community/flash-attn2"),
+            Accepted(SWIFT_SFT, "--attn_impl paged|flash"),
         ],
     },
     Refusal {
