@@ -26,10 +26,10 @@ pub fn sizes(subject: &Subject, found: &mut Findings) {
             let is_argument = matches!(place, Place::Option { .. }) && !place.is_setting();
             let fix = match meant {
                 Some(Ok(number @ 1..)) => set(key, number).safe(),
+                _ if value.is_string() => say("write a whole number above 0"),
                 _ if key != MICRO_BATCH && subject.get(MICRO_BATCH).is_some() && !is_argument => {
                     unset(key)
                 }
-                _ if value.is_string() => say("write a whole number above 0"),
                 _ => set(key, 1),
             };
             found.key(&[key], what, fix);

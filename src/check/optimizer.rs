@@ -6,9 +6,12 @@ use super::{
     keys::{unless_there, value_meant},
     rows::Findings,
     subject::Subject,
-    tables::names::{
-        HF_SCHEDULERS, NEXT_TORCH, OPTIMIZER_CLIPPING, OPTIMIZERS, SCHEDULERS, TORCH_OPTIMIZERS,
-        TORCH_SCHEDULERS, WARMUP_STEPS,
+    tables::{
+        names::{
+            HF_SCHEDULERS, NEXT_TORCH, OPTIMIZER_CLIPPING, OPTIMIZERS, SCHEDULERS,
+            TORCH_OPTIMIZERS, TORCH_SCHEDULERS, WARMUP_STEPS,
+        },
+        types::Remedy,
     },
 };
 use crate::{
@@ -69,14 +72,9 @@ pub fn unknown_scheduler(subject: &Subject, found: &mut Findings) {
     let fixes = match near {
         // transformers makes the scheduler that the config does not have.
         _ if of_trainer && !subject.job.args.is_given("lr_scheduler_type") => {
-            let mut fix = give("--lr_scheduler_type", name);
-            if let Some(steps) = subject.get(WARMUP_STEPS).filter(|steps| steps.is_u64())
-                && !subject.job.args.is_given("warmup_steps")
-            {
-                fix = fix.and(give("--warmup_steps", steps));
-            }
-            fix.of(Owner::Trainer)
-                .and(unset("scheduler"))
+            give("--lr_scheduler_type", name)
+                .of(Owner::Trainer)
+                .and(Remedy::GiveParameters("scheduler").fix(subject))
                 .remark("the trainer makes this scheduler")
                 .into()
         }
@@ -143,6 +141,10 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
         } else if key != OPTIMIZER_CLIPPING {
             let fitting = known.iter().filter(|entry| !is_no_list(entry));
             let fix = match schema::nearest_name(given, fitting.map(KeySpec::name)) {
+                // The trainer knows how many steps that is.
+                _ if given == "warmup_ratio" && subject.is_hf() => unset(&key)
+                    .and(set(WARMUP_STEPS, "auto"))
+                    .and(give("--warmup_ratio", value).of(Owner::Trainer)),
                 Some(near) => {
                     let right = format!("{section}.{near}");
                     unless_there(&right, subject, &key)

@@ -51,14 +51,10 @@ pub fn finish(
     let first = launch.command.first();
     let is_program = first.is_some_and(|word| reader.host.find_program(word).is_some());
     // `--set KEY VALUE`, which is refused already, leaves the value in the place of the command.
-    let is_stray = !reader.problems.is_empty() && !is_program;
-    let other = if is_stray {
-        None
-    } else {
-        did_you_mean(&reader, &launch.command)
-    };
-    let has_meaning = first.is_some() && !is_stray && other.is_none();
-    reader.problems.extend(other);
+    let other = did_you_mean(&reader, &launch.command);
+    let is_command = is_program || first.is_some() && reader.problems.is_empty();
+    let has_meaning = is_command && other.is_none();
+    reader.problems.splice(0..0, other);
     let launch = Box::new(launch);
     if reader.problems.is_empty() {
         return Ok(Box::new(LaunchRequest { launch, run }));

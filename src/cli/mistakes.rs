@@ -23,6 +23,7 @@ use crate::{
     base::{
         options::{flag, option_named, takes_value},
         shell,
+        size::parse_count,
     },
     command::{argument_class, prefix::Prefix},
     config::template::Search,
@@ -261,6 +262,18 @@ fn is_meant_as_program(reader: &Reader, word: &OsStr) -> bool {
 /// What was probably meant by a word in the place of the command.
 fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) -> Option<Problem> {
     let place = reader.place;
+    if let Some(last @ [option, _]) = reader.options.last_chunk()
+        && (option == "--set" || option == "--env")
+        && !trains(word.as_ref())
+    {
+        let start = shell::text(last);
+        let fix = rename_option(format!("{start} {word}"), format!("{start}={word}"));
+        return Some(
+            Rule::Usage
+                .error("a value follows `=`, in the same word")
+                .fix(fix),
+        );
+    }
     // The line that was probably meant: with the options that were given and these words.
     let is = |what: &str, subcommand: &str, more: &[&str]| {
         let takes_command = takes_command(&command_of(subcommand, reader.tools));
@@ -307,6 +320,11 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
             place,
             &[],
         ));
+    }
+    // The trainer need not be on this machine.
+    if place == "fit" && !is_program && !trains(word.as_ref()) {
+        let option = parse_count(word).map_or("--model", |_| "--params");
+        return Some(is("not a command", place, &[option, word]));
     }
     if !place.is_empty() || !reader.options.is_empty() {
         return None;

@@ -212,8 +212,6 @@ fn assignment(given: &Given, form: &str, is_key: fn(&str) -> bool) -> Result<[St
         .filter(|(key, value)| is_key(key) && !value.is_empty() && !key.contains('{'))
     {
         format!("{key}={value}")
-    } else if is_key(&text.value) && !text.value.contains(['=', '{']) {
-        format!("{}=VALUE", text.value)
     } else {
         form.to_string()
     };

@@ -287,8 +287,8 @@ fn name_of(word: &str) -> &str {
 }
 
 /// True if the word stands in quotes there.
-fn names(source: Option<&str>, word: &str) -> bool {
-    source.is_some_and(|text| text.contains(&format!("\"{word}\"")))
+fn names(source: &str, word: &str) -> bool {
+    source.contains(&format!("\"{word}\""))
 }
 
 fn is_switch(line: &str) -> bool {

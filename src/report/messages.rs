@@ -183,7 +183,8 @@ impl fmt::Display for Wanted<'_> {
 
 impl<'a> Wanted<'a> {
     pub fn meant(self, name: &str, value: &str) -> Option<String> {
-        let value = value.trim_matches([',', ';', '=', '"', '\'']);
+        // `4096，`, `8;`
+        let value = value.trim_matches(|c: char| !c.is_alphanumeric() && !"+-.%".contains(c));
         match self {
             Bool => nearest(value, ["true", "false"]).map(str::to_string),
             Int => number_meant(value, name).map(|number| number.to_string()),
@@ -232,10 +233,12 @@ pub fn refused_value(
     wanted: Wanted,
 ) -> Problem {
     let place = Place::option(option, value);
+    let is_number = matches!(wanted, Int | Number);
     let fix = match wanted.meant(option, value) {
         Some(meant) => give(option, &meant).correcting(&meant),
         // Only a config can leave it to the trainer.
-        None if value == "auto" && matches!(wanted, Int | Number) => drop_word(&place),
+        None if value == "auto" && is_number => drop_word(&place),
+        None if value.contains(char::is_numeric) && is_number => give(option, "NUMBER"),
         None => give(option, wanted.example(option)).remark("for example"),
     };
     let what = format!("{who} refuses `{place}`: it expects {wanted}");

@@ -14,7 +14,6 @@ use crate::{
     fit::{self, FitFormat, FitRequest, REAL, TrainingArgs, Tuner},
     host::cards::Cards,
     ranks::topology::Processes,
-    request::understood::trains,
 };
 
 #[derive(Args)]
@@ -80,19 +79,7 @@ impl Tool for FitArgs {
             trusts_names: true,
             ..read_training(self.training, &mut reader)
         };
-        let stray = launch
-            .command
-            .first()
-            .filter(|word| !trains(word) && reader.host.find_program(word).is_none());
-        // The trainer need not be on this machine.
-        let problem = did_you_mean(&reader, &launch.command).or_else(|| {
-            let word = stray?.to_string_lossy();
-            Some(report::unexpected_argument(
-                &word,
-                "zlaunch fit",
-                usage("fit"),
-            ))
-        });
+        let problem = did_you_mean(&reader, &launch.command);
         reader.problems.extend(problem);
         reader.answer(FitRequest {
             launch,

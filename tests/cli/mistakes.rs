@@ -158,9 +158,22 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "--deepspeed zero2 --set zero_optimization.stage 3 -- swift sft",
-        "--set zero_optimization.stage=VALUE",
+        "did you mean `--set zero_optimization.stage=3`?",
     ),
-    ("--env NCCL_DEBUG -- swift sft", "--env NCCL_DEBUG=VALUE"),
+    (
+        "--deepspeed zero2 --set bf16.enabled true --set gradient_clipping 1 -- swift sft",
+        "did you mean `--set bf16.enabled=true`?",
+    ),
+    (
+        "--env NCCL_DEBUG INFO swift sft",
+        "did you mean `--env NCCL_DEBUG=INFO`?",
+    ),
+    ("--env NCCL_DEBUG -- swift sft", "--env NAME=VALUE"),
+    ("fit 8B --gpus 4", "zlaunch fit --params 8B --gpus 4"),
+    (
+        "fit Qwen/Qwen3-8B --gpus 4",
+        "zlaunch fit --model Qwen/Qwen3-8B --gpus 4",
+    ),
     (
         "--nproc-per-node 2 --deepspeed zero2 --unset bf16.enabled=true -- swift sft",
         "did you mean `bf16.enabled`? --unset bf16.enabled",

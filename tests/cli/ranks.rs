@@ -754,7 +754,19 @@ fn a_value_that_the_launcher_refuses_is_refused() {
         ),
         (
             "torchrun --nproc_per_node two x.py",
-            "`torchrun` cannot start two ranks",
+            "`torchrun` cannot start `--nproc_per_node two`",
+        ),
+        (
+            "torchrun --nnodes two --nproc_per_node 2 x.py",
+            "`torchrun` cannot start `--nnodes two`",
+        ),
+        (
+            "torchrun --nnodes 1:2:3 --nproc_per_node 2 x.py",
+            "`torchrun` cannot start `--nnodes 1:2:3`",
+        ),
+        (
+            "torchrun --rdzv-backend c10 --nproc_per_node 2 x.py",
+            "`torchrun` refuses `--rdzv-backend c10`: it expects one of static, c10d",
         ),
         (
             "deepspeed --include localhost:0,1 --num_gpus 2 x.py",

@@ -82,7 +82,7 @@ def outcome(binary, it):
 
 # No launcher starts these: a placeholder where machine 0's address belongs, port 66665, which torch refuses since 1.9, counts that the shell would
 # have filled in, and a machine of a hostfile that is not there.
-NOT_STARTED = ("no other machine reaches 127.0.0.1", "is no port", "torchrun refuses `--nnodes ${", "torchrun refuses `--nproc_per_node ${", "cannot start $((",
+NOT_STARTED = ("no other machine reaches 127.0.0.1", "is no port", "torchrun refuses `--nnodes ${", "torchrun refuses `--nproc_per_node ${", "cannot start `--n",
                "there is no machine `worker-0`")
 
 

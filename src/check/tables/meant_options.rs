@@ -42,7 +42,21 @@ pub const MEANT_OPTIONS: &[MeantOption] = &[
         ),
     },
     MeantOption {
-        names: &["mixed_precision"],
+        names: &[
+            "gpu_ids",
+            "gpu_id",
+            "cuda_visible_devices",
+            "devices",
+            "gpus",
+        ],
+        meant: Says("CUDA_VISIBLE_DEVICES chooses the GPUs: `CUDA_VISIBLE_DEVICES=0,1 zlaunch …`"),
+    },
+    MeantOption {
+        names: &["rlhf_type"],
+        meant: Says("`swift rlhf` takes it"),
+    },
+    MeantOption {
+        names: &["mixed_precision", "precision"],
         meant: Says("the trainer has an option for each precision: `--bf16 true`, `--fp16 true`"),
     },
     MeantOption {

@@ -1237,6 +1237,7 @@ pub const REFUSALS: &[Refusal] = &[
                 // A kernel of the hub, and other ways to run one.
                 Contains("attn_implementation", "/"),
                 Contains("attn_implementation", "|"),
+                ScriptSays("AttentionInterface"),
             ])),
             FileSays {
                 files: MODELING,
@@ -1256,7 +1257,10 @@ pub const REFUSALS: &[Refusal] = &[
                 help: "--attn_implementation known",
             },
             Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation known"),
-            Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation kernels-community/flash-attn2"),
+            Accepted(
+                TRL_SFT_WITHOUT_CONFIG,
+                "--attn_implementation kernels-community/flash-attn2",
+            ),
             Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation paged|flash"),
         ],
     },

@@ -34,7 +34,7 @@ use crate::{
         HostFlags, PoolMachine, Processes, RankFlags, Stated, Topology, devices::parse_hostfile,
         numbers_below, slurm::resolve, text,
     },
-    report::prelude::*,
+    report::{Wanted, prelude::*, refused_value},
 };
 
 /// Refuses more processes than GPUs, and machines that are not known to have the same number of them.
@@ -108,12 +108,14 @@ fn unknown_launcher(args: &Args, job: &Job) -> Option<Problem> {
     if reading::text_if_any(&file)?.contains(&names) {
         return None;
     }
-    let near = nearest(&given.value, BACKENDS.iter().copied()).unwrap_or(BACKENDS[0]);
-    Some(
-        refused(format!("DeepSpeed has no launcher `{given}`"))
-            .at(&given)
-            .fix(give(&given.from, near).of(Owner::Launcher)),
-    )
+    let wanted = Wanted::OneOf(BACKENDS);
+    Some(refused_value(
+        Owner::Launcher,
+        "DeepSpeed",
+        "--launcher",
+        &given.value,
+        wanted,
+    ))
 }
 
 fn runner_words(context: &LaunchContext) -> Vec<OsString> {

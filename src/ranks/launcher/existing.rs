@@ -90,7 +90,7 @@ impl ExistingLauncher {
             _ => return None,
         };
         let word = format!("--{option}");
-        let names_it = |text: &str| names(Some(text), &word) || text.contains(&format!("'{word}'"));
+        let names_it = |text: &str| names(text, &word) || text.contains(&format!("'{word}'"));
         let is_known = job.source.as_ref().is_some_and(|it| names_it(&it.text));
         let reads = match job.script_refuses(option) {
             Some(reads) if !is_known => reads,
@@ -330,7 +330,7 @@ impl ExistingLauncher {
         let given = word.split('=').next().unwrap_or_default();
         // Another release may have it.
         let source = self.source(job);
-        if names(source.as_deref(), given) {
+        if names(&source, given) {
             return None;
         }
         let name = name_of(&word).replace('-', "_");
@@ -355,7 +355,7 @@ impl ExistingLauncher {
             refused(format!("`{}` has no option `{given}`", self.name))
                 .at(&*word)
                 .fix(fix.of(Owner::Launcher))
-                .into_warning_unless(near.is_some() || source.is_some()),
+                .into_warning_unless(near.is_some() || !source.is_empty()),
         )
     }
 
@@ -363,14 +363,17 @@ impl ExistingLauncher {
         let kind = ArgType::of_option(line);
         let (option, values) = self.args.list(option_name(line))?;
         let value = values.first()?.to_str()?;
-        let is_count = option_name(line) == self.spec.rank_options.nproc_per_node
-            && self.spec.launcher != Launcher::Deepspeed;
-        let is_list =
-            value.contains(",1") && self.spec.rank_options.nproc_per_node == option_name(line);
+        let name = option_name(line);
+        let options = self.spec.rank_options;
+        let is_count = name == options.nproc_per_node && self.spec.launcher != Launcher::Deepspeed;
+        let is_list = value.contains(",1") && name == options.nproc_per_node;
         let is_known = DEVICE_WORDS.contains(&value) || int(value).is_some_and(|count| count > 0);
-        if is_list || is_count && !is_known {
-            let problem = refused(format!("`{}` cannot start {value} ranks", self.name));
+        // torchrun's may be the smallest and the largest number.
+        let is_no_range = name == "nnodes"
+            && (value.matches(':').count() > 1 || value.split(':').any(|it| int(it).is_none()));
+        if is_list || is_count && !is_known || is_no_range {
             let place = Place::option(&option, value);
+            let problem = refused(format!("`{}` cannot start `{place}`", self.name));
             let count = value.split(',').count();
             let fix = match self.spec.launcher {
                 Launcher::Torchrun if value == "all" => give(&option, "gpu"),
@@ -390,7 +393,7 @@ impl ExistingLauncher {
             };
             return Some(problem.at(place).fix(fix.of(Owner::Launcher)));
         }
-        let is_port = option_name(line) == self.spec.rank_options.master_port;
+        let is_port = name == options.master_port;
         if is_port && int(value).is_some_and(|port| !(0..=65535).contains(&port)) {
             let problem = refused(format!("{value} is no port: the last one is 65535"));
             let fix = give(&option, 29500).of(Owner::Launcher);
@@ -398,9 +401,8 @@ impl ExistingLauncher {
         }
         let versions = Versions::default();
         // Another release may have more choices, which are words.
-        let is_new_word = || {
-            !kind.is_number() && int(value).is_none() && names(self.source(job).as_deref(), value)
-        };
+        let is_new_word =
+            || !kind.is_number() && int(value).is_none() && names(&self.source(job), value);
         if !kind.refuses(value, &versions) || is_new_word() {
             return None;
         }
@@ -415,9 +417,11 @@ impl ExistingLauncher {
         ))
     }
 
-    fn source(&self, job: &Job) -> Option<String> {
-        let file = self.spec.modules[0].name.replace('.', "/") + ".py";
-        reading::text_if_any(&job.installed_file(&file)?)
+    fn source(&self, job: &Job) -> String {
+        let files = self.spec.sources.iter();
+        files
+            .filter_map(|file| reading::text_if_any(&job.installed_file(file)?))
+            .collect()
     }
 
     /// The option, if its value is missing: argparse takes no other option for it, and an empty text is no number.

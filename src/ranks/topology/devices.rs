@@ -443,7 +443,8 @@ fn parse_line(line: &str) -> Option<PoolMachine> {
         .next()?
         .parse()
         .ok()?;
-    (1..=1024).contains(&slots).then(|| PoolMachine {
+    // Of several machines on one line, DeepSpeed would take the first.
+    (line.matches(" slots=").count() < 2 && (1..=1024).contains(&slots)).then(|| PoolMachine {
         name: name.to_string(),
         slots: numbers_below(slots),
     })

@@ -17,7 +17,7 @@ pub const OTHER_NAMES: &[&[&str]] = &[
     &["zero1", "1", "stage1", "zero_1", "zero_stage1", "ds_zero1"],
     &["zero2", "2", "stage2", "zero_2", "zero_stage2", "ds_zero2"],
     &["zero3", "3", "stage3", "zero_3", "zero_stage3", "ds_zero3"],
-    &["learning_rate", "lr", "base_lr"],
+    &["learning_rate", "lr", "base_lr", "学习率"],
     &[
         "train_micro_batch_size_per_gpu",
         "train_micro_batch_size",
@@ -242,6 +242,7 @@ pub const OTHER_NAMES: &[&[&str]] = &[
     &["stage", "zero_stage"],
     &["type", "name", "class_name"],
     &["nvme_path", "path"],
+    &["lion_32bit", "lion"],
     &["cpu", "ram", "host", "memory", "host_memory"],
     &["none", "gpu", "cuda"],
     &["reduce_bucket_size", "bucket_size"],

@@ -33,6 +33,8 @@ pub struct LauncherSpec {
     pub programs: &'static [Program],
     /// An interpreter runs it by the first.
     pub modules: &'static [Program],
+    /// The installed files that name its options and their words. Another release may have more.
+    pub sources: &'static [&'static str],
     /// All of its options, one a line, as recorded in `src/recorded`.
     pub options: &'static str,
     pub short_options: &'static [ShortOption],
@@ -90,7 +92,12 @@ pub const TORCHRUN: LauncherSpec = LauncherSpec {
             sub_command: None,
         },
     ],
+    sources: &[
+        "torch/distributed/run.py",
+        "torch/distributed/elastic/rendezvous/registry.py",
+    ],
     options: concat!(
+        "rdzv_backend |static|c10d|etcd|etcd-v2\n",
         include_str!("../../../recorded/torchrun.txt"),
         "use_env !\n"
     ),
@@ -139,6 +146,7 @@ pub const DEEPSPEED: LauncherSpec = LauncherSpec {
         name: "deepspeed.launcher.runner",
         sub_command: None,
     }],
+    sources: &["deepspeed/launcher/runner.py"],
     options: include_str!("../../../recorded/deepspeed.txt"),
     short_options: &[
         ShortOption {
@@ -209,6 +217,7 @@ pub const ACCELERATE: LauncherSpec = LauncherSpec {
             sub_command: Some("launch"),
         },
     ],
+    sources: &["accelerate/commands/launch.py"],
     options: include_str!("../../../recorded/accelerate.txt"),
     short_options: &[
         ShortOption {
