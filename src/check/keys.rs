@@ -148,8 +148,8 @@ fn advice(key: &Key, subject: &Subject, are_many: bool) -> Fix {
             None => remove,
         };
     }
-    // `"zero_optimization.stage": 3`: only `--set` splits a name at its dots.
-    let inside = path.trim_start_matches('/').replace('/', ".");
+    // `"zero_optimization.stage": 3`: only `--set` splits a name at its dots, and none at brackets.
+    let inside = path.trim_matches(['/', ']']).replace(['/', '['], ".");
     if schema::find(&inside, subject.version()).is_some() {
         let fix = rename(path, &inside, key.value).safe();
         return unless_there(&inside, subject, path).unwrap_or(fix);

@@ -267,11 +267,13 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
         && !trains(word.as_ref())
     {
         let start = shell::text(last);
-        let fix = rename_option(format!("{start} {word}"), format!("{start}={word}"));
         return Some(
             Rule::Usage
                 .error("a value follows `=`, in the same word")
-                .fix(fix),
+                .fix(rename_option(
+                    format!("{start} {word}"),
+                    format!("{start}={word}"),
+                )),
         );
     }
     // The line that was probably meant: with the options that were given and these words.

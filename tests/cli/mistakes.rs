@@ -169,6 +169,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "did you mean `--env NCCL_DEBUG=INFO`?",
     ),
     ("--env NCCL_DEBUG -- swift sft", "--env NAME=VALUE"),
+    (
+        "--nproc-per-node 2 --deepspeed zero2 --set zero_optimization[overlap_comm]=false -- swift sft",
+        "--set zero_optimization.overlap_comm=false",
+    ),
     ("fit 8B --gpus 4", "zlaunch fit --params 8B --gpus 4"),
     (
         "fit Qwen/Qwen3-8B --gpus 4",

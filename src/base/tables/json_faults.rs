@@ -158,6 +158,20 @@ pub const FAULTS: &[Fault] = &[
         help: HELP,
     },
     Fault {
+        says: &["expected `,` or"],
+        at: &["_"],
+        line: "",
+        what: "a number in JSON has no `_`",
+        help: "write all digits without it: 500000000",
+    },
+    Fault {
+        says: &["expected `,` or"],
+        at: &["*", "+", "-", "/"],
+        line: "",
+        what: "JSON does not calculate",
+        help: "write the result",
+    },
+    Fault {
         says: &["expected `,` or `}`"],
         at: ANY,
         line: "",

@@ -27,6 +27,7 @@ const TRL: &[&Trainer] = &[&front_ends::TRL];
 const CALLBACKS: &[&str] = &["transformers/integrations/integration_utils.py"];
 const FLASH_ATTENTION: &[&str] = &["flash_attn", "kernels", "torch_npu"];
 const MODELING: &[&str] = &["transformers/modeling_utils.py"];
+const WITHOUT_PACKAGE: &str = "`sdpa` and `eager` need no package";
 const NO_ATTENTION: &str = "is not supported. The only possible arguments are";
 const QUANTIZERS: &[&str] = &[
     "transformers/quantizers/quantizer_bnb_4bit.py",
@@ -1200,23 +1201,26 @@ pub const REFUSALS: &[Refusal] = &[
             },
         ],
         why: "transformers has no attention implementation of that name",
-        fixes: &[Give {
-            owner: Trainer,
-            option: "--attn_implementation",
-            value: "flash_attention_2",
-        }],
+        fixes: &[
+            Give {
+                owner: Trainer,
+                option: "--attn_implementation",
+                value: "flash_attention_2",
+            },
+            Say(WITHOUT_PACKAGE),
+        ],
         examples: &[
             Refused {
                 launch: TRL_SFT_WITHOUT_CONFIG,
                 with: "--attn_implementation flash-attn2",
                 argument: "--attn_implementation flash-attn2",
-                help: "--attn_implementation flash_attention_2",
+                help: "--attn_implementation flash_attention_2, or `sdpa` and `eager` need no package",
             },
             Refused {
                 launch: TRL_SFT_WITHOUT_CONFIG,
                 with: "--attn_implementation true",
                 argument: "--attn_implementation true",
-                help: "--attn_implementation flash_attention_2",
+                help: "--attn_implementation flash_attention_2, or `sdpa` and `eager` need no package",
             },
             Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation known"),
             Accepted(TRL_SFT_WITHOUT_CONFIG, ""),
@@ -1245,16 +1249,13 @@ pub const REFUSALS: &[Refusal] = &[
             },
         ],
         why: "transformers has no attention implementation of that name",
-        fixes: &[GiveNearest {
-            argument: "attn_implementation",
-            files: MODELING,
-        }],
+        fixes: &[Say(WITHOUT_PACKAGE)],
         examples: &[
             Refused {
                 launch: TRL_SFT_WITHOUT_CONFIG,
                 with: "--attn_implementation knwon",
                 argument: "--attn_implementation knwon",
-                help: "--attn_implementation known",
+                help: WITHOUT_PACKAGE,
             },
             Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation known"),
             Accepted(
@@ -1284,23 +1285,26 @@ pub const REFUSALS: &[Refusal] = &[
             },
         ],
         why: "transformers has no attention implementation of that name",
-        fixes: &[Give {
-            owner: Trainer,
-            option: "--attn_impl",
-            value: "flash_attn",
-        }],
+        fixes: &[
+            Give {
+                owner: Trainer,
+                option: "--attn_impl",
+                value: "flash_attn",
+            },
+            Say(WITHOUT_PACKAGE),
+        ],
         examples: &[
             Refused {
                 launch: SWIFT_SFT,
                 with: "--attn_impl flash-attn2",
                 argument: "--attn_impl flash-attn2",
-                help: "--attn_impl flash_attn",
+                help: "--attn_impl flash_attn, or `sdpa` and `eager` need no package",
             },
             Refused {
                 launch: SWIFT_SFT,
                 with: "--attn_impl true",
                 argument: "--attn_impl true",
-                help: "--attn_impl flash_attn",
+                help: "--attn_impl flash_attn, or `sdpa` and `eager` need no package",
             },
             Accepted(SWIFT_SFT, "--attn_impl known"),
             Accepted(SWIFT_SFT, ""),
@@ -1328,16 +1332,13 @@ pub const REFUSALS: &[Refusal] = &[
             },
         ],
         why: "transformers has no attention implementation of that name",
-        fixes: &[GiveNearest {
-            argument: "attn_impl",
-            files: MODELING,
-        }],
+        fixes: &[Say(WITHOUT_PACKAGE)],
         examples: &[
             Refused {
                 launch: SWIFT_SFT,
                 with: "--attn_impl knwon",
                 argument: "--attn_impl knwon",
-                help: "--attn_impl known",
+                help: WITHOUT_PACKAGE,
             },
             Accepted(SWIFT_SFT, "--attn_impl known"),
             Accepted(SWIFT_SFT, "--attn_impl kernels-community/flash-attn2"),
