@@ -54,7 +54,9 @@ pub fn finish(
     let other = did_you_mean(&reader, &launch.command);
     let is_command = is_program || first.is_some() && reader.problems.is_empty();
     let has_meaning = is_command && other.is_none();
-    reader.problems.splice(0..0, other);
+    if let Some(problem) = other {
+        reader.problems = vec![problem];
+    }
     let launch = Box::new(launch);
     if reader.problems.is_empty() {
         return Ok(Box::new(LaunchRequest { launch, run }));

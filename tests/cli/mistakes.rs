@@ -173,6 +173,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "--nproc-per-node 2 --deepspeed zero2 --set zero_optimization[overlap_comm]=false -- swift sft",
         "--set zero_optimization.overlap_comm=false",
     ),
+    (
+        "--nproc-per-node 2 --deepspeed zero2 --set gradient_clipping=none -- swift sft",
+        "zlaunch --nproc-per-node 2 --deepspeed zero2 --set gradient_clipping=0 -- swift sft --max_grad_norm 0, or",
+    ),
     ("fit 8B --gpus 4", "zlaunch fit --params 8B --gpus 4"),
     (
         "fit Qwen/Qwen3-8B --gpus 4",
@@ -221,6 +225,19 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "swift sft --max_grad_norm x --deepspeed zero2",
         "--max_grad_norm 1.0",
+    ),
+    // What was typed is not replaced by an example.
+    (
+        "swift sft --lora_rank 16， --deepspeed zero2",
+        "--lora_rank 16\n",
+    ),
+    (
+        "swift sft --learning_rate 10^-4 --deepspeed zero2",
+        "--learning_rate NUMBER\n",
+    ),
+    (
+        "--nproc-per-node 2 --deepspeed hf_zero2 --set scheduler.params.warmup_ratio=0.1 -- swift sft",
+        "zlaunch --nproc-per-node 2 --deepspeed hf_zero2 --set scheduler.params.warmup_num_steps=auto -- swift sft --warmup_ratio 0.1",
     ),
     (
         "--nnodes 2 --node-rank 0 --master-addr n1:29400 -- swift sft",
@@ -547,6 +564,24 @@ fn files_that_are_almost_right() {
             "n1\n",
             "--hostfile hosts --deepspeed zero2 -- swift sft",
             "n1 slots=N, with a number above 0",
+        ),
+        (
+            "hosts",
+            "n1 slots=8;n2 slots=8\n",
+            "--hostfile hosts --deepspeed zero2 -- swift sft",
+            "n1 slots=N, with a number above 0",
+        ),
+        (
+            "ours.json",
+            r#"{"zero_optimization": {"reduce_bucket_size": 500_000_000}}"#,
+            "--deepspeed ours.json -- swift sft",
+            "write all digits without it: 500000000",
+        ),
+        (
+            "ours.json",
+            r#"{"zero_optimization": {"reduce_bucket_size": 2 * 1000}}"#,
+            "--deepspeed ours.json -- swift sft",
+            "write the result",
         ),
         (
             "ours.json",

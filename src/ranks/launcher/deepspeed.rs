@@ -108,13 +108,12 @@ fn unknown_launcher(args: &Args, job: &Job) -> Option<Problem> {
     if reading::text_if_any(&file)?.contains(&names) {
         return None;
     }
-    let wanted = Wanted::OneOf(BACKENDS);
     Some(refused_value(
         Owner::Launcher,
         "DeepSpeed",
         "--launcher",
         &given.value,
-        wanted,
+        Wanted::OneOf(BACKENDS),
     ))
 }
 
