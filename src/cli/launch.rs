@@ -52,8 +52,8 @@ pub fn finish(
     let is_program = first.is_some_and(|word| reader.host.find_program(word).is_some());
     // `--set KEY VALUE`, which is refused already, leaves the value in the place of the command.
     let other = did_you_mean(&reader, &launch.command);
-    let is_command = is_program || first.is_some() && reader.problems.is_empty();
-    let has_meaning = is_command && other.is_none();
+    let has_meaning =
+        other.is_none() && (is_program || first.is_some() && reader.problems.is_empty());
     if let Some(problem) = other {
         reader.problems = vec![problem];
     }
