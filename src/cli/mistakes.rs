@@ -264,6 +264,7 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
     let place = reader.place;
     if let Some(last @ [option, _]) = reader.options.last_chunk()
         && (option == "--set" || option == "--env")
+        && word != "="
         && !trains(word.as_ref())
     {
         let start = shell::text(last);

@@ -205,16 +205,12 @@ fn assignment(given: &Given, form: &str, is_key: fn(&str) -> bool) -> Result<[St
         return Ok([key, value].map(str::to_string));
     }
     // `fp16.enabled:true`, `fp16.enabled = true`
-    let example = if let Some((key, value)) = text
+    let example = text
         .value
         .split_once(['=', ':'])
         .map(|(key, value)| (key.trim(), value.trim()))
         .filter(|(key, value)| is_key(key) && !value.is_empty() && !key.contains('{'))
-    {
-        format!("{key}={value}")
-    } else {
-        form.to_string()
-    };
+        .map_or(form.to_string(), |(key, value)| format!("{key}={value}"));
     Err(report::is_not(form, &text, Ok(&example)))
 }
 

@@ -24,7 +24,10 @@ pub fn find(lists: &[Table], spelled: &str) -> Option<&'static str> {
                 .iter()
                 .flat_map(|list| list.lines())
                 .filter(|line| fits(option_name(line), spelled));
-            fitting.next().filter(|_| fitting.next().is_none())
+            // A list may have an option twice.
+            fitting
+                .next()
+                .filter(|first| fitting.all(|it| option_name(it) == option_name(first)))
         })
 }
 

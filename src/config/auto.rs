@@ -249,9 +249,9 @@ fn mismatch_fixes(
     context: &FillContext,
 ) -> Fixes {
     let auto = set(key, "auto");
-    // In place of a number, what is off is 0.
+    // Clipping that is off has the norm 0.
     let is_off = value == "none" || !value.is_number() && schema::truth(value) == Some(false);
-    let read = if is_off && computed.value.is_number() {
+    let read = if is_off && key == "gradient_clipping" {
         Some(0.into())
     } else {
         read(value)

@@ -757,6 +757,10 @@ fn a_value_that_the_launcher_refuses_is_refused() {
             "`torchrun` cannot start `--nproc_per_node two`",
         ),
         (
+            "torchrun --rdzv-back c10 --nproc_per_node 2 x.py",
+            "`torchrun` refuses `--rdzv-back c10`",
+        ),
+        (
             "torchrun --nnodes two --nproc_per_node 2 x.py",
             "`torchrun` cannot start `--nnodes two`",
         ),
