@@ -177,7 +177,6 @@ const MISTAKES: &[(&str, &str)] = &[
         "--nproc-per-node 2 --deepspeed zero2 --set gradient_clipping=none -- swift sft",
         "zlaunch --nproc-per-node 2 --deepspeed zero2 --set gradient_clipping=0 -- swift sft --max_grad_norm 0, or",
     ),
-    ("fit 8B --gpus 4", "zlaunch fit --params 8B --gpus 4"),
     (
         "fit Qwen/Qwen3-8B --gpus 4",
         "zlaunch fit --model Qwen/Qwen3-8B --gpus 4",
@@ -364,7 +363,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("--num_processes", "did you mean `--nproc-per-node`?"),
     ("-nnodes=2 -- swift sft", "did you mean `--nnodes 2`?"),
-    ("fit 8B --gpu H100x8", "zlaunch fit [OPTIONS]"),
+    (
+        "fit 8B --gpu H100x8",
+        "zlaunch fit --params 8B --gpu H100x8",
+    ),
     (
         "fit --finetuning_type lora --params 8B --gpus 8",
         "did you mean `--tuner lora`?",

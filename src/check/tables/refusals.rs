@@ -1191,6 +1191,7 @@ pub const REFUSALS: &[Refusal] = &[
                 StartsWith("attn_implementation", "fa"),
                 Is("attn_implementation", "true"),
             ]),
+            Not(&Is("attn_implementation", "flash_attention_2")),
             NotNamedIn {
                 argument: "attn_implementation",
                 files: MODELING,
