@@ -487,7 +487,7 @@ fn what_was_meant_by_an_option_is_kept() {
         ),
         (
             format!("{swift} --num_train_epochs 2.5epochs"),
-            "--num_train_epochs 1.0 (for example)",
+            "--num_train_epochs NUMBER\n",
         ),
         (
             format!("{swift} --torch_dtype float"),
