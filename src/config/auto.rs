@@ -249,14 +249,14 @@ fn mismatch_fixes(
     context: &FillContext,
 ) -> Fixes {
     let auto = set(key, "auto");
-    // Clipping that is off has the norm 0.
+    // Clipping or decay that is off is 0.
     let is_off = value == "none" || !value.is_number() && schema::truth(value) == Some(false);
-    let read = if is_off && key == "gradient_clipping" {
+    let read = if is_off && ["gradient_clipping", "optimizer.params.weight_decay"].contains(&key) {
         Some(0.into())
     } else {
         read(value)
-    };
-    let read = read.filter(|it| !python_equal(it, &computed.value));
+    }
+    .filter(|it| !python_equal(it, &computed.value));
     let value = read.as_ref().unwrap_or(value);
     let steps = steps_for(value, &computed.value, context).filter(|_| {
         key == "train_batch_size" && !context.config["gradient_accumulation_steps"].is_number()

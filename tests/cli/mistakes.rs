@@ -174,6 +174,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "--set zero_optimization.overlap_comm=false",
     ),
     (
+        "--nproc-per-node 2 --deepspeed hf_zero2 --set optimizer.params.weight_decay=false -- swift sft",
+        "zlaunch --nproc-per-node 2 --deepspeed hf_zero2 --set optimizer.params.weight_decay=0 -- swift sft --weight_decay 0, or",
+    ),
+    (
         "--nproc-per-node 2 --deepspeed zero2 --set gradient_clipping=none -- swift sft",
         "zlaunch --nproc-per-node 2 --deepspeed zero2 --set gradient_clipping=0 -- swift sft --max_grad_norm 0, or",
     ),
