@@ -705,6 +705,7 @@ const GATHER_BUCKET: &str = "zero_optimization.allgather_bucket_size";
 const REDUCE_BUCKET: &str = "zero_optimization.reduce_bucket_size";
 const PREFETCH_BUCKET: &str = "zero_optimization.stage3_prefetch_bucket_size";
 const REDUCE_SCATTER: &str = "zero_optimization.reduce_scatter";
+const QUANTIZED_GRADIENTS: &str = "zero_optimization.zero_quantized_gradients";
 const PREDIVIDED: &str = "gradient_predivide_factor";
 const PRESCALED: &str = "prescale_gradients";
 const FIND_BATCH: &str = "auto_find_batch_size";
@@ -864,6 +865,36 @@ const COMBINATIONS: &[Check] = &[
                 ],
                 says: "`{key}` is {value}, which stages 2 and 3 do not allow with reduce_scatter",
                 fixes: &[Unset(PREDIVIDED)],
+            },
+        ],
+        code: None,
+    },
+    Check {
+        rule: Rule::ReduceScatter,
+        about: "at stage 3, Muon with reduce_scatter, or quantized gradients without it",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[
+            Row {
+                at: &[At::Key(REDUCE_SCATTER), At::Key(QUANTIZED_GRADIENTS)],
+                when: &[
+                    Stage(&[3]),
+                    Key(QUANTIZED_GRADIENTS, Truthy),
+                    Key(REDUCE_SCATTER, Off),
+                ],
+                says: "`{key}` is {value}, and stage 3 quantizes gradients only with it",
+                fixes: &[Set(REDUCE_SCATTER, "true")],
+            },
+            Row {
+                at: &[At::Key("optimizer.type")],
+                when: &[
+                    Stage(&[3]),
+                    Key("optimizer.type", Word(&["muon"])),
+                    Not(&Key(REDUCE_SCATTER, Off)),
+                    Not(&Before("deepspeed", [0, 18, 9])),
+                ],
+                says: "`{name}` needs whole gradients, and stage 3 scatters them unless `reduce_scatter` is false",
+                fixes: &[Set(REDUCE_SCATTER, "false")],
             },
         ],
         code: None,

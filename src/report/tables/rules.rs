@@ -101,6 +101,7 @@ pub enum Rule {
     GradientNorm,
     SumOfGradients,
     PrescaledGradients,
+    ReduceScatter,
     OddBucket,
     PartitionSize,
     TensorParallelSize,
@@ -809,6 +810,12 @@ pub const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::PrescaledGradients,
         name: "prescaled-gradients",
+        subject: RuleSubject::Check,
+        about: None,
+    },
+    NamedRule {
+        rule: Rule::ReduceScatter,
+        name: "reduce-scatter",
         subject: RuleSubject::Check,
         about: None,
     },

@@ -78,9 +78,9 @@ pub fn read(
 /// Of `a % b`: what must divide what.
 fn multiple(condition: &str) -> Option<String> {
     let (number, divisor) = condition.split_once(" % ")?;
-    let number = number.rsplit([' ', '(']).next()?;
+    let number = number.rsplit(' ').next()?.trim_start_matches('(');
     let divisor = divisor.split([' ', ')']).next()?;
-    Some(format!("`{number}` as a multiple of `{divisor}`"))
+    (!divisor.starts_with('(')).then(|| format!("`{number}` as a multiple of `{divisor}`"))
 }
 
 fn subjects<'a>(text: &'a str, said: &Said, version: Version) -> Vec<(Subject<'a>, Asked<'a>)> {
@@ -101,13 +101,14 @@ fn subjects<'a>(text: &'a str, said: &Said, version: Version) -> Vec<(Subject<'a
             } else {
                 after.starts_with("()")
             };
-            let subject = if is_quoted && text.contains("environ") {
-                Subject::Variable(name)
-            } else if before.ends_with("args.") || is_arguments && before.ends_with("self.") {
-                Subject::Option(name)
-            } else {
-                Subject::Key(schema::named(name, version).find(|_| is_read)?.key)
-            };
+            let subject =
+                if is_quoted && name.starts_with(char::is_uppercase) && text.contains("environ") {
+                    Subject::Variable(name)
+                } else if before.ends_with("args.") || is_arguments && before.ends_with("self.") {
+                    Subject::Option(name)
+                } else {
+                    Subject::Key(schema::named(name, version).find(|_| is_read)?.key)
+                };
             Some((subject, asked(before, after)))
         });
     found.collect()

@@ -160,6 +160,21 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["out of GPU memory in vLLM"],
+        about: "vLLM takes its share of the GPU (gpu_memory_utilization) when it starts, and something else is on that GPU already: the model in training, another rank, or another vLLM.",
+        advice: "a smaller --vllm_gpu_memory_utilization (0.3) and --vllm_max_model_len; one process for each GPU; the sleep mode of vLLM (ms-swift: --sleep_level 1, TRL: --vllm_enable_sleep_mode true); or a vLLM server on other GPUs (--vllm_mode server)",
+        lines: &[&["CUDA out of memory"]],
+        traceback: &[
+            "vllm/worker/",
+            "vllm/v1/",
+            "vllm/model_executor/",
+            "vllm/engine/",
+        ],
+        example: "torch.OutOfMemoryError: CUDA out of memory.",
+        seen_in: "huggingface/trl#2688",
+        ..FAILURE
+    },
+    Failure {
         names: &["out of GPU memory when DeepSpeed moves the whole model"],
         about: "The weights are whole, and DeepSpeed puts all of them on every GPU. Stages 0 to 2 always do; ZeRO-3 does if the script loads the model before it has told the config.",
         advice: "--deepspeed zero3, or fewer bits; in a script with ZeRO-3, before from_pretrained(): TrainingArguments(deepspeed=...), or HfDeepSpeedConfig(config) in a variable that stays",
@@ -697,8 +712,8 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["the first machine is not reachable"],
-        about: "Nothing listens at MASTER_ADDR and MASTER_PORT: rank 0 is not up yet or has died, the name resolves to another machine, or a firewall is in the way.",
-        advice: "look at what rank 0 said; --master-addr must be an address of the first machine that the others can reach",
+        about: "Nothing listens at MASTER_ADDR and MASTER_PORT: rank 0 is not up yet (it may still prepare data) or has died, the name resolves to another machine, or a firewall is in the way.",
+        advice: "look at what rank 0 said; --master-addr must be an address of the first machine that the others can reach; if rank 0 prepares data for longer than the others wait, do that in a run before, or let them wait longer: --ddp_timeout 7200, and --env DEEPSPEED_TIMEOUT=120 (minutes) in a script without Trainer",
         lines: &[
             &[
                 "The client socket has timed out after",
@@ -836,6 +851,8 @@ pub const FAILURES: &[Failure] = &[
         lines: &[
             &["unrecognized arguments: --local-rank"],
             &["unrecognized arguments: --local_rank"],
+            &["HfArgumentParser: ['--local-rank="],
+            &["HfArgumentParser: ['--local_rank="],
             &["No such option: --local"],
             &["KeyError: '--local"],
         ],
@@ -1077,7 +1094,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["one process for all GPUs with DeepSpeed"],
         about: "ms-swift found more GPUs than processes on this machine, and would spread the model over them (device_map), which neither DeepSpeed nor vLLM beside the training allows. It counts processes by LOCAL_WORLD_SIZE, which torchrun sets and the deepspeed launcher does not.",
-        advice: "one process for each GPU: NPROC_PER_NODE=GPUS swift sft …, torchrun, or zlaunch -- swift sft …",
+        advice: "one process for each GPU: NPROC_PER_NODE=GPUS swift sft … (in a script: export NPROC_PER_NODE=GPUS; alone on its line it reaches nothing), torchrun, or zlaunch -- swift sft …",
         lines: &[
             &["DeepSpeed is not compatible with MP."],
             &["not compatible with `device_map`", "NPROC_PER_NODE"],
@@ -1239,7 +1256,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["CPUAdam does not compile"],
         about: "Offloading the optimizer needs DeepSpeed's CPU optimizer, which is compiled when it is first used. The compiler's own message is above this line, on one of the ranks.",
-        advice: "python -c 'import deepspeed; deepspeed.ops.op_builder.CPUAdamBuilder().load()' shows it alone; rm -r ~/.cache/torch_extensions after an update; or a template without offload",
+        advice: "python -c 'import deepspeed; deepspeed.ops.op_builder.CPUAdamBuilder().load()' shows it alone; `g++ --version` must be 9 or newer (module load gcc, or conda install -c conda-forge gxx); rm -r ~/.cache/torch_extensions after an update; or a template without offload",
         lines: &[
             &["has no attribute 'ds_opt_adam'"],
             &["Error building extension 'cpu_adam'"],
@@ -1585,6 +1602,20 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["Error while deserializing header"]],
         example: "safetensors._safetensors_rust.SafetensorError: Error while deserializing header: header too large",
         seen_in: "safetensors 0.8.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["ranks that exchange different things"],
+        about: "The ranks send each other Python objects, and what came was not what this one waited for: they are at different places of the program. Often some found a checkpoint to resume and others did not (a folder that only one rank or machine has, or that was still being copied), or they have other data.",
+        advice: "the same files on all machines, complete before the launch (a checkpoint on shared storage); the same arguments on all machines; in a script, a barrier after the rank that prepares files",
+        lines: &[
+            &["Trying to create tensor with negative dimension"],
+            &["UnpicklingError: "],
+            &["EOFError: Ran out of input"],
+        ],
+        traceback: &["_object_list", "gather_object", "_tensor_to_object"],
+        example: "RuntimeError: Trying to create tensor with negative dimension -686245457367107674",
+        seen_in: "huggingface/transformers#28270",
         ..FAILURE
     },
     Failure {
@@ -1967,6 +1998,32 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["weights that ZeRO++ cannot quantize"],
+        about: "zero_quantized_weights quantizes the piece of each weight that a rank has, in blocks of 8 numbers, and this piece does not divide: the number of ranks is no power of two, or the weight is small or of an odd size.",
+        advice: "--unset zero_optimization.zero_quantized_weights, or a number of ranks that is a power of two",
+        lines: &[
+            &["antized weight requires the number of weights be a multiple of 8"],
+            &["Adaptive grouping algorithm cannot find a group size for input tensor"],
+        ],
+        example: "AssertionError: Qantized weight requires the number of weights be a multiple of 8",
+        seen_in: "deepspeedai/DeepSpeed#4309",
+        ..FAILURE
+    },
+    Failure {
+        names: &["the loss of Liger with weights that ZeRO-3 has split"],
+        about: "Liger computes the loss from lm_head.weight itself, without running lm_head, so ZeRO-3 did not gather it: it is empty.",
+        advice: "--use_liger_kernel false, or only without this loss: --liger_kernel_config '{\"fused_linear_cross_entropy\": false}'; a newer TRL, which gathers it; or --deepspeed zero2",
+        lines: &[
+            &["ZeroDivisionError: "],
+            &["size mismatch, got input", "vec (0)"],
+        ],
+        traceback: &["fused_linear_cross_entropy"],
+        here: &[NOT_ZERO3],
+        example: "ZeroDivisionError: integer division or modulo by zero",
+        seen_in: "linkedin/Liger-Kernel#767",
+        ..FAILURE
+    },
+    Failure {
         names: &["weights that are not gathered"],
         about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a merge of LoRA, a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
         advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
@@ -2255,11 +2312,12 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["generations that do not fill the batch"],
-        about: "GRPO makes num_generations answers to each prompt, so per_device_train_batch_size × ranks × steps_per_generation (by default gradient_accumulation_steps; older TRL: without it) must be a multiple of num_generations; for the evaluation, per_device_eval_batch_size × ranks.",
+        about: "GRPO makes num_generations answers to each prompt, so per_device_train_batch_size × ranks × steps_per_generation (by default gradient_accumulation_steps; older TRL: without it) must be a multiple of num_generations; for the evaluation, per_device_eval_batch_size × ranks. One answer has no others to be compared with, so it must be 2 or more.",
         advice: "another --num_generations, which divides that product, or another --per_device_train_batch_size, --steps_per_generation or number of ranks",
         lines: &[
             &["must be divisible by num_generations"],
             &["divisible by the number of generations"],
+            &["GRPO requires at least 2 generations per prompt"],
         ],
         example: "ValueError: The global train batch size (3 x 1) must be evenly divisible by the number of generations per prompt (4). Given the current train batch size, the valid values for the number of generations are: [3].",
         seen_in: "dhcode-cpp/X-R1#22",
@@ -2418,9 +2476,19 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["rows of an embedding that ZeRO-3 leaves out"],
+        about: "peft looks for the rows of trainable_token_indices among the weights that were gathered to be saved. Under ZeRO-3 they are not there.",
+        advice: "--deepspeed zero2; or modules_to_save with the embedding (embed_tokens, lm_head) instead of trainable_token_indices; or a newer peft and transformers",
+        lines: &[&["KeyError: '", "trainable_tokens_delta"]],
+        here: &[NOT_ZERO3],
+        example: "KeyError: 'token_adapter.trainable_tokens_delta.default'",
+        seen_in: "huggingface/peft#2946",
+        ..FAILURE
+    },
+    Failure {
         names: &["LoRA's copied modules with ZeRO-3"],
-        about: "The wrapper for modules_to_save passes attributes on to the module inside, so DeepSpeed took it for one that is registered already.",
-        advice: "a newer DeepSpeed; or without modules_to_save: put those modules into target_modules; or --deepspeed zero2",
+        about: "The wrapper for modules_to_save passes attributes on to the module inside, so DeepSpeed took it for one that is registered already. A layer that a script makes after deepspeed.initialize (a resized embedding or head) lacks it too.",
+        advice: "a newer DeepSpeed; or without modules_to_save: put those modules into target_modules; in a script, resize and replace layers before DeepSpeed takes the model; or --deepspeed zero2",
         lines: &[&["has no attribute 'ds_grads_remaining'"]],
         example: "AttributeError: 'Linear' object has no attribute 'ds_grads_remaining'",
         seen_in: "deepspeedai/DeepSpeed#7203",
@@ -2958,8 +3026,49 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a script with Windows line endings"],
+        about: "The script was edited on Windows: a carriage return (\\r) stands behind each backslash, so the shell ends the command there and runs the next line as a command of its own.",
+        advice: "sed -i 's/\\r$//' SCRIPT (or dos2unix SCRIPT)",
+        lines: &[
+            &["HfArgumentParser: ['\\r'"],
+            &["$'\\r': command not found"],
+            &["^M: bad interpreter"],
+        ],
+        example: "ValueError: Some specified arguments are not used by the HfArgumentParser: ['\\r']",
+        seen_in: "shufangxun/LLaVA-MoD#16",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a command that ended too early"],
+        about: "The shell ran a line with arguments as a command of its own: the line before has no backslash at its end, or has a space, a comment or a carriage return behind it. The launch went on without these arguments.",
+        advice: "a backslash as the very last character of every line of the command but the last (`cat -A SCRIPT` shows what stands behind it)",
+        lines: &[
+            &[": --", "command not found"],
+            &[": -", "--: invalid option"],
+        ],
+        role: Consequence,
+        example: "dense2dense_distillation.sh: line 52: --deepspeed: command not found",
+        seen_in: "shufangxun/LLaVA-MoD#16",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a file that is no Python"],
+        about: "Python was to run this file as the script, and it is something else: a hostfile without --hostfile in front of it, a shell script, a run file.",
+        advice: "the script right behind the options of the launcher: deepspeed --hostfile HOSTFILE train.py; a shell script without a launcher: bash SCRIPT",
+        lines: &[&["SyntaxError: "]],
+        traceback: &[
+            "hostfile\", line ",
+            ".sh\", line ",
+            ".yaml\", line ",
+            " slots=",
+        ],
+        example: "SyntaxError: invalid syntax",
+        seen_in: "deepspeedai/DeepSpeedExamples#575",
+        ..FAILURE
+    },
+    Failure {
         names: &["an argument that the trainer does not have"],
-        about: "The argument has another name in this version, or belongs to another trainer.",
+        about: "The argument has another name in this version, or belongs to another trainer. Or the script imports another checkout of the package that should have it: the traceback has its path.",
         advice: "zlaunch check -- COMMAND names it, and the nearest one that exists",
         lines: &[
             &["Some specified arguments are not used by the HfArgumentParser"],
@@ -3051,6 +3160,30 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["NCCL timed out while gradients were reduced"],
+        about: "These ranks wait to bring gradients together. Ranks that ran different modules have different gradients, and wait for each other for ever: batches with and without pictures, experts that not every rank uses, another number of steps. Then the lines of the ranks have one SeqNum and different NumelIn. A rank that is slow or has died looks the same.",
+        advice: "look for the first error of another rank; with pictures, a dummy image in text-only rows, or frozen --freeze_vit true --freeze_aligner true; if one is only slow, --ddp_timeout 7200",
+        lines: &[
+            &[
+                "Watchdog caught collective operation timeout",
+                "OpType=ALLREDUCE",
+            ],
+            &[
+                "Watchdog caught collective operation timeout",
+                "OpType=_REDUCE_SCATTER_BASE",
+            ],
+            &[
+                "Watchdog caught collective operation timeout",
+                "OpType=REDUCE",
+            ],
+        ],
+        role: Consequence,
+        of_missing_ranks: Some("the others waited for it, so look at what happened there"),
+        example: "[rank0]:[E1206 18:44:12.715298746 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7753, OpType=_REDUCE_SCATTER_BASE, NumelIn=544997376, NumelOut=68124672, Timeout(ms)=600000) ran for 600061 milliseconds before timing out.",
+        seen_in: "hiyouga/LlamaFactory#6269",
+        ..FAILURE
+    },
+    Failure {
         names: &["NCCL timed out while weights were gathered"],
         about: "An all-gather in the middle of training is ZeRO-3 collecting the weights of a module. Ranks that run different modules wait for each other for ever: experts that not every rank uses, batches without pictures, a different number of generated tokens. A rank that is slow or has died looks the same.",
         advice: "look for the first error of another rank; then --deepspeed zero2, which gathers nothing in the middle; for a mixture of experts, its block as a leaf module (--set zero_optimization.leaf_module.classes); for pictures, a dummy image in text-only rows; for generate(), synced_gpus=True",
@@ -3103,8 +3236,24 @@ pub const FAILURES: &[Failure] = &[
         // A rank that did not come.
         role: Consequence,
         of_missing_ranks: Some("the others waited for it, so look at what happened there"),
-        example: "[rank0]:[E1206 18:44:12.715298746 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7753, OpType=_REDUCE_SCATTER_BASE, NumelIn=544997376, NumelOut=68124672, Timeout(ms)=600000) ran for 600061 milliseconds before timing out.",
-        seen_in: "hiyouga/LlamaFactory#6269",
+        example: "[rank3]:[E1113 14:07:50.955124402 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=335, OpType=BROADCAST, NumelIn=67895296, NumelOut=67895296, Timeout(ms)=600000) ran for 600008 milliseconds before timing out.",
+        seen_in: "modelscope/ms-swift#2443",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a loss or gradient that is not a number"],
+        about: "From this step on nothing is learnt. The usual reasons: fp16 that overflows, a learning rate that is too high, a batch without any trained token (all cut off), broken pictures or weights, an attention that does not suit the padding; with older releases of DeepSpeed, overlap_comm.",
+        advice: "--bf16 true instead of fp16; a smaller --learning_rate with --warmup_ratio 0.05; look at the first batch that has it: are labels left after truncation?; then, one by one, --set zero_optimization.overlap_comm=false, another attention (sdpa, eager), another stage",
+        lines: &[
+            &["'grad_norm': nan"],
+            &["'grad_norm': 'nan'"],
+            &["'loss': nan"],
+            &["'loss': 'nan'"],
+            &["\"grad_norm\": NaN"],
+        ],
+        role: Report,
+        example: "{'loss': 2.0832541, 'token_acc': 0.52479339, 'grad_norm': nan, 'learning_rate': 1e-05, 'memory(GiB)': 65.89, 'train_speed(iter/s)': 0.025912, 'epoch': 0.0,",
+        seen_in: "modelscope/ms-swift#2280",
         ..FAILURE
     },
     Failure {
@@ -3902,14 +4051,31 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["pictures that were cut off"],
         about: "The text has another number of places for pictures than there are features: the sample was cut at the maximum length, in the middle of a picture, or the processor is of another version than the model's code.",
-        advice: "a larger maximum length (--max_length, cutoff_len) or smaller pictures (MAX_PIXELS, --max_pixels), and no truncation (ms-swift: --truncation_strategy delete; TRL: --max_length None); the same transformers for preprocessing and training",
+        advice: "a larger maximum length (--max_length, cutoff_len) or smaller pictures (MAX_PIXELS, --max_pixels), and no truncation (ms-swift: --truncation_strategy delete; TRL: --max_length None); the same transformers for preprocessing and training; beside vLLM, the same limits for pictures on both sides (mm_processor_kwargs) and a --vllm_max_model_len that is long enough",
         lines: &[
             &["mage features and image tokens do not match"],
             &["ideo features and video tokens do not match"],
             &["Mismatch in `image` token count"],
+            &[
+                "Attempted to assign",
+                "multimodal tokens to",
+                "placeholders",
+            ],
         ],
         example: "ValueError: Image features and image tokens do not match: tokens: 1024, features 1156",
         seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["experts at an address that grouped_mm does not take"],
+        about: "transformers computes all experts of a layer in one call (grouped_mm), which wants their weights to begin at a multiple of 16 bytes. ZeRO puts weights one behind another, so one of an odd size moves those behind it.",
+        advice: "a newer DeepSpeed; or experts_implementation=\"eager\" in from_pretrained() (ms-swift: --experts_impl eager)",
+        lines: &[
+            &["expected data_ptr to be aligned to 16 bytes"],
+            &["strides should be multiple of 16 bytes"],
+        ],
+        example: "RuntimeError: expected data_ptr to be aligned to 16 bytes",
+        seen_in: "deepspeedai/DeepSpeed#8276",
         ..FAILURE
     },
     Failure {
@@ -4035,7 +4201,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["a model spread over GPUs, and several ranks"],
         about: "device_map=\"auto\" puts parts of the model on all GPUs of one process, or on the CPU, and every rank wants all of it on its own GPU. A quantized model must be loaded there from the beginning.",
-        advice: "no device_map (or {\"\": PartialState().process_index} for a quantized model); or one process: --nproc-per-node 1 without DeepSpeed",
+        advice: "no device_map (or {\"\": PartialState().process_index} for a quantized model); or one process: --nproc-per-node 1 without DeepSpeed; with ms-swift, one process for each GPU: export NPROC_PER_NODE=GPUS",
         lines: &[
             &["has been loaded with `device_map='auto'` in any distributed mode"],
             &["loaded in 8-bit or 4-bit precision on"],
