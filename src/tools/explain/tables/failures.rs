@@ -3717,6 +3717,16 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        rule: Some(Rule::ReduceScatter),
+        lines: &[
+            &["Muon and reduce scatter cannot be used together"],
+            &["when enable all_to_all_reduce, reduce_scatter should also be enabled"],
+        ],
+        example: "AssertionError: when enable all_to_all_reduce, reduce_scatter should also be enabled for data type checks.",
+        seen_in: "deepspeedai/DeepSpeed#3809",
+        ..FAILURE
+    },
+    Failure {
         rule: Some(Rule::NoSync),
         lines: &[
             &["no_sync context manager is incompatible with gradient partitioning"],
