@@ -3242,7 +3242,7 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["a loss or gradient that is not a number"],
-        about: "From this step on nothing is learnt. The usual reasons: fp16 that overflows, a learning rate that is too high, a batch without any trained token (all cut off), broken pictures or weights, an attention that does not suit the padding; with older releases of DeepSpeed, overlap_comm.",
+        about: "A step with it teaches nothing, and may spoil the weights for good. The usual reasons: fp16 that overflows, a learning rate that is too high, a batch without any trained token (all cut off), broken pictures or weights, an attention that does not suit the padding; with older releases of DeepSpeed, overlap_comm.",
         advice: "--bf16 true instead of fp16; a smaller --learning_rate with --warmup_ratio 0.05; look at the first batch that has it: are labels left after truncation?; then, one by one, --set zero_optimization.overlap_comm=false, another attention (sdpa, eager), another stage",
         lines: &[
             &["'grad_norm': nan"],
