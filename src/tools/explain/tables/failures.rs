@@ -3074,6 +3074,8 @@ pub const FAILURES: &[Failure] = &[
             &["Some specified arguments are not used by the HfArgumentParser"],
             &[".py: error: unrecognized arguments: "],
         ],
+        // The line of code above the message does not have the argument.
+        unlike: &["{remaining_args}"],
         example: "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--neft_alpha', '0']",
         seen_in: "hiyouga/LlamaFactory#1906",
         ..FAILURE
