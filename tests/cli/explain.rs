@@ -629,6 +629,11 @@ def tap(garden, house):
     if garden and house:
         raise ValueError("You cannot give a hose in the garden and in the house at the same time. Please remove the hose in the garden or make a tap in the house")
 
+def drain(pipe):
+    if os.environ.get("DRAIN_SLOWLY", "false") != "true":
+        if pipe.length() % (8 * pipe.rows) == 0:
+            raise ValueError("A pipe of this length cannot be drained into the river")
+
 def report(rank):
     return f"Traceback (most recent call last): (RANK {rank})\n"
 "#;
@@ -700,6 +705,11 @@ fn the_installed_packages_are_asked_who_says_it() {
     let run = sandbox.run(["explain", "--format", "json", said]);
     let page: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(page["name"], "said by deepspeed 0.19.8");
+    // The default of a variable is no variable, and a product is no name.
+    let said = "ValueError: A pipe of this length cannot be drained into the river";
+    let page = sandbox.run(["explain", said]).stdout;
+    assert!(page.contains("  if      os.environ.get("), "{page}");
+    assert!(!page.contains("advice"), "{page}");
 }
 
 /// A traceback names the file and the function, in whatever environment it was.

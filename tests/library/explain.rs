@@ -355,7 +355,13 @@ fn a_cause_comes_before_what_follows_from_it() {
         .iter()
         .map(|found| found.failure.name())
         .collect();
-    assert_eq!(names, ["out of GPU memory", "NCCL timed out"]);
+    assert_eq!(
+        names,
+        [
+            "out of GPU memory",
+            "NCCL timed out while gradients were reduced"
+        ]
+    );
 }
 
 /// The line that ended the run, where no row knows it: what a rank raised last, not what a launcher says of it, and before what

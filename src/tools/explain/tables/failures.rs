@@ -3075,7 +3075,7 @@ pub const FAILURES: &[Failure] = &[
             &[".py: error: unrecognized arguments: "],
         ],
         // The line of code above the message does not have the argument.
-        unlike: &["{remaining_args}"],
+        unlike: &["raise ValueError("],
         example: "ValueError: Some specified arguments are not used by the HfArgumentParser: ['--neft_alpha', '0']",
         seen_in: "hiyouga/LlamaFactory#1906",
         ..FAILURE
