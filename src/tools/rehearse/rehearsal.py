@@ -17,6 +17,7 @@ import builtins
 import contextlib
 import copy
 import functools
+import gc
 import inspect
 import io
 import json
@@ -243,13 +244,11 @@ def write_into_private_folder():
     """Files and folders that are made anywhere else are made below `written`, and found there again."""
     @instead_of(builtins, "open")
     def open_file(real, file, mode="r", *more, **options):
-        writes = set(mode) & set("wax+")
-        return real(written(file, "w" not in mode) if writes else seen(file), mode, *more, **options)
+        return real(written(file, "w" not in mode) if set(mode) & set("wax+") else seen(file), mode, *more, **options)
 
     @instead_of(os, "open")
     def open_descriptor(real, path, flags, *more, **options):
-        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-        return real(written(path, not flags & os.O_TRUNC, **options) if writes else seen(path, **options), flags, *more, **options)
+        return real(written(path, not flags & os.O_TRUNC, **options) if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) else seen(path, **options), flags, *more, **options)
 
     @instead_of(os, "mkdir")
     def mkdir(real, path, *more, **options):
@@ -602,8 +601,9 @@ def hook_modeling(module):
 
     @instead_of(model_class, "__init__")
     def __init__(init, self, config, *args, **options):
-        if MINIATURE.is_here:
-            shrink(config)
+        for it in gc.get_objects() if MINIATURE.is_here else ():
+            if type(it) is type(config):  # The script takes the sizes of what it adds from a config of its own.
+                shrink(it)
         init(self, config, *args, **options)
 
     def _from_config(cls, config, **options):
@@ -675,8 +675,8 @@ def hook_modeling(module):
                         weight.normal_(std=0.02)
                 # Those of pictures do nothing without one, and what does not divide may be why the trainer fails.
                 if MINIATURE.is_shrunk and not MINIATURE.is_uneven and model.main_input_name == "input_ids" and "pixel_values" not in inspect.signature(model.forward).parameters:
-                    tokens = {name: torch.tensor([[1, 2, 3]]) for name in ("input_ids", "decoder_input_ids")[:2 if config.is_encoder_decoder else 1]}
-                    model.eval()(**tokens)
+                    # A head may want other inputs, and a class of the script's own parts that it gets later.
+                    model.eval().base_model(**{name: torch.tensor([[1, 2, 3]]) for name in ("input_ids", "decoder_input_ids")[:2 if config.is_encoder_decoder else 1]})
         except Exception as error:
             MINIATURE.cannot(f"{type(config).__name__} cannot be shrunk: {type(error).__name__}: {error}")
         return model
@@ -790,11 +790,9 @@ def compare_weights(module, load, model):
         return result
 
     reads_headers = mock.patch.object(module.PreTrainedModel, "_load_pretrained_model", staticmethod(with_headers))
-    # ZeRO-3 would have the same weights, in parts.
-    is_whole = mock.patch("transformers.integrations.deepspeed._hf_deepspeed_config_weak_ref", None)
     try:
-        # The network is not asked for by the trainer here.
-        with reads_headers, is_whole, torch.device("meta"), mock.patch.dict(ASKED):
+        # ZeRO-3 would have the same weights, in parts. The network is not asked for by the trainer here.
+        with reads_headers, mock.patch("transformers.integrations.deepspeed._hf_deepspeed_config_weak_ref", None), torch.device("meta"), mock.patch.dict(ASKED):
             missing = sorted(load(config=config, device_map={"": "meta"}, output_loading_info=True, local_files_only=True)[1]["missing_keys"])
         if missing:
             REPORT.tell("note", text=f"{len(missing)} parameters are not in the weights of {path} and start with random values: {', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}")
@@ -847,8 +845,8 @@ def spread(data, count):
     """Rows from all over it: a file may be sorted."""
     if isinstance(data, dict):
         return type(data)({name: spread(part, count) for name, part in data.items()})
-    rows = getattr(data, "num_rows", None) if hasattr(data, "select") else None
-    return data.select([at * rows // count for at in range(count)]) if rows is not None and rows > count else data
+    rows = getattr(data, "num_rows", 0) if hasattr(data, "select") else 0
+    return data.select([at * rows // count for at in range(count)]) if rows > count else data
 
 
 def hook_datasets(module):
@@ -1317,9 +1315,9 @@ def run(argv):
 
 def choose_gpus(runner, words):
     """deepspeed itself goes on until it knows which GPUs it would use. The machines of a hostfile are not asked, and each has as many GPUs as it may name."""
-    device = types.SimpleNamespace(device_count=lambda: 1024, visible_devices_envs=lambda: ["CUDA_VISIBLE_DEVICES"])
     runner.subprocess = mock.Mock(**{"check_output.return_value": b"127.0.0.1"})
-    runner.encode_world_info, runner.get_accelerator = mock.Mock(side_effect=Arrived("the GPUs")), lambda: device
+    runner.encode_world_info = mock.Mock(side_effect=Arrived("the GPUs"))
+    runner.get_accelerator = lambda: types.SimpleNamespace(device_count=lambda: 1024, visible_devices_envs=lambda: ["CUDA_VISIBLE_DEVICES"])
     with contextlib.suppress(Arrived), mock.patch.dict(os.environ):
         runner.main(words)
     os.putenv("CUDA_VISIBLE_DEVICES", "")
@@ -1425,8 +1423,7 @@ def judge(error):
     if last.filename == __file__ and not (isinstance(error, TypeError) and last.name in handing_on[:6]):
         # An operation of torch, what DeepSpeed's own `initialize` begins with, a module that is not there, or a script that is no Python.
         return "refused" if isinstance(error, (AssertionError, ImportError, SyntaxError)) else "unsure"
-    line = linecache.getline(last.filename, last.lineno).strip()
-    is_raised = re.match(r"(raise|assert)\b", line)
+    is_raised = re.match(r"\s*(raise|assert)\b", linecache.getline(last.filename, last.lineno))
     in_torch = re.search(r"/(torch|triton|bitsandbytes|flash_attn|vllm)/", last.filename)
     if MINIATURE.is_here:
         return judge_values(error, said, last, is_raised)
