@@ -139,10 +139,11 @@ if word in CAUSAL:
     if word == "saved":
         model.save_pretrained("saved/once")
         model = AutoModelForCausalLM.from_pretrained("saved/once")
-elif word == "parts":
+elif word in ("parts", "doubles"):
     class InParts(BertForSequenceClassification):
         def forward(self, input_ids, attention_mask=None, labels=None):
-            logits = self.part(self.bert(input_ids, attention_mask).last_hidden_state[:, 0])
+            first = self.bert(input_ids, attention_mask).last_hidden_state[:, 0]
+            logits = self.part(first.double() if word == "doubles" else first)
             return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
     config = AutoConfig.from_pretrained("bert")
     model = InParts.from_pretrained("bert")
@@ -154,7 +155,7 @@ Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_m
 """
 OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
              "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
-             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there"), "heads": (1, "divide"), "parts": (0, ""), "mask": (0, ""), "resume": (1, "would read"), "gather": (1, "1 tensors are given")}
+             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there"), "heads": (1, "divide"), "parts": (0, ""), "doubles": (1, "ouble"), "mask": (0, ""), "resume": (1, "would read"), "gather": (1, "1 tensors are given")}
 WIDE = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512}
 
