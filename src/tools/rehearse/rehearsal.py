@@ -1445,7 +1445,8 @@ def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say. The memory of this machine says nothing about that of the launch."""
     if "initialize" not in REPORT.passed or "can't allocate memory" in said:
         return "shapes"
-    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and str(error) or re.search(r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0|dtype.*Double", said)
+    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and str(error) or re.search(
+        r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0|dtype.*Double", said)
     if is_raised and str(error) and "/deepspeed/runtime/" in last.filename and "not supported" not in said:
         return "refused"  # It has looked at the config, the optimizer, the layers or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/(?!runtime/state_dict_factory)|/torch/distributed/", last.filename) and not is_meant:
