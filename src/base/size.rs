@@ -43,7 +43,7 @@ pub fn parse_count(text: &str) -> Option<u64> {
 /// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants. `0,5` is none.
 pub fn number_meant(text: &str, name: &str) -> Option<u64> {
     let mut groups = text.split(',').skip(1);
-    if text.starts_with("0,") || groups.any(|group| group.len() != 3) {
+    if text.starts_with("0,") || text.contains("e_") || groups.any(|group| group.len() != 3) {
         return None;
     }
     let text = text.trim().replace([',', '_', ' '], "").to_lowercase();

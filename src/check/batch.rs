@@ -62,7 +62,7 @@ pub fn product(subject: &Subject, found: &mut Findings) {
     let fixes = match subject.is_hf() {
         true if is_inferred(ACCUMULATION) => set(ACCUMULATION, "auto").or(set(BATCH_SIZE, "auto")),
         true => set(BATCH_SIZE, "auto").into(),
-        false => unset(BATCH_SIZE).remark("it is inferred").into(),
+        false => set(BATCH_SIZE, product).into(),
     };
     let keys = BATCH_SIZES
         .into_iter()

@@ -422,7 +422,12 @@ impl<'a> Reading<'a> {
         let parser = &self.parser;
         let is_recorded = is_recorded(self.subject);
         let once = parser.names().any(|known| known == name);
-        let near = || Some(rename_option(shown, self.option(self.suggestion(name)?)));
+        let near = || {
+            let near = self.suggestion(name)?;
+            // Only one of the two would count.
+            let is_other = near != name.replace('-', "_") && self.subject.given(near).is_some();
+            (!is_other).then(|| rename_option(shown, self.option(near)))
+        };
         let meant = self.meant_by(shown, name).or_else(near);
         // The script may have more options, so only those that were dropped or are misspelled are reported.
         let is_told = once && !parser.closed || is_recorded && meant.is_some();

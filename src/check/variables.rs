@@ -15,19 +15,12 @@ use crate::{
     },
     command::allocator::EXPANDABLE,
     config::schema,
-    host::Host,
     ranks::{
         launcher::Launcher,
         topology::{Role, Topology},
     },
     report::{When, fix::set_variable, prelude::*},
 };
-
-pub fn dead_variables(subject: &Subject, found: &mut Findings) {
-    for problem in misspelt(subject.host) {
-        found.problem(Severity::Warning, problem);
-    }
-}
 
 pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
     let host = subject.host;
@@ -54,8 +47,8 @@ pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
 }
 
 /// Variables that differ by a slip or two from one that people set by hand.
-pub fn misspelt(host: &Host) -> Problems {
-    let mut problems = vec![];
+pub fn dead_variables(subject: &Subject, found: &mut Findings) {
+    let host = subject.host;
     for VariableFamily { prefix, names } in TYPED_VARIABLES {
         for (name, value) in host.vars_from(prefix) {
             let Some(known) = names
@@ -72,15 +65,10 @@ pub fn misspelt(host: &Host) -> Problems {
             if host.var_os(known).is_none() {
                 fix = fix.and(set_variable(known, value.to_string_lossy()));
             }
-            problems.push(
-                Rule::DeadVariable
-                    .warning(format!("nothing reads `{name}`: did you mean `{known}`?"))
-                    .at(Place::variable(name, value))
-                    .fix(fix),
-            );
+            let what = format!("nothing reads `{name}`: did you mean `{known}`?");
+            found.at([Place::variable(name, value)], what, fix);
         }
     }
-    problems
 }
 
 /// What torch does not read of an item, why, and what may be meant. A release may have more names than are known here.

@@ -287,7 +287,11 @@ fn mismatch_fixes(
         _ => None,
     };
     let Some((argument, part)) = argument else {
-        return auto.or(set_json(key, &computed.value));
+        return match (&parts[..], &computed.value) {
+            // Whatever the text means, it is not what nobody gave.
+            ([(_, Source::TrainerDefault(_))], Value::Number(_)) => say("write a number").into(),
+            _ => auto.or(set_json(key, &computed.value)),
+        };
     };
     let argument = give(argument, part).of(Owner::Trainer);
     let argument = match read {

@@ -192,11 +192,10 @@ impl<'a> Wanted<'a> {
                 if let Some(Ok(percent)) = value.strip_suffix('%').map(str::parse::<f64>) {
                     return Some((percent / 100.0).to_string());
                 }
-                let with_point = value.replacen(',', ".", 1);
-                if with_point.parse::<f64>().is_ok() {
-                    return Some(with_point);
-                }
+                // `2,000` is rather 2000 than 2, and `1e_5` is 1e-5.
+                let with_point = value.replacen(',', ".", 1).replace("e_", "e-");
                 Int.meant(name, value)
+                    .or_else(|| with_point.parse::<f64>().is_ok().then_some(with_point))
             }
             OneOf(choices) => nearest(value, choices.iter().copied()).map(str::to_string),
             Text | Mapping => None,
@@ -237,7 +236,7 @@ pub fn refused_value(
     let fix = match wanted.meant(option, value) {
         Some(meant) => give(option, &meant).correcting(&meant),
         // Only a config can leave it to the trainer.
-        None if value == "auto" && is_number => drop_word(&place),
+        None if ["auto", "None", "none", "null"].contains(&value) && is_number => drop_word(&place),
         None if value.contains(char::is_numeric) && is_number => give(option, "NUMBER"),
         None => give(option, wanted.example(option)).remark("for example"),
     };

@@ -402,6 +402,32 @@ fn a_fix_does_not_hide_the_mistake() {
             "swift sft --model a/b --dataset data.jsonl --gradient_accumulation_steps -1",
             "  help: --gradient_accumulation_steps 1\n",
         ),
+        // Only a config can leave it to the trainer.
+        (
+            "swift sft --model a/b --dataset data.jsonl --learning_rate auto",
+            "  help: drop --learning_rate auto\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --save_total_limit None",
+            "  help: drop --save_total_limit None\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --learning_rate 5e_5",
+            "  help: --learning_rate 5e-5\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --save_steps 2,000",
+            "  help: --save_steps 2000\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --weight_decay 0,001",
+            "  help: --weight_decay 0.001\n",
+        ),
+        // Only one of the two would count.
+        (
+            "swift sft --model a/b --dataset data.jsonl --per_device_train_batch_size 2 --train_batch_size 64",
+            "  help: correct its name, or leave it out\n",
+        ),
         ("swift sft --model a/b --dataset data.jsnol", "did you mean"),
         (
             "trl sft --model_name_or_path a/b --dataset_name data.jsonl",

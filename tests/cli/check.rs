@@ -649,6 +649,15 @@ fn a_fix_keeps_what_the_config_says() {
             r#"{"fp16": {"enabled": true, "loss_scale": "dynamic"}, "zero_optimization": {"stage": 2}}"#.to_string(),
             "--set fp16.loss_scale=0\n",
         ),
+        (
+            r#"{"stage": 3}"#.to_string(),
+            "--unset stage --set zero_optimization.stage=3",
+        ),
+        // Nobody knows what was meant.
+        (
+            r#"{"gradient_clipping": "O.5", "zero_optimization": {"stage": 2}}"#.to_string(),
+            "write a number\n",
+        ),
     ] {
         sandbox.file("ds.json", &config);
         let line = "check --nproc-per-node 2 --deepspeed ds.json -- python hf.py --output_dir out --fp16 false";

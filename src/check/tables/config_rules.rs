@@ -710,6 +710,7 @@ const PREDIVIDED: &str = "gradient_predivide_factor";
 const PRESCALED: &str = "prescale_gradients";
 const FIND_BATCH: &str = "auto_find_batch_size";
 
+const NO_SECTION: &str = "the config has no `zero_optimization` section, and accelerate refuses it";
 const STAGE_1: Remedy = Remedy::Set("zero_optimization", r#"{"stage": 1}"#);
 const STAGE_0: Remedy = Remedy::Set("zero_optimization", r#"{"stage": 0}"#);
 
@@ -719,12 +720,52 @@ const COMBINATIONS: &[Check] = &[
         about: "accelerate refuses a config without zero_optimization: stage 0 must be spelled out",
         severity: Severity::Error,
         noticed: When::Start,
-        rows: &[Row {
-            at: &[At::Key("zero_optimization")],
-            when: &[UsesAccelerate, Key("zero_optimization", Missing)],
-            says: "the config has no `zero_optimization` section, and accelerate refuses it",
-            fixes: &[Set(STAGE, "0")],
-        }],
+        rows: &[
+            Row {
+                at: &[At::Key("zero_optimization")],
+                when: &[
+                    UsesAccelerate,
+                    Key("zero_optimization", Missing),
+                    Key("stage", Equals(1.0)),
+                ],
+                says: NO_SECTION,
+                fixes: &[Both(&Unset("stage"), &Set(STAGE, "1"))],
+            },
+            Row {
+                at: &[At::Key("zero_optimization")],
+                when: &[
+                    UsesAccelerate,
+                    Key("zero_optimization", Missing),
+                    Key("stage", Equals(2.0)),
+                ],
+                says: NO_SECTION,
+                fixes: &[Both(&Unset("stage"), &Set(STAGE, "2"))],
+            },
+            Row {
+                at: &[At::Key("zero_optimization")],
+                when: &[
+                    UsesAccelerate,
+                    Key("zero_optimization", Missing),
+                    Key("stage", Equals(3.0)),
+                ],
+                says: NO_SECTION,
+                fixes: &[Both(&Unset("stage"), &Set(STAGE, "3"))],
+            },
+            Row {
+                at: &[At::Key("zero_optimization")],
+                when: &[
+                    UsesAccelerate,
+                    Key("zero_optimization", Missing),
+                    Not(&Any(&[
+                        Key("stage", Equals(1.0)),
+                        Key("stage", Equals(2.0)),
+                        Key("stage", Equals(3.0)),
+                    ])),
+                ],
+                says: NO_SECTION,
+                fixes: &[Set(STAGE, "0")],
+            },
+        ],
         code: None,
     },
     Check {
