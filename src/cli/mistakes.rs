@@ -26,7 +26,7 @@ use crate::{
         size::parse_count,
     },
     command::{argument_class, prefix::Prefix},
-    config::template::Search,
+    config::{schema, template::Search},
     host::Host,
     ranks::launcher,
     report::{self, prelude::*},
@@ -262,9 +262,10 @@ fn is_meant_as_program(reader: &Reader, word: &OsStr) -> bool {
 /// What was probably meant by a word in the place of the command.
 fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) -> Option<Problem> {
     let place = reader.place;
-    if let Some(last @ [option, _]) = reader.options.last_chunk()
+    if let Some(last @ [option, key]) = reader.options.last_chunk()
         && (option == "--set" || option == "--env")
         && word != "="
+        && !key.to_string_lossy().contains('=')
         && !trains(word.as_ref())
     {
         let start = shell::text(last);
@@ -323,6 +324,10 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
             place,
             &[],
         ));
+    }
+    // `--strict true`
+    if schema::truth(&word.into()) == Some(true) && !rest.is_empty() {
+        return Some(is("not a value: a switch takes none", place, &[]));
     }
     // The trainer need not be on this machine.
     if place == "fit" && !is_program && !trains(word.as_ref()) {

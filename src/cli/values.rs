@@ -22,13 +22,19 @@ use crate::{
 pub use super::tables::words::*;
 
 pub fn text(given: &Given) -> Result<String, Problem> {
-    given.value.to_str().map(str::to_string).ok_or_else(|| {
-        let place = Place::option(given.from.to_string(), given.value.to_string_lossy());
-        Rule::Usage
-            .error(format!("the value of `{}` is not UTF-8 text", given.from))
-            .at(place)
-            .fix("use UTF-8 here; arguments after the command may be any bytes")
-    })
+    let (what, fix) = match given.value.to_str() {
+        Some("") => ("empty", "is a shell variable not set?"),
+        Some(text) => return Ok(text.to_string()),
+        None => (
+            "not UTF-8 text",
+            "use UTF-8 here; arguments after the command may be any bytes",
+        ),
+    };
+    let place = Place::option(given.from.to_string(), given.value.to_string_lossy());
+    Err(Rule::Usage
+        .error(format!("the value of `{}` is {what}", given.from))
+        .at(place)
+        .fix(fix))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "like the others")]

@@ -214,7 +214,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "--nproc-per-node 2 --deepspeed= -- swift sft",
-        "--deepspeed zero3, or ",
+        "is a shell variable not set?",
     ),
     (
         "--nproc-per-node 2 --deepspeed zero3 -- swift stf",
@@ -399,6 +399,15 @@ const MISTAKES: &[(&str, &str)] = &[
     ("ds.json", "zlaunch check ds.json"),
     ("ds.json swift sft", "zlaunch --deepspeed ds.json swift sft"),
     ("train swift sft", "zlaunch swift sft"),
+    (
+        "check --strict true --nproc-per-node 2 -- swift sft",
+        "zlaunch check --strict --nproc-per-node 2 -- swift sft, or",
+    ),
+    (
+        "--master-addr  -- swift sft",
+        "is a shell variable not set?",
+    ),
+    ("--rank 1 -- swift sft", "each machine has a `--node-rank`"),
 ];
 
 /// Neither of two configs is dropped in silence.

@@ -117,6 +117,20 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
         instead: Says("`--nnodes` and `--nproc-per-node` say how many ranks there are"),
     },
     ForeignOption {
+        place: Launch,
+        names: &["rank", "local_rank", "global_rank"],
+        instead: Says(
+            "each machine has a `--node-rank`, and the launcher gives the ranks on it their numbers",
+        ),
+    },
+    ForeignOption {
+        place: Launch,
+        names: &["env_file", "envfile", "dotenv"],
+        instead: Says(
+            "`--env NAME=VALUE` sets a variable; `set -a; . ./.env; set +a` before zlaunch sets those of a file",
+        ),
+    },
+    ForeignOption {
         place: Only(&["fit"]),
         names: &["size", "model_size", "parameters", "num_params", "n_params"],
         instead: Option("--params", ""),

@@ -206,7 +206,7 @@ impl Search {
         let lists = "`zlaunch templates` lists all of them";
         let mut what = format!("no DeepSpeed template is named `{name}`");
         let meaning = |meant: &str| give_as(&spec.from, meant).meaning(meant).or(lists);
-        let fixes = if name.is_empty() || name.starts_with('$') {
+        let fixes = if name.starts_with('$') {
             what = format!(
                 "the name of the config is `{name}`: is a shell variable not set, or in single quotes?"
             );
