@@ -44,9 +44,6 @@ pub struct Host {
     pub documents: Rc<RefCell<BTreeSet<String>>>,
 }
 
-/// The tests decide how many GPUs there are, also on a machine that has some.
-const HIDES_GPUS: &str = "tests_hide_gpus";
-
 impl Host {
     #[expect(clippy::disallowed_methods, reason = "the only place that reads them")]
     pub fn read() -> Self {
@@ -61,7 +58,10 @@ impl Host {
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             nvidia_gpus: fs::read_dir("/proc/driver/nvidia/gpus")
                 .ok()
-                .filter(|_| !cfg!(debug_assertions) || std::env::var_os(HIDES_GPUS).is_none())
+                // The tests decide how many GPUs there are, also on a machine that has some.
+                .filter(|_| {
+                    !cfg!(debug_assertions) || std::env::var_os("tests_hide_gpus").is_none()
+                })
                 .map(Iterator::count),
             ignores_hangup: is_ignored(Signal::SIGHUP),
             documents: Rc::default(),

@@ -51,7 +51,7 @@ impl Environment {
         let variables = engine.variables().filter_map(|variable| {
             let (name, value) = set(variable)?;
             Some(Setting {
-                shows_a_job: variable.shows_a_job(),
+                shows_a_job: matches!(variable, Variable::Shows(..)),
                 name,
                 values: values(value, folder)?,
             })

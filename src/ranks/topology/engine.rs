@@ -60,7 +60,7 @@ impl Engine {
     /// The variables that show a job, as far as they are set.
     pub fn shown(&self, host: &Host) -> impl Iterator<Item = Sourced<String>> {
         self.variables()
-            .filter(|variable| variable.shows_a_job())
+            .filter(|variable| matches!(variable, Variable::Shows(..)))
             .filter_map(|variable| variable.text(host))
     }
 
@@ -106,10 +106,6 @@ impl Variable {
             yaml::python_str(json.get(key)?),
             Source::Machine(path),
         ))
-    }
-
-    pub fn shows_a_job(&self) -> bool {
-        matches!(self, Variable::Shows(..))
     }
 }
 
