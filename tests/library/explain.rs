@@ -341,6 +341,31 @@ fn every_error_is_found_in_a_log_of_eight_ranks() {
     assert!(explained.count() > 60);
 }
 
+/// A row without a rule explains itself, and what a package printed was seen with a version that is tried here.
+#[test]
+fn every_error_is_explained_and_was_seen() {
+    let mut tried = String::new();
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real")).unwrap() {
+        tried += &std::fs::read_to_string(file.unwrap().path()).unwrap_or_default();
+    }
+    let tried: BTreeSet<&str> = tried
+        .split(|c: char| !c.is_alphanumeric() && !"-._=".contains(c))
+        .collect();
+    for failure in FAILURES {
+        let name = failure.name();
+        let is_explained = !failure.about.is_empty() && !failure.advice.is_empty();
+        assert!(failure.rule.is_some() || is_explained, "{name}");
+        if let Some((package, version)) = failure.seen_in.split_once(' ') {
+            let package = package.to_lowercase() + "==";
+            let seen = format!("{package}{version}");
+            // The other packages are not pinned in all environments.
+            let is_pinned =
+                ["torch==", "transformers==", "accelerate==", "deepspeed=="].contains(&&*package);
+            assert!(!is_pinned || tried.contains(&*seen), "{name}: {seen}");
+        }
+    }
+}
+
 /// What ended a rank comes before what the others say about it, wherever it stands.
 #[test]
 fn a_cause_comes_before_what_follows_from_it() {
