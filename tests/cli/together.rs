@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use zlaunch::testing::bytes::fnv1a;
 
-use crate::sandbox::{Run, Sandbox, executable, free_port, start};
+use crate::sandbox::{Run, Sandbox, executable, free_port, nothing_starts, start};
 
 const TRAIN: &[&str] = &[
     "--deepspeed",
@@ -95,6 +95,9 @@ impl Step {
         BufReader::new(&stream).read_line(&mut line).unwrap();
         stream.write_all(b"0\n").unwrap();
         ended(child).succeeded_silently();
+        // The first machine opens this port next: no process that is just starting may still have it.
+        let _nothing_starts = nothing_starts();
+        drop(listener);
         line
     }
 
