@@ -425,8 +425,8 @@ impl<'a> Reading<'a> {
         let near = || {
             let near = self.suggestion(name)?;
             // Only one of the two would count.
-            let is_other = near != name.replace('-', "_") && self.subject.given(near).is_some();
-            (!is_other).then(|| rename_option(shown, self.option(near)))
+            (near == name.replace('-', "_") || self.subject.given(near).is_none())
+                .then(|| rename_option(shown, self.option(near)))
         };
         let meant = self.meant_by(shown, name).or_else(near);
         // The script may have more options, so only those that were dropped or are misspelled are reported.

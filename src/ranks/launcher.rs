@@ -288,7 +288,7 @@ fn name_of(word: &str) -> &str {
 
 /// True if the word stands in quotes there.
 fn names(source: &str, word: &str) -> bool {
-    source.contains(&format!("\"{word}\""))
+    !word.is_empty() && source.contains(&format!("\"{word}\""))
 }
 
 fn is_switch(line: &str) -> bool {

@@ -748,6 +748,11 @@ fn a_value_that_the_launcher_refuses_is_refused() {
             "accelerate launch --num_processes 2 --mixed_precision 0 x.py",
             "`accelerate launch` refuses `--mixed_precision 0`: it expects one of no, fp16",
         ),
+        // An empty text stands in the source, too, and is no new choice.
+        (
+            "accelerate launch --num_processes 2 --mixed_precision= x.py",
+            "`accelerate launch` refuses `--mixed_precision`: it expects one of no, fp16",
+        ),
         (
             "accelerate launch --num_processes 2 --zero_stage= x.py",
             "`accelerate launch` refuses `--zero_stage`: it expects an integer",
