@@ -164,7 +164,7 @@ class Compared:
     def wrong(self):
         alone, ranks = self.alone, self.alone["ranks"]
         here = len(ranks) // self.draw.machines
-        if "not-understood" in {rule for _, rule, _ in self.told}:
+        if "not-understood" in {rule for _, rule, _ in self.told} and not self.is_refused():
             # `--no_python python3 …`: zlaunch says that it runs unchecked, and only starts it.
             return self.behind()
         if alone["status"] and not self.is_refused():
