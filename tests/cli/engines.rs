@@ -134,6 +134,21 @@ fn one_task_of_an_mpi_on_one_machine_uses_all_of_its_gpus() {
 }
 
 #[test]
+fn only_the_first_task_says_what_is_launched() {
+    for (rank, speaks) in [("0", true), ("1", false)] {
+        let sandbox = with(&[
+            ("OMPI_COMM_WORLD_RANK", rank),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", rank),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+        ]);
+        let run = sandbox.launch(ZERO3, SWIFT);
+        run.succeeded();
+        assert_eq!(!run.headline.is_empty(), speaks, "{run:?}");
+    }
+}
+
+#[test]
 fn machines_with_unequal_tasks_are_refused_where_they_are_counted() {
     let mut sandbox = with(&[
         ("OMPI_COMM_WORLD_RANK", "3"),

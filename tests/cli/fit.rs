@@ -1316,6 +1316,7 @@ fn what_cannot_be_known_is_asked_for() {
 fn impossible_sizes_are_refused() {
     let sandbox = Sandbox::new();
     let most = "4294967295";
+    sandbox.file("words/config.json", QWEN3_8B.replace("151936", "268435456"));
     for words in [
         &["--params", "99999T", "--gpus", "8"][..],
         &[
@@ -1329,6 +1330,17 @@ fn impossible_sizes_are_refused() {
             most,
         ],
         &["--params", "8B", "--gpus", "8", "--nnodes", most],
+        // Only the logits of so many words are too large.
+        &[
+            "--model",
+            "words",
+            "--gpus",
+            "8",
+            "--seq-len",
+            "8",
+            "--micro-batch",
+            "40000000",
+        ],
     ] {
         fit(&sandbox, words).refused(&["too large for any run", "shorter sequences"]);
     }

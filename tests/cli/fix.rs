@@ -661,6 +661,14 @@ fn what_was_written_is_kept() {
             "",
             "--set zero_optimization.offload_optimizer.pin_memory=true --set zero_optimization.offload_param.pin_memory=true\n",
         ),
+        // Of two sections, only the one without a device can be meant.
+        (
+            zero3(
+                r#""device": "cpu", "offload_param": {"pin_memory": true}, "offload_optimizer": {"device": "cpu"}"#,
+            ),
+            "",
+            "--unset zero_optimization.device --set zero_optimization.offload_param.device=cpu\n",
+        ),
         (
             zero3(r#""offload_param.device": "cpu""#),
             "",

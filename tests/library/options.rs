@@ -116,3 +116,28 @@ fn what_is_given_instead_are_options() {
         }
     }
 }
+
+/// The first words of the lines of a recorded parser.
+fn recorded(parser: &str) -> impl Iterator<Item = &str> {
+    parser
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+}
+
+#[test]
+fn what_a_launch_does_not_need_is_an_option_of_a_launcher() {
+    let torchrun = include_str!("../../src/recorded/torchrun.txt");
+    let accelerate = include_str!("../../src/recorded/accelerate.txt");
+    let known: BTreeSet<&str> = recorded(torchrun).chain(recorded(accelerate)).collect();
+    for row in FOREIGN_OPTIONS {
+        let is_needless = matches!(row.instead, Instead::Needless(_));
+        // Of the options of launchers, only these are our own words for them.
+        for name in row
+            .names
+            .iter()
+            .filter(|name| is_needless && **name != "gpu")
+        {
+            assert!(known.contains(name), "{name}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use zlaunch::testing::bytes::base64;
 use zlaunch::testing::shell::{line, plain_words, quoted};
-use zlaunch::testing::size::{Size, parse_bytes, parse_count, size};
+use zlaunch::testing::size::{Size, number_meant, parse_bytes, parse_count, size};
 
 #[test]
 fn sizes_are_short_or_in_columns() {
@@ -53,6 +53,33 @@ fn sizes_are_read_as_people_write_them() {
             (None, None),
             "{text}"
         );
+    }
+}
+
+/// What a unit means depends on the number: blocks and lengths are powers of two.
+#[test]
+fn a_number_with_a_unit_is_read_as_its_option_means_it() {
+    for (name, text, number) in [
+        ("block_size", "2k", 2 << 10),
+        ("block_size", "3M", 3 << 20),
+        ("block_size", "1GB", 1_000_000_000),
+        ("max_length", "4k", 4 << 10),
+        ("max_length", "1m", 1_000_000),
+        ("timeout", "2h", 7200),
+        ("timeout", "1 day", 0),
+        ("timeout", "1d", 86400),
+        ("timeout", "5min", 300),
+        ("timeout", "30 sec", 30),
+        ("reduce_bucket_size", "200M", 200_000_000),
+        ("reduce_bucket_size", "2k", 2000),
+        ("save_steps", "500 steps", 500),
+        ("num_train_epochs", "2.5epochs", 0),
+        ("num_gpus", "two", 2),
+        ("num_gpus", "5,000", 5000),
+        ("num_gpus", "0,5", 0),
+    ] {
+        let meant = (number > 0).then_some(number);
+        assert_eq!(number_meant(text, name), meant, "{name} {text}");
     }
 }
 
