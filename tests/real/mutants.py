@@ -18,6 +18,8 @@ WORK = ROOT / "target/mutants"
 TESTS = [["--test", "library"], ["--test", "cli"]]
 # What a table says: its texts of one word, its numbers and switches. Names would not compile.
 CELL = re.compile(r'(?<=")\w+(?=")|\b\d+\b|\b(?:true|false)\b')
+# A sentence is prose, whatever numbers it has.
+SENTENCE = re.compile(r'"(?:[^"\\]|\\.)* (?:[^"\\]|\\.)*"')
 # A test that takes longer has found it.
 LIMIT = "900"
 
@@ -33,7 +35,7 @@ def of_sources(tree):
 def of_tables(tree, rng, count):
     """Changes of single cells: a number is one larger, `true` is `false`, and a text loses a letter."""
     found = [(path.relative_to(tree), at, line, cell) for path in sorted(tree.glob("src/**/*.rs")) if "tables" in path.parts and "recorded" not in path.parts
-             for at, line in enumerate(path.read_text().splitlines(), 1) if not line.lstrip().startswith("//") for cell in CELL.finditer(line)]
+             for at, line in enumerate(path.read_text().splitlines(), 1) if not line.lstrip().startswith("//") for cell in CELL.finditer(SENTENCE.sub(lambda found: " " * len(found[0]), line))]
     for name, at, line, cell in rng.sample(found, min(count, len(found))):
         old = cell[0]
         changed = {"true": "false", "false": "true"}.get(old) or (str(int(old) + 1) if old.isdigit() else old[:-1] + ("x" if len(old) == 1 else ""))
