@@ -851,6 +851,18 @@ fn settings_for_deepspeed_that_accelerate_ignores_are_told() {
 
 /// With a rendezvous or a hostfile, something else numbers the machines of `accelerate launch`.
 #[test]
+fn accelerate_cannot_divide_these_ranks_among_its_machines() {
+    let sandbox = Sandbox::new();
+    sandbox.file("two.yaml", "num_machines: 2\nnum_processes: 7\n");
+    let run = sandbox.run("-n -- accelerate launch --config_file two.yaml x.py".split(' '));
+    run.refused(&[
+        "7 ranks cannot be divided among 2 machines",
+        "two.yaml, num_processes: 7\n",
+        "two.yaml, num_machines: 2\n",
+    ]);
+}
+
+#[test]
 fn accelerate_must_know_which_machine_this_is() {
     let sandbox = Sandbox::new();
     sandbox.file("c10d.yaml", "rdzv_backend: c10d\n");

@@ -371,11 +371,9 @@ impl<'a> Settings<'a> {
 
     fn number(&self, name: &str) -> Stated<u32> {
         count(self.args, name).or_else(|| {
-            let value = u32::try_from(self.get(name)?.value.as_u64()?).ok()?;
-            Some(Sourced::new(
-                value,
-                Source::Argument(self.file.as_ref()?.path.display().to_string()),
-            ))
+            let stated = self.get(name)?;
+            let value = u32::try_from(stated.value.as_u64()?).ok()?;
+            Some(stated.says(value))
         })
     }
 
