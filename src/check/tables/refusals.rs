@@ -1782,6 +1782,61 @@ pub const REFUSALS: &[Refusal] = &[
         ],
     },
     Refusal {
+        by: SWIFT,
+        argument: "load_best_model_at_end",
+        when: &[
+            True("load_best_model_at_end"),
+            Not(&Is("save_strategy", "no")),
+            Not(&Is("save_strategy", "best")),
+            LeftOut("val_dataset"),
+            LeftOut("cached_val_dataset"),
+            LeftOut("eval_dataset"),
+            Not(&AtLeast("split_dataset_ratio", 1e-6)),
+            FileSays {
+                files: SWIFT_SFT_ARGUMENTS,
+                text: "if not (self.eval_dataset or self._val_dataset_exists)",
+            },
+        ],
+        why: "without `--val_dataset` or `--split_dataset_ratio` it never evaluates",
+        fixes: &[
+            With {
+                remark: "a tenth of the dataset, for example",
+                remedy: &Give {
+                    owner: Trainer,
+                    option: "--split_dataset_ratio",
+                    value: "0.1",
+                },
+            },
+            DropArgument("load_best_model_at_end"),
+        ],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--load_best_model_at_end true",
+                argument: "--load_best_model_at_end true",
+                help: "--split_dataset_ratio 0.1 (a tenth of the dataset, for example), or drop --load_best_model_at_end",
+            },
+            Accepted(
+                SWIFT_SFT,
+                "--load_best_model_at_end true --save_strategy no",
+            ),
+            Accepted(
+                SWIFT_SFT,
+                "--load_best_model_at_end true --split_dataset_ratio 0.1",
+            ),
+            Accepted(SWIFT_SFT, "--load_best_model_at_end true --val_dataset e/f"),
+            Accepted(SWIFT_SFT, "--load_best_model_at_end false"),
+            Accepted(
+                SWIFT_SFT,
+                "--load_best_model_at_end true --cached_val_dataset e",
+            ),
+            Accepted(
+                SWIFT_SFT,
+                "--load_best_model_at_end true --eval_dataset gsm8k",
+            ),
+        ],
+    },
+    Refusal {
         by: HF_AND_TRL,
         argument: "gradient_checkpointing_kwargs",
         when: &[NoJson("gradient_checkpointing_kwargs")],
