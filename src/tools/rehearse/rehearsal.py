@@ -75,6 +75,7 @@ class Report:
     """Lines of JSON to whoever started this. What the trainer prints goes to standard error, which zlaunch keeps in a file."""
 
     reached = "start"
+    casts = False  # autocast, which may make types the same on a GPU
     guessed = False  # which elements a mask chooses, and so a shape
     pretended = False  # what the failure is about
 
@@ -404,6 +405,7 @@ def cast_on_meta(autocast):
     @instead_of(autocast, "__init__")
     def __init__(init, self, device_type, *args, **options):
         init(self, "cpu" if device_type == "cuda" and MINIATURE.is_here else "cuda" if device_type == "meta" else device_type, *args, **options)
+        REPORT.casts |= self._enabled
 
 
 def load_in_this_process(loader):
@@ -612,7 +614,8 @@ def hook_modeling(module):
             return from_config(cls, config, **options)
         with mock.patch.object(MINIATURE, "builds", True):
             if MINIATURE.is_here:
-                return with_values(cls, config, **options)
+                model = with_values(cls, config, **options)
+                return from_config(cls, config, **options) if module.is_deepspeed_zero3_enabled() else model
             with torch.device("meta"):
                 return told(from_config(cls, config, **options))
 
@@ -667,7 +670,7 @@ def hook_modeling(module):
 
     def with_values(cls, config, **options):
         try:
-            with torch.device("cpu"):
+            with torch.device("cpu"), mock.patch.object(module, "is_deepspeed_zero3_enabled", lambda: False):
                 model = from_config(cls, config, **options)
             with torch.no_grad():
                 for weight in model.parameters():
@@ -1049,14 +1052,7 @@ def hook_deepspeed(deepspeed):
         REPORT.reach("initialize", config=config._param_dict, model=type(model).__name__, parameters=count(parameters),
                      trainable=count(it for it in parameters if it.requires_grad), compared=(optimizer is not None or config.optimizer_name is not None) and not MINIATURE.is_shrunk)
         if MINIATURE.is_here:
-            # DeepSpeed is on the CPU. Every rank has what this one has.
-            from deepspeed.accelerator import cpu_accelerator, set_accelerator
-
-            processor = cpu_accelerator.CPU_Accelerator()
-            processor.is_fp16_supported = lambda: True
-            processor.device_count = lambda: SPEC.nproc_per_node
-            set_accelerator(processor)
-            deepspeed.zero.GatheredParameters = gathered
+            use_processor()
             made = watched(engine)(**given)
             made.began = time.process_time()
             return made
@@ -1075,6 +1071,16 @@ def hook_deepspeed(deepspeed):
         if given["training_data"] is not None:
             made.training_dataloader = torch.utils.data.DataLoader(given["training_data"], config.train_micro_batch_size_per_gpu, collate_fn=given["collate_fn"])
         return made
+
+    def use_processor():
+        """DeepSpeed is on the CPU. Every rank has what this one has."""
+        from deepspeed.accelerator import cpu_accelerator, set_accelerator
+
+        processor = cpu_accelerator.CPU_Accelerator()
+        processor.is_fp16_supported = lambda: True
+        processor.device_count = lambda: SPEC.nproc_per_node
+        set_accelerator(processor)
+        deepspeed.zero.GatheredParameters = gathered
 
     def watched(engine):
         class Watched(engine):
@@ -1112,17 +1118,20 @@ def hook_deepspeed(deepspeed):
         Watched.__name__ = engine.__name__  # Messages have it.
         return Watched
 
-    def Init(module=None, config_dict_or_path=None, config=None, mpu=None, enabled=True, **_):
+    def Init(module=None, config_dict_or_path=None, config=None, mpu=None, enabled=True, **more):
         """DeepSpeed reads the config already here, and the weights are not made."""
         given = config_dict_or_path or config
         if given and enabled:
             deepspeed.init_distributed()
             deepspeed.DeepSpeedConfig(given, mpu)
         if not MINIATURE.builds:
-            MINIATURE.start()  # What is made here has values in the miniature.
-        return contextlib.nullcontext() if MINIATURE.is_here else torch.device("meta")
+            MINIATURE.start()  # What is made here has values in the miniature, of which DeepSpeed keeps a part.
+        if not MINIATURE.is_here:
+            return torch.device("meta")
+        use_processor()
+        return partitioned(module, config_dict_or_path=given, mpu=mpu, enabled=enabled, **more)
 
-    own_initialize, gathered = deepspeed.initialize, deepspeed.zero.GatheredParameters
+    own_initialize, gathered, partitioned = deepspeed.initialize, deepspeed.zero.GatheredParameters, deepspeed.zero.Init
     deepspeed.initialize, deepspeed.zero.Init = initialize, Init
     deepspeed.zero.GatheredParameters = lambda *_, **__: contextlib.nullcontext()
 
@@ -1355,7 +1364,8 @@ def run_python(program, module, words):
 OF_THE_GPU = re.compile(r"CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|driver")
 # Weights have no values, and the type that they are made with, a collective has no partner.
 OF_THE_PRETENCE = re.compile(r"\b[Mm]eta\W+(tensor|device|backend)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|"
-                             r"SimpleNamespace|'Anything'|(Input type \(|scalar type\b|same dtype)(?!.*[Dd]ouble)")
+                             r"SimpleNamespace|'Anything'")
+OF_TYPES = re.compile(r"Input type \(|scalar type\b(?!s: Long)|same dtype|\bdtype")
 OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
 # The sandbox stops a write in one of these ways, and another program that it stops only fails.
@@ -1411,7 +1421,8 @@ def judge(error):
         frames = [frame for frame in frames if frame.filename != __file__] or frames
     if MINIATURE.is_here:  # Every operation of torch goes through one of them, and those of the miniature are real. What has no such attribute is asked by the one before.
         frames = [frame for frame in frames if frame.name not in ("__torch_function__", "__getattr__")]
-    if OF_THE_PRETENCE.search(said) or not frames:
+    # Engines cast weights; only that of the miniature is real.
+    if OF_THE_PRETENCE.search(said) or not frames or OF_TYPES.search(said) and isinstance(error, RuntimeError) and not re.search("[Dd]ouble", said) and (REPORT.casts or not MINIATURE.is_here):
         return "unsure"
     # `--tuner_type cuda` is quoted by the refusal, and is no sign of a GPU.
     quoted = "|".join(re.escape(word) for word in sys.argv[1:] if word)
@@ -1446,13 +1457,13 @@ def judge_values(error, said, last, is_raised):
     if "initialize" not in REPORT.passed or "can't allocate memory" in said:
         return "shapes"
     is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and str(error) or re.search(
-        r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0|dtype.*Double", said)
+        r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0", said) or OF_TYPES.search(said)
     if is_raised and str(error) and "/deepspeed/runtime/" in last.filename and "not supported" not in said:
         return "refused"  # It has looked at the config, the optimizer, the layers or the loss.
     if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/(?!runtime/state_dict_factory)|/torch/distributed/", last.filename) and not is_meant:
         return "limit"  # The engine is not on a GPU, has no other ranks and no operators. The files of a checkpoint are real.
-    if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename or "Double" not in said and re.search(r"dtype|scalar type(?!s: Long)", said):
-        return "unsure"  # On a GPU, autocast may make the types of numbers the same, but for doubles.
+    if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename:
+        return "unsure"
     if is_raised or isinstance(error, RAISED_BY_PYTHON):
         return "refused"
     # Torch's own words about shapes and values, unless it may be the smaller shapes.
