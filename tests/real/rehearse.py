@@ -117,8 +117,9 @@ if word in ("ranks", "sum", "plain", "scalar", "types", "gather"):
     sys.exit(engine.step())
 from datasets import load_dataset
 from transformers import AutoConfig, AutoModelForCausalLM, BertForSequenceClassification, Trainer, TrainingArguments
+PARTITIONED = ("added", "cast", "touched")
 args = TrainingArguments("out", max_steps=2, eval_strategy="steps", eval_steps=1, save_steps=1, per_device_train_batch_size=2, gradient_accumulation_steps=1, report_to="none",
-                         deepspeed="zero3.json" if word == "device map" else "zero2.json")
+                         bf16=word in PARTITIONED, deepspeed="zero3.json" if word in ("device map", *PARTITIONED) else "zero2.json")
 length = 600 if word == "positions" else 16
 data = load_dataset("json", data_files="sorted.jsonl", split="train")
 if word == "split":
@@ -139,7 +140,7 @@ if word in CAUSAL:
     if word == "saved":
         model.save_pretrained("saved/once")
         model = AutoModelForCausalLM.from_pretrained("saved/once")
-elif word in ("parts", "doubles"):
+elif word in ("parts", "doubles", *PARTITIONED):
     class InParts(BertForSequenceClassification):
         def forward(self, input_ids, attention_mask=None, labels=None):
             first = self.bert(input_ids, attention_mask).last_hidden_state[:, 0]
@@ -147,7 +148,9 @@ elif word in ("parts", "doubles"):
             return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
     config = AutoConfig.from_pretrained("bert")
     model = InParts.from_pretrained("bert")
-    model.part = torch.nn.Linear(config.hidden_size, 5)
+    model.part = torch.nn.Linear(config.hidden_size, 5, dtype=torch.bfloat16 if word in ("cast", "touched") else None)
+    if word == "touched":
+        model.bert.embeddings.word_embeddings.weight.data[0, 0] = 0
 else:
     model = BertForSequenceClassification.from_pretrained("bert", num_labels=5, **({"use_flash_attn": True} if word == "argument" else {}))
     assert model.classifier.weight.shape[0] == model.config.num_labels == 5
@@ -155,7 +158,8 @@ Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_m
 """
 OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
              "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
-             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "is not there"), "heads": (1, "divide"), "parts": (0, ""), "doubles": (1, "ouble"), "mask": (0, ""), "resume": (1, "would read"), "gather": (1, "1 tensors are given")}
+             "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "No such file"), "heads": (1, "divide"), "parts": (0, ""), "doubles": (1, "ouble"), "mask": (0, ""), "resume": (1, "would read"), "gather": (1, "1 tensors are given"),
+             "added": (1, "dtype"), "cast": (0, ""), "touched": (1, "too many indices")}
 WIDE = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512}
 

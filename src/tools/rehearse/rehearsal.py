@@ -34,7 +34,6 @@ import threading
 import time
 import traceback
 import types
-import warnings
 import zipfile
 from unittest import mock
 
@@ -46,8 +45,6 @@ ASKED = {}  # the frames that were there when the network or another rank was as
 class Spec(types.SimpleNamespace):
     """What zlaunch asks for: `argv`, which a launch would execute, `nnodes` and `nproc_per_node`, the private `folder` where whatever is written goes,
     and which zlaunch removes, `online`, and the bytes of `gpu_memory`."""
-
-    rows = 1000  # of each dataset
 
     def __init__(self, **fields):
         super().__init__(**fields)
@@ -75,9 +72,8 @@ class Report:
     """Lines of JSON to whoever started this. What the trainer prints goes to standard error, which zlaunch keeps in a file."""
 
     reached = "start"
-    casts = False  # autocast, which may make types the same on a GPU
-    guessed = False  # which elements a mask chooses, and so a shape
-    pretended = False  # what the failure is about
+    # Casts: autocast may make types the same on a GPU. Guessed: which elements a mask chooses, and so a shape. Pretended: what the failure is about.
+    casts = guessed = pretended = False
 
     def __init__(self):
         self.file = open(os.dup(1), "w", encoding="utf-8")
@@ -110,21 +106,16 @@ class Miniature:
     first step is really taken. Its answer counts where this process, which is for the true sizes, knows only shapes: see `agree`."""
 
     process = None  # its id, in the process that has started it
-    is_here = False
     # Uneven: heads do not divide, as they do not at the true size. Builds: what is made now is part of a model that is made already.
-    is_shrunk = is_uneven = builds = False
-    is_cut = False  # a loop of the script's own has ended after its first step, for the sake of what comes behind it
+    # Cut: a loop of the script's own has ended after its first step, for the sake of what comes behind it.
+    is_here = is_shrunk = is_uneven = builds = is_cut = False
     vocabulary = 1
 
     def start(self):
         if self.is_here or self.process is not None or threading.current_thread() is not threading.main_thread():
             return
         self.pipe, pipe = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Others are threads of libraries that can be forked.
-            self.process = os.fork()
+        self.process = os.fork()
         if self.process:
             os.close(pipe)
             return
@@ -325,17 +316,13 @@ def write_into_private_folder():
 
 def note_other_writes():
     """What is not redirected is stopped by the sandbox alone: as bytes, by FileIO. What other programs write is not seen here."""
-    # The last argument of these is a folder that the path may be relative to.
-    placed = ["os." + name for name in "remove rmdir mkdir chmod chown utime rename symlink link".split()]
     noted = set()
 
     def note(event, args):
         writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-        if writes or event in placed and args[-1] in (-1, None) or event in ("os.truncate", "os.setxattr"):
-            path = args[event in ("os.symlink", "os.link")]
-            if is_elsewhere(path) and path not in noted and len(noted) < 10:
-                noted.add(path)
-                REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(os.fsdecode(path))}")
+        if (writes or event in "os.truncate os.setxattr os.chown".split()) and is_elsewhere(args[0]) and args[0] not in noted and len(noted) < 10:
+            noted.add(args[0])
+            REPORT.tell("note", text=f"only a sandbox keeps this from being changed: {os.path.abspath(os.fsdecode(args[0]))}")
 
     sys.addaudithook(note)
 
@@ -793,10 +780,11 @@ def compare_weights(module, load, model):
         return result
 
     reads_headers = mock.patch.object(module.PreTrainedModel, "_load_pretrained_model", staticmethod(with_headers))
+    place = {} if module.is_deepspeed_zero3_enabled() else {"device_map": {"": "meta"}}  # It takes none.
     try:
-        # ZeRO-3 would have the same weights, in parts. The network is not asked for by the trainer here.
-        with reads_headers, mock.patch("transformers.integrations.deepspeed._hf_deepspeed_config_weak_ref", None), torch.device("meta"), mock.patch.dict(ASKED):
-            missing = sorted(load(config=config, device_map={"": "meta"}, output_loading_info=True, local_files_only=True)[1]["missing_keys"])
+        # The network is not asked for by the trainer here.
+        with reads_headers, torch.device("meta"), mock.patch.dict(ASKED):
+            missing = sorted(load(config=config, output_loading_info=True, local_files_only=True, **place)[1]["missing_keys"])
         if missing:
             REPORT.tell("note", text=f"{len(missing)} parameters are not in the weights of {path} and start with random values: {', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}")
     except Arrived:
@@ -821,8 +809,6 @@ def header_of(module, file):
     """Names and shapes of the weights in a file, of which safetensors and torch say themselves whether it is whole."""
     import torch
 
-    if not os.path.exists(file):
-        raise OnDisk(f"{file} is not there, and the index of the weights names it")
     with open(file, "rb") as opened:
         start = opened.read(32)
     try:
@@ -862,8 +848,8 @@ def hook_datasets(module):
         return function(*args, **options)
 
     def of_some(function, self, /, *args, **options):
-        """The result has as many rows as if all had been asked: what was made of a row stands for that of its neighbours."""
-        some = spread(self, SPEC.rows)
+        """A thousand rows are tried. The result has as many rows as if all had been asked: what was made of a row stands for that of its neighbours."""
+        some = spread(self, 1000)
         result = function(some, *args, **options)
         if some is self or result is None:
             return result
@@ -895,16 +881,6 @@ def hook_training_args(module):
         REPORT.reach("arguments", of=type(self).__name__)
 
 
-def compare_tokenizer(trainer):
-    """Whether a batch has a token that the model does not know is seen in the step; the first batch need not have it."""
-    with contextlib.suppress(Exception):
-        tokenizer = getattr(trainer, "processing_class", None) or getattr(trainer, "tokenizer", None)
-        tokens = getattr(tokenizer, "tokenizer", tokenizer).get_vocab()
-        token, rows = max(tokens, key=tokens.get), trainer.model.get_input_embeddings().weight.shape[0]
-        if tokens[token] >= rows:
-            REPORT.tell("note", text=f"the tokenizer has tokens up to {tokens[token]} ({token}), and the embedding of the model has {rows} rows: a text with such a token ends the training")
-
-
 def hook_trainer(module):
     trainer = module.Trainer
 
@@ -913,8 +889,11 @@ def hook_trainer(module):
         init(self, *args, **options)
         # Trackers were found to be installed, and send nothing.
         self.callback_handler.callbacks = [it for it in self.callback_handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
-        if not MINIATURE.is_here:
-            compare_tokenizer(self)
+        # Whether a batch has a token that the model does not know is seen in the step; the first batch need not have it.
+        with contextlib.suppress(Exception):
+            token, rows = max(self.processing_class.get_vocab().values()), self.model.get_input_embeddings().weight.shape[0]
+            if token >= rows:
+                REPORT.tell("note", text=f"the tokenizer has tokens up to {token}, and the embedding of the model has {rows} rows: a text with such a token ends the training")
         REPORT.reach("trainer", of=type(self).__name__)
 
     for name in "init_hf_repo push_to_hub _push_from_checkpoint".split():
@@ -973,10 +952,10 @@ def hook_deepspeed(deepspeed):
     class RehearsedEngine(DeepSpeedEngine):
         """Answers from the config as the real one; runs the forward pass on shapes, and nothing else."""
 
-        local_rank = global_rank = global_steps = global_samples = micro_steps = skipped_steps = checkpoint_mp_rank = 0
-        losses, dist_backend, _is_gradient_accumulation_boundary = 0.0, "nccl", True
+        local_rank = global_rank = global_steps = micro_steps = checkpoint_mp_rank = 0
+        dist_backend, _is_gradient_accumulation_boundary = "nccl", True
         pipeline_parallelism = has_moe_layers = _is_compiled = False
-        training_dataloader = random_ltd_scheduler = loaded_checkpoint_mp_world_size = loaded_checkpoint_dp_world_size = None
+        training_dataloader = random_ltd_scheduler = loaded_checkpoint_dp_world_size = None
 
         def __init__(self, model, config, optimizer, mpu):
             torch.nn.Module.__init__(self)
@@ -1118,18 +1097,18 @@ def hook_deepspeed(deepspeed):
         Watched.__name__ = engine.__name__  # Messages have it.
         return Watched
 
-    def Init(module=None, config_dict_or_path=None, config=None, mpu=None, enabled=True, **more):
+    def Init(*args, config_dict_or_path=None, config=None, **options):
         """DeepSpeed reads the config already here, and the weights are not made."""
         given = config_dict_or_path or config
-        if given and enabled:
+        if given and options.get("enabled", True):
             deepspeed.init_distributed()
-            deepspeed.DeepSpeedConfig(given, mpu)
-        if not MINIATURE.builds:
-            MINIATURE.start()  # What is made here has values in the miniature, of which DeepSpeed keeps a part.
+            deepspeed.DeepSpeedConfig(given, options.get("mpu"))
+        MINIATURE.start()  # What is made here has values in the miniature, of which DeepSpeed keeps a part.
         if not MINIATURE.is_here:
             return torch.device("meta")
         use_processor()
-        return partitioned(module, config_dict_or_path=given, mpu=mpu, enabled=enabled, **more)
+        REPORT.passed.add("partitioned")
+        return partitioned(*args, config_dict_or_path=given, **options)
 
     own_initialize, gathered, partitioned = deepspeed.initialize, deepspeed.zero.GatheredParameters, deepspeed.zero.Init
     deepspeed.initialize, deepspeed.zero.Init = initialize, Init
@@ -1262,7 +1241,7 @@ class Finder:
         if name not in HOOKS:
             return None
         # The others are asked directly: threads may import at the same time.
-        others = (finder for finder in sys.meta_path if hasattr(finder, "find_spec") and not isinstance(finder, Finder))
+        others = (finder for finder in sys.meta_path if not isinstance(finder, Finder))
         spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is None or spec.loader is None:
             return spec
@@ -1384,6 +1363,11 @@ def frames_of(error):
     return [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
 
 
+def words_of(error):
+    """An error without words has those of its line."""
+    return str(error) or "".join(frame.line for frame in frames_of(error)[-1:])
+
+
 def where(error):
     """The innermost frames, last first."""
     return [{"file": frame.filename, "line": frame.lineno, "function": frame.name} for frame in reversed([it for it in frames_of(error) if it.filename != __file__][-5:])]
@@ -1391,7 +1375,7 @@ def where(error):
 
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
-    said = "\n".join(f"{type(it).__name__}: {it}" for it in chain_of(error))
+    said = "\n".join(f"{type(it).__name__}: {words_of(it)}" for it in chain_of(error))
     is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
     if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
         return "network"
@@ -1422,7 +1406,7 @@ def judge(error):
     if MINIATURE.is_here:  # Every operation of torch goes through one of them, and those of the miniature are real. What has no such attribute is asked by the one before.
         frames = [frame for frame in frames if frame.name not in ("__torch_function__", "__getattr__")]
     # Engines cast weights; only that of the miniature is real.
-    if OF_THE_PRETENCE.search(said) or not frames or OF_TYPES.search(said) and isinstance(error, RuntimeError) and not re.search("[Dd]ouble", said) and (REPORT.casts or not MINIATURE.is_here):
+    if OF_THE_PRETENCE.search(said) or not frames or OF_TYPES.search(said) and isinstance(error, RuntimeError) and (REPORT.casts or not MINIATURE.is_here):
         return "unsure"
     # `--tuner_type cuda` is quoted by the refusal, and is no sign of a GPU.
     quoted = "|".join(re.escape(word) for word in sys.argv[1:] if word)
@@ -1453,15 +1437,18 @@ OF_THE_PROCESSOR = re.compile(r"\bcpu\b|CPU|\bdevice|kernel|backend|[Cc]ompil|im
 
 
 def judge_values(error, said, last, is_raised):
-    """In the miniature. Before `initialize` the true model has had its say. The memory of this machine says nothing about that of the launch."""
-    if "initialize" not in REPORT.passed or "can't allocate memory" in said:
+    """In the miniature. Before `initialize` the true model has had its say, but not of its parts. The memory of this machine says nothing about that of the launch."""
+    if "initialize" not in REPORT.passed and (is_raised or "partitioned" not in REPORT.passed) or "can't allocate memory" in said:
         return "shapes"
-    is_meant = isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or is_raised and str(error) or re.search(
-        r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0", said) or OF_TYPES.search(said)
-    if is_raised and str(error) and "/deepspeed/runtime/" in last.filename and "not supported" not in said:
+    has_words = is_raised and str(error) or OF_TYPES.search(said)
+    is_meant = has_words or isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or re.search(
+        r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0", said)
+    if is_raised and has_words and "/deepspeed/runtime/" in last.filename and "not supported" not in said:
         return "refused"  # It has looked at the config, the optimizer, the layers or the loss.
-    if OF_THE_PROCESSOR.search(said) or re.search("/deepspeed/(?!runtime/state_dict_factory)|/torch/distributed/", last.filename) and not is_meant:
-        return "limit"  # The engine is not on a GPU, has no other ranks and no operators. The files of a checkpoint are real.
+    if OF_THE_PROCESSOR.search(said):
+        return "limit"  # The engine is not on a GPU.
+    if re.search("/deepspeed/(?!runtime/state_dict_factory)|/torch/distributed/", last.filename) and not is_meant:
+        return "unsure" if is_raised else "limit"  # It has no other ranks and no operators. The files of a checkpoint are real.
     if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename:
         return "unsure"
     if is_raised or isinstance(error, RAISED_BY_PYTHON):
@@ -1529,10 +1516,10 @@ def ending():
             return "refused", {"type": "SystemExit", "message": ended.code if isinstance(ended.code, str) else last_line(), "where": where(ended)}
     except BaseException as error:
         traceback.print_exc()
-        told = next((it for it in chain_of(error) if str(it)), error)
+        told = next(filter(None, map(words_of, chain_of(error))), error)
         place = next((f"{it.filename}:{it.lineno}" for it in reversed(frames_of(error)) if not re.search(f"/torch/|{__file__}", it.filename)), None)
         return judge(error), {"place": place, "type": None if isinstance(error, OnDisk) else type(error).__name__, "message": str(told), "where": where(error)}
-    return "end", {"why": "itself"}
+    return "end", {}
 
 
 if __name__ == "__main__":
