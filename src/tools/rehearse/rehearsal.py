@@ -1343,7 +1343,7 @@ def run_python(program, module, words):
 OF_THE_GPU = re.compile(r"CUDA|cuda|nvcc|NVIDIA|nvidia|GPU\b|NCCL|[Tt]riton|libcu\w*\.so|driver")
 # Weights have no values, and the type that they are made with, a collective has no partner.
 OF_THE_PRETENCE = re.compile(r"\b[Mm]eta\W+(tensor|device|backend)|on meta\b|device\W+meta\b|data-(in)?dependent|Cannot copy out|\(os error \d+\)|FakeStore|fake backend|ProcessGroup|RehearsedEngine|"
-                             r"SimpleNamespace|'Anything'")
+                             r"SimpleNamespace|'Anything'|(Input type \(|scalar type\b|same dtype|Found dtype)(?!.*[Dd]ouble)")
 OF_TYPES = re.compile(r"Input type \(|scalar type\b(?!s: Long)|same dtype|\bdtype")
 OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't connect|Couldn't reach|cannot find the requested files in the (local|disk) cache|Max retries exceeded|"
                             r"Name or service not known|Connection(Error| refused)|LocalEntryNotFound|OfflineModeIsEnabled|Cannot reach|Network is unreachable|[Kk]ernels hub has no")
@@ -1406,7 +1406,7 @@ def judge(error):
     if MINIATURE.is_here:  # Every operation of torch goes through one of them, and those of the miniature are real. What has no such attribute is asked by the one before.
         frames = [frame for frame in frames if frame.name not in ("__torch_function__", "__getattr__")]
     # Engines cast weights; only that of the miniature is real.
-    if OF_THE_PRETENCE.search(said) or not frames or OF_TYPES.search(said) and isinstance(error, RuntimeError) and (REPORT.casts or not MINIATURE.is_here):
+    if not frames or OF_THE_PRETENCE.search(said) and (REPORT.casts or not MINIATURE.is_here or not OF_TYPES.search(said)):
         return "unsure"
     # `--tuner_type cuda` is quoted by the refusal, and is no sign of a GPU.
     quoted = "|".join(re.escape(word) for word in sys.argv[1:] if word)
