@@ -244,7 +244,7 @@ impl Edit {
                 }
             },
             Edit::Remove(key) => {
-                let (range, comments) = removed(text, &plain, find(key)?, true);
+                let (range, comments) = removed(text, &plain, find(key)?);
                 new.replace_range(range, comments);
             }
             Edit::Move(key, to, value) => {
@@ -252,7 +252,7 @@ impl Edit {
                 let own = &text[find(key)?.value.clone()];
                 let is_same = parse(own) == parse(value);
                 let value = if is_same { own } else { value };
-                let (range, comments) = removed(text, &plain, find(key)?, false);
+                let (range, comments) = removed(text, &plain, find(key)?);
                 new.replace_range(range, comments);
                 return Edit::Set(to.clone(), value.to_string()).apply(&new);
             }
@@ -261,36 +261,28 @@ impl Edit {
     }
 }
 
-/// The bytes that go with a key: its value, a comma, the line if it is one of its own, and the comments about it if asked for.
-/// And the comments in there that belong to the key before.
+/// The bytes that go with a key: its value, a comma, and the line if it is one of its own. And the comments among them, which
+/// stay.
 fn removed<'t>(
     text: &'t str,
     plain: &str,
     Key { name, value, .. }: &Key,
-    with_comments: bool,
 ) -> (Range<usize>, &'t str) {
-    let own = name.start..value.end;
-    let about = if with_comments {
-        with_comments_of(own, text, plain)
-    } else {
-        own
-    };
     let before = plain[..name.start].trim_end();
-    let mut range = about.clone();
+    let mut range = name.start..value.end;
     let mut comments = "";
     if let Some(rest) = plain[value.end..].trim_start().strip_prefix(',') {
         let comma = plain.len() - rest.len();
         // The space after a comma goes too, unless the line ends there.
         let next = text[comma..].trim_start_matches(' ');
-        let next = if next.starts_with('\n') {
+        range.end = if next.starts_with('\n') {
             comma
         } else {
             text.len() - next.len()
         };
-        range.end = next.max(about.end);
     } else if before.ends_with(',') {
         range.start = before.len() - 1;
-        let between = &text[before.len()..about.start];
+        let between = &text[before.len()..name.start];
         if !between.trim().is_empty() {
             comments = between;
         }
@@ -304,31 +296,6 @@ fn removed<'t>(
         }
     }
     (range, comments)
-}
-
-/// With the comments behind a key that has its line for itself, and with the lines of comments right above it. Those at the top
-/// are about the whole file.
-fn with_comments_of(key: Range<usize>, text: &str, plain: &str) -> Range<usize> {
-    let line = text[..key.start].rfind('\n').map_or(0, |at| at + 1);
-    let behind = &plain[key.end..];
-    let end = behind.find('\n').unwrap_or(behind.len());
-    if !text[line..key.start].trim().is_empty() || !matches!(behind[..end].trim(), "" | ",") {
-        return key;
-    }
-    let start = text[..line]
-        .split_inclusive('\n')
-        .rev()
-        .scan(line, |at, text| {
-            *at -= text.len();
-            let is_comment =
-                plain[*at..*at + text.len()].trim().is_empty() && !text.trim().is_empty();
-            is_comment.then(|| *at + text.len() - text.trim_start().len())
-        })
-        .last()
-        .unwrap_or(key.start);
-    let is_at_top = plain[..start].trim() == "{";
-    let start = if is_at_top { key.start } else { start };
-    start..key.end + text[key.end..key.end + end].trim_end().len()
 }
 
 struct Scanned {

