@@ -126,16 +126,6 @@ pub fn distributions() -> impl Iterator<Item = &'static str> {
     ALL.iter().filter_map(|trainer| trainer.distribution)
 }
 
-pub fn is_console_module(word: &OsStr) -> bool {
-    ALL.iter().any(|trainer| {
-        trainer
-            .launch
-            .console_modules
-            .iter()
-            .any(|module| word == *module)
-    })
-}
-
 pub fn of_console(name: &str) -> Option<&'static Trainer> {
     ALL.iter()
         .copied()

@@ -1,7 +1,5 @@
 //! The ZeRO stage and the offload devices of a config as DeepSpeed reads them, with pydantic's coercions and old names.
 
-use std::fmt;
-
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -21,17 +19,6 @@ pub enum Device {
 impl Device {
     pub fn is_off_gpu(self) -> bool {
         matches!(self, Device::Cpu | Device::Nvme)
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            Device::None => "none",
-            Device::Cpu => "cpu",
-            Device::Nvme => "nvme",
-            Device::Other => "another device",
-        })
     }
 }
 

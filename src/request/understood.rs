@@ -366,16 +366,17 @@ impl<'a> UnderstoodLaunch<'a> {
             Target::Program(word) if trainer::is_console(word) => {}
             Target::Program(word) => return base_name(word).to_string(),
         }
-        let is_console =
-            |word: &OsString| trainer::is_console(word) || trainer::is_console_module(word);
-        let command = self.command();
-        let console = command.iter().position(is_console).unwrap_or(0);
-        let words = command[console..]
-            .iter()
+        let words = self.command().iter();
+        let names: Vec<&str> = words
+            .skip_while(|word| !trainer::is_console(word))
             .take(2)
-            .map(|word| base_name(word));
-        let words: Vec<_> = words.filter(|word| !word.starts_with('-')).collect();
-        words.join(" ")
+            .map(|word| base_name(word))
+            .filter(|name| !name.starts_with('-'))
+            .collect();
+        if names.is_empty() {
+            return self.job.target.name().to_string();
+        }
+        names.join(" ")
     }
 
     /// Advice instead of running a command that is not understood.
@@ -397,17 +398,6 @@ impl<'a> UnderstoodLaunch<'a> {
             return Some(run(shell::text(&words)).lead("zlaunch once is enough:"));
         }
         let lead = "if it starts a training run, write:";
-        // `bash -c 'swift sft …'`
-        if let [before @ .., flag, line] = &command[..]
-            && flag == "-c"
-            && let Some(inside) = line.to_str().and_then(shell::plain_words)
-            && trains(inside[0].as_ref())
-        {
-            let inside: Vec<OsString> = inside.into_iter().map(OsString::from).collect();
-            let right = shell::text(&self.launch.words_with(&[], &inside));
-            let words = [before, &[flag.clone(), right.into()]].concat();
-            return Some(run(shell::text(&words)).lead(lead));
-        }
         // A word behind an option may be its value.
         let mut behind = program + 1..command.len();
         let at = behind.find(|at| trains(&command[*at]) && !is_option(&command[*at - 1]))?;
