@@ -259,50 +259,45 @@ impl Log {
     }
 }
 
-/// Joins lines that a terminal or an editor wrapped: all are short, and the first word of the next one had no room. Joins the name of an exception with a text that begins below it, too. The places where lines ended.
+/// Joins lines that a terminal or an editor wrapped, from `start` on. Returns the places where lines ended.
 fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
-    let width = lines(&text[start..])
+    let wrapped = text.split_off(start);
+    let width = lines(&wrapped)
         .filter(|line| line.trim_ascii().contains(&b' '))
         .map(<[u8]>::len)
         .max()
         .filter(|width| WIDTHS.contains(width));
-    let mut ends = vec![];
-    let mut at = start;
-    while let Some(length) = text[at..].iter().position(|byte| *byte == b'\n') {
-        let end = at + length;
-        let line = &text[at..end];
-        let next = text[end + 1..]
-            .split(|byte| *byte == b'\n')
-            .next()
-            .unwrap_or_default();
-        let word = next.split(|byte| *byte == b' ').next().unwrap_or_default();
-        // `[2026-11-15`, `[INFO`.
-        let is_header = word.len() > 1 && word[0] == b'[' && !word[1].is_ascii_lowercase();
-        let is_new = word.is_empty()
-            || is_header
-            || [&b"-"[..], b"Traceback", b"Last"].contains(&word)
-            || word.ends_with(b"Error:")
-            || rank(next).is_some();
-        let has_no_room = width.is_some_and(|width| length > 0 && length + 1 + word.len() > width);
-        let is_name = line.trim_ascii_end().ends_with(b"Error:") && !said(line).contains(' ');
-        if !is_new && has_no_room || is_name && !next.trim_ascii().is_empty() {
-            ends.push(end);
-        }
-        at = end + 1;
-    }
-    let mut whole = Vec::with_capacity(text.len() - start);
     let mut joined = vec![];
-    let mut from = start;
-    for end in ends {
-        whole.extend_from_slice(text[from..end].trim_ascii_end());
-        whole.push(b' ');
-        joined.push(start + whole.len());
-        from = end + 1;
+    let mut rest = wrapped.split(|byte| *byte == b'\n').peekable();
+    while let Some(line) = rest.next() {
+        match rest.peek() {
+            Some(next) if goes_on(line, next, width) => {
+                text.extend(line.trim_ascii_end());
+                text.push(b' ');
+                joined.push(text.len());
+            }
+            Some(_) => text.extend([line, b"\n"].concat()),
+            None => text.extend(line),
+        }
     }
-    whole.extend_from_slice(&text[from..]);
-    text.truncate(start);
-    text.append(&mut whole);
     joined
+}
+
+/// True if the first word of the next line had no room at this width, or if the next line is the text of the exception that is
+/// named alone on this one.
+fn goes_on(line: &[u8], next: &[u8], width: Option<usize>) -> bool {
+    let word = next.split(|byte| *byte == b' ').next().unwrap_or_default();
+    // `[2026-11-15`, `[INFO`.
+    let is_header = word.len() > 1 && word[0] == b'[' && !word[1].is_ascii_lowercase();
+    let is_new = word.is_empty()
+        || is_header
+        || [&b"-"[..], b"Traceback", b"Last"].contains(&word)
+        || word.ends_with(b"Error:")
+        || rank(next).is_some();
+    let length = line.len();
+    let has_no_room = width.is_some_and(|width| length > 0 && length + 1 + word.len() > width);
+    let is_name = line.trim_ascii_end().ends_with(b"Error:") && !said(line).contains(' ');
+    !is_new && has_no_room || is_name && !next.trim_ascii().is_empty()
 }
 
 /// A line of source that Python shows below its place.

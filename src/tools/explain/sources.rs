@@ -1,5 +1,5 @@
 //! The statement behind a message: the `raise`, `assert` or line of a log in the installed packages, and the conditions around it. Python is
-//! not parsed: a statement and what stands around it are known by their indentation.
+//! not parsed: its tokens tell where statements begin, and their indentation what stands around them.
 
 use std::{
     fs,
@@ -13,7 +13,10 @@ use super::{
     log::{Found, Frame},
     tables::packages::{BLOCKS, NO_CAUSE, OF_PYTHON, OF_SCRIPTS, PACKAGES},
 };
-use crate::command::python::Python;
+use crate::command::{
+    python::Python,
+    script::tokens::{Token, tokens},
+};
 
 /// Fewer bytes are everybody's words.
 const SHORTEST: usize = 12;
@@ -147,8 +150,13 @@ pub fn class_asked(message: &str, python: &Python) -> Option<String> {
     if OF_SCRIPTS.contains(&class) {
         return None;
     }
+    let defines = |line: &str| {
+        let name = line.trim_start().strip_prefix("class ");
+        let rest = name.and_then(|name| name.strip_prefix(class));
+        rest.is_some_and(|rest| rest.starts_with(['(', ':']))
+    };
     texts(python, |it| it != "torch").find_map(|(path, text)| {
-        let at = Source::new(&text).defines("class", class)?;
+        let at = str::from_utf8(&text).ok()?.lines().position(defines)?;
         Some(format!("`{class}` is in {path}, line {}", at + 1))
     })
 }
@@ -226,40 +234,30 @@ fn pieces<'a>(text: &'a str, words: usize, odd: &str) -> Vec<&'a str> {
     pieces.filter(is_plain).collect()
 }
 
-/// A file by its lines.
-#[derive(Debug)]
-struct Source<'a>(Vec<&'a str>);
+/// A file of a package.
+struct Source<'a> {
+    text: &'a str,
+    tokens: Vec<Token<'a>>,
+}
 
 impl<'a> Source<'a> {
     fn new(text: &'a [u8]) -> Self {
-        let lines = text.split(|byte| *byte == b'\n');
-        Source(
-            lines
-                .map(|it| std::str::from_utf8(it).unwrap_or_default())
-                .collect(),
-        )
-    }
-
-    /// The line that defines a class or a function.
-    fn defines(&self, word: &str, name: &str) -> Option<usize> {
-        self.0.iter().position(|line| {
-            line.trim_start()
-                .strip_prefix(word)
-                .and_then(|it| it.trim_start().strip_prefix(name))
-                .is_some_and(|it| it.starts_with(['(', ':']))
-        })
+        let text = str::from_utf8(text).unwrap_or_default();
+        Source {
+            text,
+            tokens: tokens(text),
+        }
     }
 
     /// The statements that may say the message.
     fn all(&self, message: &Message, file: &str) -> Vec<(usize, Said)> {
-        let mut places: Vec<_> = self
-            .0
+        let mut places: Vec<Range<usize>> = message
+            .pieces
             .iter()
-            .enumerate()
-            .filter(|it| message.is_possible(it.1.as_bytes()))
-            .filter(|it| !it.1.trim_start().starts_with('#'))
-            .map(|(at, _)| self.statement(at))
+            .flat_map(|piece| piece.find_iter(self.text.as_bytes()))
+            .filter_map(|byte| self.statement(|token| token.at <= byte))
             .collect();
+        places.sort_by_key(|at| at.start);
         places.dedup();
         places
             .into_iter()
@@ -267,25 +265,34 @@ impl<'a> Source<'a> {
             .collect()
     }
 
+    /// The tokens of the statement that the last of these tokens is in.
+    fn statement(&self, is_before: impl Fn(&Token) -> bool) -> Option<Range<usize>> {
+        let begins = |token: &Token| token.indent.is_some();
+        let (before, behind) = self.tokens.split_at(self.tokens.partition_point(is_before));
+        let length = behind.iter().position(begins).unwrap_or(behind.len());
+        Some(before.iter().rposition(begins)?..before.len() + length)
+    }
+
+    fn code(&self, at: &Range<usize>) -> &'a str {
+        let last = &self.tokens[at.end - 1];
+        &self.text[self.tokens[at.start].at..last.at + last.text.len()]
+    }
+
     /// How many pairs of words a statement and a message have in common.
     fn score(&self, at: &Range<usize>, message: &Message) -> Option<usize> {
-        let code = self.0[at.clone()].join("\n");
+        let code = self.code(at);
         // The documentation of a class or a function.
-        if code
-            .trim_start()
-            .trim_start_matches('r')
-            .starts_with("\"\"\"")
-        {
+        if code.trim_start_matches('r').starts_with('"') {
             return None;
         }
-        let text = literals(&code);
+        let text = literals(&self.tokens[at.clone()]);
         let own = pairs(&text);
         let same = own
             .iter()
             .filter(|pair| message.pairs.contains(*pair))
             .count();
         let is_share = |all: usize, tenths: usize| 10 * same >= tenths * all;
-        let mut words = code.trim_start().split([' ', '(']);
+        let mut words = code.split([' ', '(']);
         let raised = match words.next() {
             Some("raise") => words.next().and_then(|name| name.rsplit('.').next()),
             Some("assert") => Some("AssertionError"),
@@ -304,7 +311,11 @@ impl<'a> Source<'a> {
             // `message = "…"`, and below: `raise ValueError(message)`.
             // Or a function raises it: `self._log_and_throw(ValueError, "…")`.
             (None, Some(exception)) => {
-                let mut below = self.0[at.end..].iter().take(4);
+                let below = self
+                    .tokens
+                    .get(at.end)
+                    .map_or("", |token| &self.text[token.at..]);
+                let mut below = below.lines().take(4);
                 code.contains(exception)
                     || code.contains(" = ") && below.any(|it| it.contains("raise "))
             }
@@ -319,7 +330,7 @@ impl<'a> Source<'a> {
         let told = 10 * told.count();
         let of_message = |tenths: usize| told >= tenths * message.pairs.len();
         // Other words before the same ones are another message. Before the text of an `assert` there may be other texts.
-        let begins = !code.trim_start().starts_with("raise")
+        let begins = !code.starts_with("raise")
             || own.first().is_some_and(|it| message.pairs.contains(it))
             || is_share(own.len(), 9);
         let is_first = own.first() == message.pairs.first();
@@ -333,54 +344,20 @@ impl<'a> Source<'a> {
         (is_meant && is_enough && (is_most || of_message(7))).then_some(same)
     }
 
-    /// The lines of the statement that a line belongs to.
-    fn statement(&self, at: usize) -> Range<usize> {
-        let indent = |at: usize| indent(self.0[at]);
-        let code = |at: usize| self.0[at].trim_start();
-        let is_text = |at: usize| {
-            code(at)
-                .trim_start_matches(['f', 'r'])
-                .starts_with(['"', '\''])
-        };
-        let closes = |at: usize| code(at).starts_with(')');
-        let is_whole = |at: usize| code(at).starts_with("raise") || code(at).starts_with("assert");
-        let mut first = at;
-        // `), "…"` closes what began as far left.
-        if closes(first) {
-            let opened = (0..first)
-                .rev()
-                .find(|it| indent(*it) == indent(first) && !closes(*it));
-            first = opened.unwrap_or(first);
-        }
-        while first > 0 && !is_whole(first) {
-            let above = self.0[first - 1].trim_end();
-            let is_inside = indent(first) > indent(first - 1) && !above.ends_with(':')
-                || indent(first) == indent(first - 1) && is_text(first);
-            if above.is_empty() || !is_inside {
-                break;
-            }
-            first -= 1;
-        }
-        let mut end = at + 1;
-        while end < self.0.len() && (is_text(end) || indent(end) > indent(first) || closes(end)) {
-            end += 1;
-        }
-        first..end
-    }
-
     /// The statement of a frame, if the installed version has it on the same line.
     fn failed(&self, frame: &Frame) -> Option<Range<usize>> {
-        let at = frame.line.checked_sub(1)?;
-        let is_it = self.0.get(at)?.trim() == frame.code && !frame.code.is_empty();
-        is_it.then(|| self.statement(at))
+        let line = self.text.lines().nth(frame.line.checked_sub(1)?)?;
+        let is_it = line.trim() == frame.code && !frame.code.is_empty();
+        self.statement(|token| token.line <= frame.line)
+            .filter(|_| is_it)
     }
 
     /// What failed without a text that is known: a `raise` or an `assert`, the last statement of the traceback, or something
     /// below it.
     fn failed_at(&self, at: Range<usize>, file: &str, is_last: bool) -> Said {
-        let word = self.0[at.start].trim_start();
+        let first = self.tokens[at.start];
         let mut said = self.said(at, file);
-        said.says_it = word.starts_with("raise ") && is_last || word.starts_with("assert");
+        said.says_it = first.is("raise") && is_last || first.is("assert");
         if !said.says_it {
             said.text.clear();
         }
@@ -391,40 +368,33 @@ impl<'a> Source<'a> {
     }
 
     fn said(&self, at: Range<usize>, file: &str) -> Said {
+        let own = &self.tokens[at.clone()];
         let mut said = Said {
             line_of_log: 0,
             says_it: true,
             file: file.to_string(),
-            line: at.start + 1,
+            line: own[0].line,
             function: String::new(),
-            text: literals(&self.0[at.clone()].join("\n")),
+            text: literals(own),
             conditions: vec![],
         };
-        if let Some(asserted) = joined(&self.0[at.clone()]).strip_prefix("assert") {
+        if own[0].is("assert") {
             // The text stands behind a comma.
-            let text = [", \"", ", '", ", f\"", ", f'"]
-                .iter()
-                .filter_map(|it| asserted.find(it));
-            said.add(&asserted[..text.min().unwrap_or(asserted.len())], false);
+            let comma = own.iter().position(|it| it.depth == 0 && it.is(","));
+            let end = comma.map_or(at.end, |comma| at.start + comma);
+            said.add(self.code(&(at.start + 1..end)), false);
         }
-        let mut depth = indent(self.0[at.start]);
+        let mut depth = own[0].indent;
         let mut has_if = false;
-        for (above, line) in self.0[..at.start].iter().enumerate().rev() {
-            let is_around = indent(line) < depth;
-            let word = line
-                .trim()
-                .split(|c: char| !c.is_alphabetic())
-                .next()
-                .unwrap_or_default();
-            let is_branch = has_if && indent(line) == depth;
-            if !BLOCKS.contains(&word) || !(is_around || is_branch) {
+        let begins = |token: &&Token| token.indent.is_some() && BLOCKS.contains(&token.text);
+        for first in self.tokens[..at.start].iter().rev().filter(begins) {
+            let is_around = first.indent < depth;
+            let is_branch = has_if && first.indent == depth;
+            if !is_around && !is_branch {
                 continue;
             }
-            let end = self.0[above..]
-                .iter()
-                .take(12)
-                .position(|line| line.trim_end().ends_with(':'));
-            let header = joined(&self.0[above..=above + end.unwrap_or(0)]);
+            let header = self.statement(|token| token.at <= first.at);
+            let header = joined(header.map_or("", |header| self.code(&header)));
             let header = header.trim_end_matches(':');
             if let Some(name) = header.trim_start_matches("async ").strip_prefix("def ") {
                 said.function = name.split('(').next().unwrap_or_default().to_string();
@@ -434,8 +404,8 @@ impl<'a> Source<'a> {
             if let Some(condition) = header.trim_start_matches("el").strip_prefix("if") {
                 said.add(condition, is_around);
             }
-            has_if = word.starts_with("el");
-            depth = indent(line);
+            has_if = first.text.starts_with("el");
+            depth = first.indent;
         }
         said
     }
@@ -443,7 +413,7 @@ impl<'a> Source<'a> {
 
 impl Said {
     fn add(&mut self, condition: &str, holds: bool) {
-        let text = condition.trim().to_string();
+        let text = joined(condition);
         self.conditions.push(Condition { text, holds });
     }
 }
@@ -463,37 +433,33 @@ fn pairs(text: &str) -> Vec<[&str; 2]> {
 }
 
 /// The texts in a statement, with a NUL where a value is filled in.
-fn literals(code: &str) -> String {
-    let (mut text, mut quote, mut depth) = (String::new(), None, 0);
-    let mut chars = code.chars();
-    while let Some(c) = chars.next() {
-        match quote {
-            None if c == '"' || c == '\'' => quote = Some(c),
-            None if c == ',' => text.push(' '),
-            Some(_) if c == '\\' => {
-                text.extend(chars.next().filter(|c| !c.is_alphanumeric()).or(Some(' ')));
+fn literals(statement: &[Token]) -> String {
+    let mut text = String::new();
+    for token in statement {
+        let mut depth = 0;
+        let mut chars = token.string().unwrap_or_default().chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\\' => {
+                    text.extend(chars.next().filter(|c| !c.is_alphanumeric()).or(Some(' ')));
+                }
+                '{' => depth += 1,
+                '}' => {
+                    depth -= 1;
+                    text.push('\0');
+                }
+                _ if depth <= 0 => text.push(c),
+                _ => {}
             }
-            Some(open) if c == open => quote = None,
-            Some(_) if c == '{' => depth += 1,
-            Some(_) if c == '}' => {
-                depth -= 1;
-                text.push('\0');
-            }
-            Some(_) if depth <= 0 => text.push(c),
-            _ => {}
         }
+        text += if token.is(",") { " " } else { "" };
     }
-    joined(&[&text])
-}
-
-fn indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
+    joined(&text)
 }
 
 /// On one line, without comments.
-fn joined(lines: &[&str]) -> String {
-    lines
-        .iter()
+fn joined(text: &str) -> String {
+    text.lines()
         .map(|line| line.split(" # ").next().unwrap_or_default())
         .flat_map(|line| line.trim_end_matches('\\').split_whitespace())
         .collect::<Vec<_>>()
