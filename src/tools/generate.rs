@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     prelude::*,
-    tables::generate::{STAGES, Setting, ZERO_KEYS},
+    tables::generate::{IN_BF16, IN_FP16, STAGES, Setting, ZERO_KEYS},
 };
 use crate::{
     base::{
@@ -161,20 +161,15 @@ fn tiers(folder: &Path, batch: Batch, fp16: bool) -> Vec<Generated> {
 }
 
 fn ready(batch: Batch, zero: &Value, fp16: bool) -> Value {
-    // A loss scale of 0 means a dynamic one.
-    let half = json!({
-        "enabled": true, "loss_scale": 0, "initial_scale_power": 12, "loss_scale_window": 1000, "hysteresis": 2, "min_loss_scale": 1
-    });
-    json!({
+    let mut config = json!({
         "train_batch_size": batch.global(),
         "train_micro_batch_size_per_gpu": batch.micro,
         "gradient_accumulation_steps": batch.accum,
-        "gradient_clipping": 1.0,
-        "steps_per_print": 50,
-        "bf16": { "enabled": !fp16 },
-        "fp16": if fp16 { half } else { json!({ "enabled": false }) },
-        "zero_optimization": zero,
-    })
+    });
+    let rest = serde_json::from_str(if fp16 { IN_FP16 } else { IN_BF16 }).unwrap_or_default();
+    json::merge(&mut config, &rest);
+    config["zero_optimization"] = zero.clone();
+    config
 }
 
 /// The section of ZeRO. `small`: with buffers for small GPU memory.

@@ -4,6 +4,18 @@ use crate::base::options::Words;
 
 pub const STAGES: Words<u64> = || vec![("0", 0), ("1", 1), ("2", 2), ("3", 3)];
 
+/// What every generated config has beside the batch and the section of ZeRO. A loss scale of 0 means a dynamic one.
+pub const IN_BF16: &str = r#"{
+    "gradient_clipping": 1.0, "steps_per_print": 50, "bf16": {"enabled": true}, "fp16": {"enabled": false}
+}"#;
+pub const IN_FP16: &str = r#"{
+    "gradient_clipping": 1.0, "steps_per_print": 50, "bf16": {"enabled": false},
+    "fp16": {
+        "enabled": true, "loss_scale": 0, "initial_scale_power": 12, "loss_scale_window": 1000, "hysteresis": 2,
+        "min_loss_scale": 1
+    }
+}"#;
+
 pub struct ZeroKey {
     pub key: &'static str,
     pub stages: &'static [u64],
