@@ -226,7 +226,7 @@ pub fn did_you_mean(reader: &Reader, command: &[OsString]) -> Option<Problem> {
     let (first, rest) = command.split_first()?;
     let word = first.to_str()?;
     let is_program = reader.host.find_program(first).is_some();
-    if is_program && is_meant_as_program(reader, first) {
+    if is_program && word != "zlaunch" && is_meant_as_program(reader, first) {
         return None;
     }
     if !word.is_empty() && word.trim().is_empty() {

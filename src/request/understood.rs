@@ -393,17 +393,12 @@ impl<'a> UnderstoodLaunch<'a> {
         // The words that Python runs are one program.
         let of_python = of_python(&command[1..]).filter(|_| is_python(&command[0]));
         let program = of_python.map_or(0, |(_, used)| used);
-        if base_name(command.first()?) == "zlaunch" {
-            let words = self.launch.words_with(&[], &command[1..]);
-            return Some(run(shell::text(&words)).lead("zlaunch once is enough:"));
-        }
-        let lead = "if it starts a training run, write:";
         // A word behind an option may be its value.
         let mut behind = program + 1..command.len();
         let at = behind.find(|at| trains(&command[*at]) && !is_option(&command[*at - 1]))?;
         let right = self.launch.words_with(&[], &command[at..]);
         let words = [&command[..at], &right].concat();
-        Some(run(shell::text(&words)).lead(lead))
+        Some(run(shell::text(&words)).lead("if it starts a training run, write:"))
     }
 }
 
