@@ -1,8 +1,7 @@
 //! `zlaunch check --fix`: corrects config files. One safe fix after another is applied in memory, and the text is judged
 //! again after each. Fixes that lead to a problem that was not there before are left out.
 
-use super::proof::is_same;
-use super::proof::{Trial, Tried};
+use super::proof::{Trial, Tried, is_same};
 use crate::{base::json::Edit, report::prelude::*};
 
 /// No config has as many mistakes that can be corrected.
@@ -80,14 +79,6 @@ impl Trial for Config<'_> {
             Some((after, text)) => Tried::Judged(Config { text, judge }, after),
             None => Tried::Impossible,
         }
-    }
-
-    fn is_partly_judged(&self) -> bool {
-        false
-    }
-
-    fn pasted(&self, fix: Fix) -> Fix {
-        fix
     }
 }
 

@@ -76,10 +76,14 @@ pub trait Trial: Sized {
     fn with(&self, fix: &Fix, with_value: bool) -> Tried<Self>;
 
     /// A fix may bring other mistakes to light that were there before.
-    fn is_partly_judged(&self) -> bool;
+    fn is_partly_judged(&self) -> bool {
+        false
+    }
 
     /// The fix as it is shown; `self` is what it led to.
-    fn pasted(&self, fix: Fix) -> Fix;
+    fn pasted(&self, fix: Fix) -> Fix {
+        fix
+    }
 }
 
 pub enum Tried<T> {
