@@ -47,6 +47,7 @@ pub struct ChosenTemplate {
 }
 
 impl<'a> Draft<'a> {
+    /// Decides in this order: the ranks, the config, how both are handed over.
     pub fn new(launch: &'a Launch, machine: &'a Host, choose: Chooser) -> Self {
         let mut draft = Draft {
             understood: UnderstoodLaunch::new(launch, machine),
@@ -69,6 +70,7 @@ impl<'a> Draft<'a> {
         draft
     }
 
+    /// How many ranks there are, where, and who starts them.
     fn place_ranks(&mut self) {
         self.topology = self.keep(self.understood.topology());
         if let Some(topology) = &self.topology {
@@ -176,6 +178,7 @@ impl<'a> Draft<'a> {
         })
     }
 
+    /// The files that are written, the variables and the words that are executed.
     fn hand_over(&self, topology: &Topology, launcher: Launcher) -> Result<HandOver, Problems> {
         let understood = &self.understood;
         let UnderstoodLaunch {
@@ -244,6 +247,7 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// The words that are executed: `srun` with zlaunch behind it, the launcher of the command, or ours in front of the trainer.
 fn argv(
     understood: &UnderstoodLaunch,
     launcher: Launcher,

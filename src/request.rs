@@ -38,15 +38,18 @@ pub struct Launch {
     pub environment: EnvironmentFlags,
     pub config_out: Option<Sourced<PathBuf>>,
     pub record: Option<Sourced<PathBuf>>,
+    /// Empty for a launch.
     pub subcommand: &'static str,
     /// Our words as they were given, up to the command.
     pub options: Vec<OsString>,
     pub output: Output,
     pub strict: bool,
+    /// The warnings that `--allow` silences.
     pub allow: Vec<Rule>,
+    /// What was odd about the words themselves.
     pub warnings: Problems,
     pub command: Vec<OsString>,
-    /// `zlaunch rehearse` runs what a rank runs.
+    /// For `zlaunch rehearse`: one rank runs here, and nothing is started elsewhere.
     pub rehearsed: bool,
 }
 

@@ -195,7 +195,7 @@ impl Args {
     }
 }
 
-/// Everything behind a bare `--` is positional.
+/// The place of a bare `--`, behind which everything is positional, or the end of the words.
 pub fn options_end(words: &[OsString]) -> usize {
     words
         .iter()

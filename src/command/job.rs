@@ -116,7 +116,7 @@ impl Trainer {
             .find(|command| command.modules.iter().any(is_it))
     }
 
-    /// `None`: it does not fill that key.
+    /// What fills in an "auto" of this key behind zlaunch. `None`: nothing does.
     pub fn source_of_auto(&self, key: &str) -> Option<&'static str> {
         let has_key = |keys: &Keys| match keys {
             Keys::These(keys) => keys.contains(&key),
@@ -169,6 +169,7 @@ pub struct Job {
     pub blocker: Option<Problem>,
     /// The ranks would run a console script, which starts ranks itself.
     pub starts_ranks: bool,
+    /// `--trainer` names the front end.
     pub is_named: bool,
 }
 
@@ -293,7 +294,7 @@ impl Job {
         found.is_some_and(|found| found.is_before(version))
     }
 
-    /// Nothing where the user's own script is not seen.
+    /// The way of the arguments through the user's own script, if it can be read.
     pub fn flow(&self) -> Option<ArgumentFlow<'_>> {
         let is_script = matches!(self.trainer.arguments.parser, ArgumentParser::Script);
         if !is_script || !self.trainer.is_hf() {
@@ -341,6 +342,7 @@ impl Job {
         Some(Sourced::new(value.to_string(), from))
     }
 
+    /// The variables that hand the config over, for front ends that take it so.
     pub fn config_variables(&self, path: &OsStr) -> Vec<(&'static str, OsString)> {
         let HandOver::Environment { config, switch } = self.hand_over else {
             return vec![];
@@ -350,6 +352,7 @@ impl Job {
         switch.into_iter().chain([named]).collect()
     }
 
+    /// The trainer's arguments as they were typed, with a run file as one word.
     pub fn command_line(&self) -> &[OsString] {
         self.given.words()
     }
@@ -360,6 +363,7 @@ impl Job {
         is_mapping && run_file::first(self.command_line()).is_some()
     }
 
+    /// The name of the option that takes the config: the script's own, the one that is given, or the trainer's first.
     pub fn config_argument(&self) -> &str {
         match &self.config_option {
             Some(name) => name,
@@ -387,7 +391,7 @@ impl Job {
         self.sub_command().map_or(&[], |command| command.options)
     }
 
-    /// True where the options are not known.
+    /// True if the command has this option, or if nobody knows its options.
     pub fn takes(&self, name: &str) -> bool {
         let lists = self.options();
         lists.is_empty() || has_option(lists, name)
@@ -438,6 +442,7 @@ impl Job {
         kind.is_some_and(|kind| self.trainer.model.with_reference.contains(&kind))
     }
 
+    /// The trainer takes a config from us, in one way or another.
     pub fn takes_config(&self) -> bool {
         !self.trainer.is_passthrough()
             && self.no_config.is_none()
@@ -485,7 +490,7 @@ impl Job {
         Some(Path::new(site).join(inside))
     }
 
-    /// `run.yaml:3:8`
+    /// Where the run file has this key or value, as `run.yaml:3:8`, or the word behind it that does.
     pub fn place_in_run_file(&self, value: &str, host: &Host) -> Option<Place> {
         let words = if self.effective_words.is_some() {
             self.given.words()

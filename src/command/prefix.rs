@@ -18,10 +18,14 @@ use tables::{PROGRAMS, PrefixProgram};
 #[derive(Default)]
 pub struct Prefix {
     layers: Vec<Layer>,
+    /// The words behind the prefix.
     pub command: Vec<OsString>,
+    /// Variables that the prefix sets and removes for the command.
     pub set: Vec<(OsString, OsString)>,
     pub unset: Vec<OsString>,
+    /// The program among them that brings a Python of its own.
     pub own_python: Option<&'static str>,
+    /// The reason why zlaunch cannot go behind it.
     pub barrier: Option<Barrier>,
 }
 

@@ -145,7 +145,7 @@ impl<'a> FitInputs<'a> {
         let each = gpus
             .iter()
             .map(|gpu| Card::of_driver(gpu).map(Card::memory));
-        // `None` is less than any.
+        // `None` is less than any number: if one GPU is not known, nothing is.
         let least = each.min().flatten()?;
         Some(Sourced::new(least, Source::Machine("the GPU's name")))
     }

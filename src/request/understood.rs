@@ -235,6 +235,7 @@ impl<'a> UnderstoodLaunch<'a> {
         Ok(notes)
     }
 
+    /// The launcher that starts the ranks: that of the command, the one that was asked for, or the usual one.
     pub fn launcher(&self, topology: &Topology) -> Result<Launcher, Problems> {
         let asked = self.launch.launcher.as_ref();
         let kind = match (&self.existing_launcher, asked) {
@@ -261,6 +262,7 @@ impl<'a> UnderstoodLaunch<'a> {
         }
     }
 
+    /// The command behind the prefix.
     pub fn command(&self) -> &[OsString] {
         let prefix = self.prefix.as_ref();
         prefix.map_or(&self.launch.command, |prefix| &prefix.command)
@@ -306,10 +308,12 @@ impl<'a> UnderstoodLaunch<'a> {
         Some(argv)
     }
 
+    /// The command is a training, or starts with a launcher.
     pub fn is_understood(&self) -> bool {
         self.job.trainer.name != trainer::PASSTHROUGH || self.existing_launcher.is_some()
     }
 
+    /// The config that the command names itself, to the trainer or to its launcher.
     pub fn own_config(&self) -> Option<Sourced<String>> {
         let job = &self.job;
         let trainers = if job.trainer.is_passthrough() {

@@ -159,8 +159,8 @@ fn progress(name: &str, bytes: u64) {
     }
 }
 
-/// The first failure in full, and the names of the others; whether it is known. `None`: there is nothing to show. The folders of
-/// the files may have the record of the launch.
+/// Shows the first failure in full, and the names of the others. Returns whether it is known; `None` if there was nothing to show.
+/// `files`: in their folders the record of the launch is looked for.
 fn show_log(
     log: &Log,
     files: &[PathBuf],

@@ -179,7 +179,7 @@ pub fn hostfile(args: &Args, host: &Host) -> Stated<String> {
 /// The GPUs that the runner takes, as its `main` finds them (0.14 to 0.19).
 pub struct Resources {
     pub machines: Vec<PoolMachine>,
-    /// `None`: all that this machine has.
+    /// The option, variable or file that chooses them. `None`: all GPUs of this machine count.
     by: Stated<String>,
 }
 

@@ -226,6 +226,7 @@ impl ExistingLauncher {
         Topology::weigh(&stated, is_typed, host).map(Some)
     }
 
+    /// The command as it would be without the launcher.
     pub fn left_out(&self, command: &[OsString]) -> Vec<OsString> {
         let at = command
             .windows(self.program.len())
@@ -252,6 +253,7 @@ impl ExistingLauncher {
         Some(problem.at(name).fix(run(line).or(alone())))
     }
 
+    /// One of its options says how many ranks there are.
     fn states_count(&self) -> bool {
         self.spec
             .count_options
@@ -467,6 +469,7 @@ impl ExistingLauncher {
         words
     }
 
+    /// Our own flags, as far as its words leave them open, in its spelling.
     fn open_flags(&self, context: &LaunchContext) -> Vec<OsString> {
         let topology = context.topology;
         let mut options = self.spec.rank_options.of(context.flags);

@@ -416,7 +416,7 @@ impl Piece {
         };
         let tasks = self.world.value().or(self.count.value());
         let is_same = other.world.is_none() || other.world.value() == tasks;
-        // No rank is less than any.
+        // `None` is less than any number: without a rank, it is one of theirs too.
         let is_a_task = other.rank.value() < tasks;
         of_other.set_by.contains(&engine.name)
             && (self.allocation.is_none() || is_same && is_a_task)
