@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::tables::names::{
-    CONTAINERS_SHARED_MEMORY, LEAST_FILES, LEAST_LOCKED_MEMORY, LEAST_SHARED_MEMORY,
-    NEEDED_PACKAGES, OLDEST_LOCK, SHARED_FILE_SYSTEMS, TOO_FEW_FILES, WITHOUT_GOOD_LOCKS,
+use super::tables::{
+    limits::{COMPILERS, Needed},
+    names::{NEEDED_PACKAGES, OLDEST_LOCK, SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS},
 };
 use crate::{
     base::{json, shell, size::size, vars},
@@ -15,7 +15,7 @@ use crate::{
     config::zero::{Device, Zero},
     host::{
         Host, can_be_written,
-        machine::{Limit, Lock, Memory, locks_in},
+        machine::{Lock, Memory, locks_in},
     },
     report::prelude::*,
 };
@@ -181,20 +181,13 @@ pub fn cache_on_nfs(
     Some(Rule::CacheOnNfs.warning(what).at(path).fix(fix))
 }
 
-/// A warning unless they are `needed` at the start.
-pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
-    let (names, help): (Vec<&str>, Vec<&str>) = [
-        ("c++", compiler, "apt install g++, or module load gcc"),
-        (
-            "ninja",
-            ninja,
-            "pip install ninja, and activate that environment",
-        ),
-    ]
-    .iter()
-    .filter(|(_, is_there, _)| !is_there)
-    .map(|(name, _, help)| (*name, *help))
-    .unzip();
+/// `there`: which of `COMPILERS`. A warning unless they are `needed` at the start.
+pub fn no_compiler(there: [bool; 3], needed: bool) -> Option<Problem> {
+    let (names, help): (Vec<&str>, Vec<&str>) = COMPILERS
+        .iter()
+        .zip(there)
+        .filter_map(|(compiler, is_there)| (!is_there).then_some(*compiler))
+        .unzip();
     if names.is_empty() {
         return None;
     }
@@ -211,47 +204,22 @@ pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem>
     )
 }
 
-/// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
-/// what is registered for InfiniBand or locked for NVMe is.
-pub fn small_memlock(limit: Option<Limit>, nvme: bool, infiniband: bool) -> Option<Problem> {
-    let hard = limit
-        .filter(|_| nvme || infiniband)?
-        .hard
-        .filter(|hard| *hard < LEAST_LOCKED_MEMORY)?;
-    let what = format!(
-        "only {} of memory can be locked: InfiniBand and NVMe offload need more",
-        size(hard)
-    );
-    Some(Rule::SmallMemlock.warning(what).at("ulimit -H -l").fix(
-        "`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit \
-         memlock=-1",
-    ))
-}
-
-pub fn small_shm(bytes: Option<u64>) -> Option<Problem> {
-    let bytes = bytes.filter(|bytes| *bytes < LEAST_SHARED_MEMORY)?;
-    let help = "docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm";
+/// `have` is `None` where there is no limit. A warning unless it is at most `fatal`.
+pub fn too_little(needed: &Needed, have: Option<u64>, fatal: u64) -> Option<Problem> {
+    let have = have.filter(|have| *have <= fatal || *have < needed.least)?;
+    let shown = if needed.is_size {
+        size(have)
+    } else {
+        have.to_string()
+    };
+    let need = if have <= fatal { "need" } else { "may need" };
     Some(
-        Rule::SmallShm
-            .error(format!(
-                "/dev/shm has {}: NCCL and data loader workers share memory there",
-                size(bytes)
-            ))
-            .at(Path::new("/dev/shm"))
-            .fix(help)
-            .into_warning_unless(bytes <= CONTAINERS_SHARED_MEMORY),
-    )
-}
-
-pub fn few_files(limit: Option<Limit>) -> Option<Problem> {
-    let most = limit?.soft.filter(|most| *most < LEAST_FILES)?;
-    let what = format!("only {most} files can be open at once: data loaders need more");
-    Some(
-        Rule::FewFiles
-            .error(what)
-            .at("ulimit -n")
-            .fix(run("ulimit -n 65536"))
-            .into_warning_unless(most <= TOO_FEW_FILES),
+        needed
+            .rule
+            .error(needed.says.replace("{}", &shown).replace("{need}", need))
+            .at(needed.at)
+            .fix(needed.help)
+            .into_warning_unless(have <= fatal),
     )
 }
 

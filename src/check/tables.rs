@@ -7,6 +7,7 @@
 
 pub mod config_rules;
 pub mod launch_rules;
+pub mod limits;
 pub mod meant_options;
 pub mod names;
 pub mod refusals;

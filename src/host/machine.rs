@@ -9,7 +9,7 @@ use std::{
 
 use nix::sys::statvfs::statvfs;
 
-use super::tables::file_systems::LOCAL;
+use super::tables::file_systems::{CAP_IPC_LOCK, LOCAL};
 
 pub struct Machine {
     root: PathBuf,
@@ -150,6 +150,13 @@ impl Machine {
             soft: next()?,
             hard: next()?,
         })
+    }
+
+    /// No limit on locked memory counts for this process.
+    pub fn may_lock(&self) -> bool {
+        let text = self.text("/proc/self/status").unwrap_or_default();
+        let capabilities = value(&text, "CapEff:").map(|it| u64::from_str_radix(it, 16));
+        capabilities.is_some_and(|it| it.is_ok_and(|it| it >> CAP_IPC_LOCK & 1 == 1))
     }
 
     pub fn shared_memory(&self) -> Option<u64> {

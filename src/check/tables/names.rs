@@ -394,14 +394,5 @@ pub const NAME_MODEL_FOLDER: &str = "name the folder that has the model's config
 /// No compilation takes this long: the compiler was killed and left its lock.
 pub const OLDEST_LOCK: Duration = Duration::from_secs(15 * 60);
 
-/// Less than this and NCCL or a data loader fails.
-pub const LEAST_SHARED_MEMORY: u64 = 1 << 30;
-/// What a container gets that asks for none.
-pub const CONTAINERS_SHARED_MEMORY: u64 = 64 << 20;
-pub const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
-pub const LEAST_FILES: u64 = 1024;
-/// Less than a rank has open before it trains.
-pub const TOO_FEW_FILES: u64 = 256;
-
 /// Only transformers' Trainer needs the last one.
 pub const NEEDED_PACKAGES: [&str; 3] = ["torch", "deepspeed", "transformers"];

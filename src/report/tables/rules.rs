@@ -62,6 +62,7 @@ pub enum Rule {
     SmallMemlock,
     SmallShm,
     FewFiles,
+    FewProcesses,
     NotEnoughHostMemory,
     UnlikeOthers,
     NoAnswer,
@@ -612,6 +613,14 @@ pub const RULES: &[NamedRule] = &[
         name: "few-files",
         subject: RuleSubject::Machine,
         about: Some("The limit on open files is too low (`ulimit -n`)."),
+    },
+    NamedRule {
+        rule: Rule::FewProcesses,
+        name: "few-processes",
+        subject: RuleSubject::Machine,
+        about: Some(
+            "The limit on processes and threads of this user is too low (`ulimit -u`).",
+        ),
     },
     NamedRule {
         rule: Rule::NotEnoughHostMemory,

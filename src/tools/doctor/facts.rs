@@ -5,6 +5,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File, Metadata},
     io::{self, Read, Seek, SeekFrom},
+    mem,
     net::IpAddr,
     path::Path,
     process::{Command, Output, Stdio},
@@ -84,14 +85,7 @@ impl Facts {
             "python.NCCL",
             nccl.find_map(|name| python.version_text(name)),
         );
-        let torch = python
-            .file("torch/version.py")
-            .map(fs::read_to_string)
-            .and_then(Result::ok)
-            .unwrap_or_default();
-        // `cuda: Optional[str] = '13.0'`
-        let cuda = torch.lines().find(|line| line.starts_with("cuda: "));
-        self.add("python.CUDA", cuda.and_then(|line| line.split('\'').nth(1)));
+        self.add("python.CUDA", seen.cuda());
     }
 
     fn add_launch(&mut self, seen: &Examination) {
@@ -163,6 +157,7 @@ impl Facts {
         let host = seen.host;
         let output = output_folder(seen);
         let further = seen.args().into_iter().flat_map(Args::words);
+        let mut before = "";
         for word in seen
             .launch
             .command
@@ -170,17 +165,19 @@ impl Facts {
             .chain(further)
             .filter_map(|word| word.to_str())
         {
+            // A bare word such as `sft` may be the name of a folder by chance.
+            let is_value = mem::replace(&mut before, word).starts_with("--");
             let word = word.split_once('=').map_or(word, |(_, value)| value);
             let path = host.absolute(Path::new(word));
             let model = config_file(word, None, Hub::HuggingFace, host);
             if let Some(folder) = model.as_deref().and_then(Path::parent) {
                 let broken = names_in(folder).find(|name| !folder.join(name).exists());
                 self.add(format!("broken.{word}"), broken);
-                let content = files_in(folder).filter(|_| !path.exists());
+                let content = files_in(folder, false).filter(|_| !path.exists());
                 self.add(format!("cached.{word}"), content);
             }
-            // A bare word such as `sft` may be the name of a folder by chance.
-            let may_be_folder = word.contains('/') && output.as_deref() != Some(word);
+            let is_named = is_value || word.contains('/');
+            let may_be_folder = is_named && output.as_deref() != Some(word);
             let content = match fs::metadata(&path) {
                 Ok(found) if found.is_file() => {
                     content(&path, &found).unwrap_or_else(|_| "not readable".to_string())
@@ -189,7 +186,9 @@ impl Facts {
                 _ => continue,
             };
             self.add(format!("file.{word}"), Some(content));
-            self.add(format!("folder.{word}"), files_in(&path));
+            let is_own = seen.machine.free(&path).is_some();
+            let folder = path.is_dir().then(|| files_in(&path, is_own));
+            self.add(format!("folder.{word}"), folder.flatten());
         }
     }
 
@@ -278,8 +277,8 @@ fn content(path: &Path, found: &Metadata) -> io::Result<String> {
     Ok(format!("{} bytes ({hash:08x})", found.len()))
 }
 
-/// What is in a folder; `None` if it is none, if something in it changes, or if that is too much.
-fn files_in(folder: &Path) -> Option<String> {
+/// What is in a folder; `None` if it is too much, or if something changes in one that is not this machine's own.
+fn files_in(folder: &Path, is_own: bool) -> Option<String> {
     let mut files: Vec<String> = vec![];
     for name in names_in(folder).filter(|name| !name.starts_with('.')) {
         let path = folder.join(&name);
@@ -289,7 +288,7 @@ fn files_in(folder: &Path) -> Option<String> {
             continue;
         };
         // A file server needs time to tell all machines of a change.
-        let is_settled = found.modified().ok()?.elapsed().ok()?.as_secs() > 120;
+        let is_settled = is_own || found.modified().ok()?.elapsed().ok()?.as_secs() > 120;
         if !is_settled || files.len() == 1000 {
             return None;
         }
@@ -298,7 +297,7 @@ fn files_in(folder: &Path) -> Option<String> {
     files.sort();
     let hash = fnv1a(files.concat().as_bytes()) >> 32;
     let count = plural(files.len() as u64, "file", "s");
-    (!files.is_empty()).then(|| format!("{count} ({hash:08x})"))
+    Some(format!("{count} ({hash:08x})"))
 }
 
 /// Where this machine looks for the first one.

@@ -4,7 +4,9 @@
 use std::{
     collections::BTreeMap,
     io::{self, BufRead, BufReader, Read, Write},
+    iter,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream},
+    ops::RangeInclusive,
     process::{Command, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
@@ -20,7 +22,7 @@ use serde_json::{Deserializer, Value, json};
 use super::{
     facts::{self, Comparison, compare, listed, name},
     report::{DoctorReport, Examination},
-    tables::meeting::{GRACE, MARK, MOST, PAUSE},
+    tables::meeting::{GRACE, MARK, MOST, NEIGHBOURS, PAUSE},
 };
 use crate::{
     base::{bytes::fnv1a, layout::wrapped, source::Sourced, vars},
@@ -77,7 +79,9 @@ impl Meeting<'_> {
         if self.answers_srun {
             thread::spawn(end_with_input);
         }
-        let own = self.own(ranks);
+        let mut own = self.own(ranks);
+        let door = bind(0..=0);
+        own["port"] = json!(door.as_ref().and_then(|door| Some(door.local_addr().ok()?.port())));
         let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
         let status = if own["index"] == 0 {
             self.hear(own, port, &greeting)
@@ -171,7 +175,7 @@ impl Meeting<'_> {
                 .fix(give("--master-port", 29500))
         })?;
         let mut answers = vec![own];
-        let mut streams = vec![];
+        let mut streams: Vec<TcpStream> = vec![];
         while answers[0]["of"] != answers.len() {
             let left = until.saturating_duration_since(Instant::now());
             let Ok((line, stream)) = heard.recv_timeout(left) else {
@@ -186,8 +190,29 @@ impl Meeting<'_> {
             if answer["job"] == answers[0]["job"] && answer["facts"].is_object() && !is_known {
                 let theirs = answer["clock"].as_i64().unwrap_or(0);
                 answer["facts"]["clock"] = clock().saturating_sub(theirs).into();
+                let address = stream.peer_addr().map(|from| from.ip().to_canonical());
+                answer["address"] = json!(address.ok());
                 answers.push(answer);
                 streams.push(stream);
+            }
+        }
+        // Where one is silent, that is told first.
+        if answers[0]["of"] == answers.len() && answers.iter().all(|it| it["port"].is_u64()) {
+            let doors = answers
+                .iter()
+                .map(|it| json!([it["index"], it["name"], it["address"], it["port"]]));
+            let doors = Value::from_iter(doors).to_string();
+            for stream in &mut streams {
+                let _ = writeln!(stream, "{doors}");
+            }
+            let own = cut_off(&doors, &answers[0]["index"], None, until);
+            let left = || until.saturating_duration_since(Instant::now());
+            let theirs = streams.iter().map(|stream| line(stream, left()));
+            let cut: Vec<_> = iter::once(own).chain(theirs).collect();
+            for (answer, names) in answers.iter_mut().zip(cut) {
+                if let Some(names) = names.filter(|names| !names.is_empty()) {
+                    answer["facts"]["network.cut"] = names.into();
+                }
             }
         }
         let status = if self.answers_srun {
@@ -210,10 +235,17 @@ impl Meeting<'_> {
             .and_then(|mut stream| {
                 own["clock"] = clock().into();
                 let left = until.saturating_duration_since(Instant::now());
-                stream
-                    .write_all(format!("{own}\n").as_bytes())
-                    .ok()
-                    .and_then(|()| line(&stream, left + GRACE / 2)?.parse().ok())
+                let first = stream.peer_addr().map(|place| place.ip()).ok();
+                let mut ask = |said: String| {
+                    stream.write_all(format!("{said}\n").as_bytes()).ok()?;
+                    line(&stream, left + GRACE / 2)
+                };
+                ask(own.to_string())
+                    .and_then(|doors| match cut_off(&doors, &own["index"], first, until) {
+                        Some(names) => ask(names),
+                        None => Some(doors),
+                    })
+                    .and_then(|status| status.parse().ok())
                     .ok_or_else(|| "it gives no answer".to_string())
             })
             .or_else(|why: String| {
@@ -341,14 +373,7 @@ fn listen(
     greeting: String,
     patience: Duration,
 ) -> Option<Receiver<(String, TcpStream)>> {
-    let ports = port..=port.saturating_add(3);
-    let places = ports.flat_map(|port| {
-        [
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
-            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
-        ]
-    });
-    let listener = TcpListener::bind(&places.collect::<Vec<_>>()[..]).ok()?;
+    let listener = bind(port..=port.saturating_add(3))?;
     let (sender, heard) = mpsc::channel();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten().take(1 << 14) {
@@ -361,6 +386,31 @@ fn listen(
         }
     });
     Some(heard)
+}
+
+fn bind(mut ports: RangeInclusive<u16>) -> Option<TcpListener> {
+    ports.find_map(|port| {
+        let all: [IpAddr; 2] = [Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()];
+        TcpListener::bind(&all.map(|address| SocketAddr::from((address, port)))[..]).ok()
+    })
+}
+
+/// The machines that this one cannot reach on a port as NCCL opens it, of the list that the first one sends.
+fn cut_off(doors: &str, own: &Value, first: Option<IpAddr>, until: Instant) -> Option<String> {
+    type Door = (Value, String, Option<IpAddr>, u16);
+    let doors: Vec<Door> = serde_json::from_str(doors).ok()?;
+    let until = until.min(Instant::now() + GRACE);
+    let is_cut = |(_, _, address, port): &&Door| {
+        let left = until.saturating_duration_since(Instant::now());
+        address.or(first).is_some_and(|address| {
+            TcpStream::connect_timeout(&(address, *port).into(), left.max(PAUSE)).is_err()
+        })
+    };
+    let from = doors.iter().position(|door| door.0 == *own)?;
+    let others = doors.iter().cycle().skip(from + 1);
+    let tried = others.take(doors.len().min(NEIGHBOURS) - 1).filter(is_cut);
+    let names: Vec<String> = tried.map(|door| door.1.clone()).collect();
+    Some(listed(&names))
 }
 
 fn line(stream: &TcpStream, patience: Duration) -> Option<String> {

@@ -542,6 +542,19 @@ pub const FACTS: &[Fact] = &[
         ..FACT
     },
     Fact {
+        names: &[Is("network.cut")],
+        severity: Severity::Error,
+        rule: Rule::NoAnswer,
+        says: "{machines} cannot reach {value}",
+        means: "NCCL connects any two machines, on any port",
+        help: "ask the administrator to open all ports between the machines of a job; until then leave one of them out",
+        examples: &[Example {
+            stated: &[Nothing, Text("c")],
+            answer: "b cannot reach c: NCCL connects any two machines, on any port",
+        }],
+        ..FACT
+    },
+    Fact {
         names: &[Is("network.address")],
         compared: Same,
         severity: Severity::Error,

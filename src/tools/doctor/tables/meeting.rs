@@ -13,3 +13,5 @@ pub const PAUSE: Duration = Duration::from_millis(50);
 pub const GRACE: Duration = Duration::from_secs(3);
 /// In front of each part of an answer that `srun` brings.
 pub const MARK: &str = "zlaunch-answer ";
+/// So many machines try each other; of more, each tries those that follow.
+pub const NEIGHBOURS: usize = 32;
