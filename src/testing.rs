@@ -36,6 +36,7 @@ pub mod check {
         check::{
             machine, rules,
             tables::{
+                limits,
                 names::TYPED_VARIABLES,
                 refusals::REFUSALS,
                 types::{Condition, Example, ExampleLaunch, Refusal},

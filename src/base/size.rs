@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use super::tables::units::{NUMBER_WORDS, OF_BYTES, OF_PARAMETERS, UNITS_OF_NUMBERS};
+use super::tables::units::{NUMBER_WORDS, OF_BYTES, OF_PARAMETERS, UNITS, UNITS_OF_NUMBERS};
 
 /// The short form: `64 MiB`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let step = (bytes.max(1).ilog2() as usize / 10).min(4);
     // One decimal, rounded down, without a float.
     let tenths = (u128::from(bytes) * 10) >> (10 * step);

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use crate::base::{
     json::{SyntaxError, fault_at},
     python_value::repr_float,
-    tables::yaml_words::WORDS,
+    tables::yaml_words::{DEEPEST, MOST_VALUES, WORDS},
 };
 
 use Event::{
@@ -24,10 +24,6 @@ pub enum Dialect {
     PyYaml,
     OmegaConf,
 }
-
-const DEEPEST: usize = 64;
-/// Aliases can make a small file very large.
-const MOST_VALUES: usize = 100_000;
 
 /// The document of the text; an empty one is null.
 pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {

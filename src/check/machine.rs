@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::tables::{
-    limits::{COMPILERS, Needed},
+    limits::Needed,
     names::{NEEDED_PACKAGES, OLDEST_LOCK, SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS},
 };
 use crate::{
@@ -181,13 +181,20 @@ pub fn cache_on_nfs(
     Some(Rule::CacheOnNfs.warning(what).at(path).fix(fix))
 }
 
-/// `there`: which of `COMPILERS`. A warning unless they are `needed` at the start.
-pub fn no_compiler(there: [bool; 3], needed: bool) -> Option<Problem> {
-    let (names, help): (Vec<&str>, Vec<&str>) = COMPILERS
-        .iter()
-        .zip(there)
-        .filter_map(|(compiler, is_there)| (!is_there).then_some(*compiler))
-        .unzip();
+/// A warning unless they are `needed` at the start.
+pub fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
+    let (names, help): (Vec<&str>, Vec<&str>) = [
+        ("c++", compiler, "apt install g++, or module load gcc"),
+        (
+            "ninja",
+            ninja,
+            "pip install ninja, and activate that environment",
+        ),
+    ]
+    .iter()
+    .filter(|(_, is_there, _)| !is_there)
+    .map(|(name, _, help)| (*name, *help))
+    .unzip();
     if names.is_empty() {
         return None;
     }
@@ -204,22 +211,23 @@ pub fn no_compiler(there: [bool; 3], needed: bool) -> Option<Problem> {
     )
 }
 
-/// `have` is `None` where there is no limit. A warning unless it is at most `fatal`.
-pub fn too_little(needed: &Needed, have: Option<u64>, fatal: u64) -> Option<Problem> {
-    let have = have.filter(|have| *have <= fatal || *have < needed.least)?;
+/// `have`: `None` where nothing is limited.
+pub fn too_little(needed: &Needed, have: Option<u64>) -> Option<Problem> {
+    let have = have.filter(|have| *have <= needed.fatal || *have < needed.least)?;
+    let is_fatal = have <= needed.fatal;
     let shown = if needed.is_size {
         size(have)
     } else {
         have.to_string()
     };
-    let need = if have <= fatal { "need" } else { "may need" };
+    let need = if is_fatal { "need" } else { "may need" };
     Some(
         needed
             .rule
             .error(needed.says.replace("{}", &shown).replace("{need}", need))
             .at(needed.at)
             .fix(needed.help)
-            .into_warning_unless(have <= fatal),
+            .into_warning_unless(is_fatal),
     )
 }
 

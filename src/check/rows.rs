@@ -1,5 +1,7 @@
 //! A rule of `check`, the conditions and remedies of its rows, and the list that rows and code add problems to.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::{
@@ -380,6 +382,12 @@ impl Condition {
             ScriptSays(text) => subject.script_says(&[text]) == Some(true),
             Before("deepspeed", version) => subject.is_before(version),
             Before(package, version) => subject.job.has_older(package, version),
+            NoNvcc => {
+                let mut homes = ["CUDA_HOME", "CUDA_PATH"].into_iter();
+                let home = homes.find_map(|name| host.nonempty_var(name));
+                let nvcc = Path::new(home.unwrap_or("/usr/local/cuda")).join("bin/nvcc");
+                !nvcc.exists() && (home.is_some() || host.find_program("nvcc".as_ref()).is_none())
+            }
             GpuIs(models) => {
                 (host.gpus().iter()).any(|name| models.iter().any(|model| is_model(name, model)))
             }

@@ -26,7 +26,7 @@ use nix::{
     unistd::{Pid, close, getpid, getppid},
 };
 
-use super::tables::signals::{HANDLED, STOP};
+use super::tables::signals::{HANDLED, KILL_TIMEOUT, STOP};
 use crate::{
     base::vars,
     host::{children, is_ignored},
@@ -35,8 +35,6 @@ use crate::{
     report::{self, Problem, Rule, fix},
 };
 
-/// A process that is still there this long after SIGKILL hangs in the kernel, and nobody can end it.
-const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The `argv[0]` of a rank before its exec.
 pub const RANK: &str = "zlaunch-rank";
 

@@ -35,7 +35,7 @@ use rustix::{
 };
 use serde_json::json;
 
-use super::tables::sandbox::{LACKS, OF_NAMES, RAISE_LOOPBACK, WRITABLE};
+use super::tables::sandbox::{LACKS, NO_PROC, OF_NAMES, RAISE_LOOPBACK, STARTED, WRITABLE};
 use crate::{
     host::{can_be_written, children, machine::mounts},
     report,
@@ -45,10 +45,6 @@ use crate::{
 pub const KEEPER: &str = "zlaunch-rehearsal";
 pub const INSIDE: &str = "zlaunch-sandbox";
 pub const FIRST: &str = "zlaunch-first";
-/// The exit status inside if there are no processes of its own, or no /proc for them. The program was not started.
-const NO_PROC: u8 = 217;
-/// A file in the folder, from when the program starts.
-const STARTED: &str = "started";
 
 /// Stays outside of the sandbox that it starts. `words`: the folder, `true` if the network stays open, and the program with
 /// its arguments. Everything ends when the program ends, or when standard input is closed. Returns the exit status as a

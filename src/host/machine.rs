@@ -155,8 +155,9 @@ impl Machine {
     /// No limit on locked memory counts for this process.
     pub fn may_lock(&self) -> bool {
         let text = self.text("/proc/self/status").unwrap_or_default();
-        let capabilities = value(&text, "CapEff:").map(|it| u64::from_str_radix(it, 16));
-        capabilities.is_some_and(|it| it.is_ok_and(|it| it >> CAP_IPC_LOCK & 1 == 1))
+        value(&text, "CapEff:")
+            .and_then(|it| u64::from_str_radix(it, 16).ok())
+            .is_some_and(|capabilities| capabilities >> CAP_IPC_LOCK & 1 == 1)
     }
 
     pub fn shared_memory(&self) -> Option<u64> {

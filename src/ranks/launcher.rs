@@ -38,7 +38,10 @@ use crate::{
 };
 
 pub use tables::launchers::Launcher;
-use tables::launchers::{LAUNCH_MODULE, LauncherSpec, Program, RankOptions, SPECS, TORCHRUN};
+use tables::launchers::{
+    DEFAULT_GRACE, LAUNCH_MODULE, LauncherSpec, Program, RankOptions, SPECS, TORCHRUN,
+    WITHOUT_FOLDER,
+};
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
 pub fn torchrun_option(name: &str) -> Option<bool> {
@@ -339,10 +342,6 @@ impl Display for Launcher {
     }
 }
 
-/// `python -m` for versions that cannot leave the current folder out: it is removed before anything is imported from it.
-const WITHOUT_FOLDER: &str = "import sys; del sys.path[0], sys.argv[0]; import runpy; \
-     runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
-
 pub struct LaunchContext<'a> {
     pub job: &'a Job,
     pub topology: &'a Topology,
@@ -436,9 +435,6 @@ pub fn check_extra(launcher: Launcher, extra: &[OsString]) -> Problems {
     });
     problems.collect()
 }
-
-/// torchrun's own default.
-const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
 /// The ranks of this machine that zlaunch starts itself, in the environment that torchrun would give them. `exec` starts and
 /// supervises them.

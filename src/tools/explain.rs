@@ -17,14 +17,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::Args;
 use serde_json::Value;
 
-use super::output::{err, out};
+use super::{
+    output::{err, out},
+    tables::options::ExplainArgs,
+};
 use crate::{
     base::{
         layout::{filled, wrapped},
-        options::{AnyValue, Given, Words, launch_options, variable},
+        options::{Words, launch_options, variable},
     },
     cli::{LaunchOptions, Reader, Requested, Tool, launch, values},
     config::{schema, template::Search},
@@ -42,16 +44,8 @@ use explanation::{Explanation, topic};
 pub use log::Log;
 use tables::{
     failures::{FAILURES, Role},
-    topics::{TOPICS, Topic},
+    topics::{MOST_IN_FULL, OFTEN, TOPICS, Topic},
 };
-
-#[derive(Args)]
-pub struct ExplainArgs {
-    #[arg(value_parser = AnyValue(WORDS))]
-    word: Vec<Given>,
-    #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
-    command: Vec<OsString>,
-}
 
 /// The names for completions, and for what was probably meant.
 pub const WORDS: Words<()> = || {
@@ -153,7 +147,6 @@ fn run(words: &[String], launch: &Launch, format: Format, host: &Host) -> Result
 
 /// A line on the terminal for a log of which nobody would like to wait in the dark.
 fn progress(name: &str, bytes: u64) {
-    const OFTEN: u64 = 32 << 20;
     if bytes >= OFTEN && bytes % OFTEN < 1 << 20 && io::stderr().is_terminal() {
         err(&format!("\r{name}: {} MB read\r", bytes >> 20));
     }
@@ -214,9 +207,6 @@ fn show_log(
 fn width() -> usize {
     terminal::width().map_or(100, |width| width.min(100))
 }
-
-/// More meanings than this are only listed.
-const MOST_IN_FULL: usize = 3;
 
 impl Explainer<'_> {
     pub fn all_meanings(&self, word: &str) -> Result<Vec<Explanation>, Problem> {

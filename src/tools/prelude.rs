@@ -4,7 +4,10 @@ pub use clap::Args;
 
 pub(crate) use crate::report;
 
-pub use super::output::{err, out, out_bytes, show, styled};
+pub use super::{
+    output::{err, out, out_bytes, show, styled},
+    tables::options::*,
+};
 pub use crate::{
     base::options::{AnyValue, Given},
     cli::{

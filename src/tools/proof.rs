@@ -3,7 +3,7 @@
 
 use std::{ffi::OsString, ops::Range};
 
-use super::tables::checked::OF_THE_COMMAND;
+use super::tables::checked::{MOST_PROBLEMS, MOST_TRIALS, OF_THE_COMMAND};
 use crate::{
     base::shell,
     cli::{self, Asked, Refused, Tools},
@@ -13,12 +13,6 @@ use crate::{
     report::{RuleSubject, fix::Change, prelude::*},
     request::Launch,
 };
-
-/// How often a line is judged again, at most: about 50 ms.
-const MOST_TRIALS: usize = 20;
-
-/// A line with more problems takes longer to judge, and is not tried.
-const MOST_PROBLEMS: usize = 1000;
 
 /// The plan and what is to be said about it, or everything that is wrong.
 pub fn accepted<'a>(

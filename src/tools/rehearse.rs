@@ -29,28 +29,15 @@ use crate::{
     },
 };
 
-use tables::events::{ENDINGS, Ending, Kind, READ_FILES, STAGES, Says, Stage, WITHOUT_DEEPSPEED};
+use tables::events::{
+    ENDINGS, Ending, Kind, MOST_LINES, READ_FILES, STAGES, Says, Stage, TIMEOUT, WITHOUT_DEEPSPEED,
+};
 
 /// It runs in the trainer's own interpreter.
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
-/// Seconds, long enough for a slow file system.
-const TIMEOUT: u32 = 300;
-
-/// Lines of a message that are shown.
-const MOST_LINES: usize = 12;
-
-#[derive(Args)]
-#[command(next_help_heading = "Rehearsal")]
-pub struct RehearseArgs {
-    online: bool,
-    timeout: Option<Given>,
-    #[command(flatten)]
-    launch: LaunchArgs,
-}
-
 impl Tool for RehearseArgs {
-    const LAUNCH_OPTIONS: LaunchOptions = check::CheckArgs::LAUNCH_OPTIONS;
+    const LAUNCH_OPTIONS: LaunchOptions = CheckArgs::LAUNCH_OPTIONS;
 
     fn read(self, mut reader: Reader) -> Requested {
         let timeout = reader

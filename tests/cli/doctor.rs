@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, SWIFT, Sandbox};
+use crate::sandbox::{Run, SWIFT, Sandbox, executable};
 
 const OFFLOAD: &[&str] = &[
     "--dry-run",
@@ -127,15 +127,21 @@ fn a_missing_compiler_is_an_error_where_something_is_compiled() {
         let ranks = ["--nproc-per-node", "2", "--"];
         let report = answer(&sandbox.run(words.iter().chain(&ranks).chain(SWIFT)));
         let mut said = report["diagnostics"].as_array().unwrap().iter();
-        let compiler = said.find(|it| it["rule"] == "no-compiler").unwrap();
-        compiler["severity"].as_str().unwrap().to_string()
+        let compiler = said.find(|it| it["rule"] == "no-compiler");
+        compiler.map_or("none".to_string(), |it| {
+            it["severity"].as_str().unwrap().to_string()
+        })
     };
+    // It has no ninja either.
     assert_eq!(severity(&sandbox, "zero3_offload"), "error");
     assert_eq!(severity(&sandbox, "zero3"), "warning");
     // It was compiled before, or DeepSpeed was installed with it.
     let built = "home/.cache/torch_extensions/py311_cu128/cpu_adam/cpu_adam.so";
     let library = sandbox.put(built, "");
-    assert_eq!(severity(&sandbox, "zero3_offload"), "warning");
+    // Ninja is asked all the same.
+    assert_eq!(severity(&sandbox, "zero3_offload"), "error");
+    executable(&sandbox.path("env/bin/ninja"), "#!/bin/sh\n");
+    assert_eq!(severity(&sandbox, "zero3_offload"), "none");
     fs::remove_file(library).unwrap();
     let installed = sandbox
         .site()
@@ -146,6 +152,48 @@ fn a_missing_compiler_is_an_error_where_something_is_compiled() {
     ] {
         fs::write(&installed, text).unwrap();
         assert_eq!(severity(&sandbox, "zero3_offload"), expected, "{text}");
+    }
+}
+
+/// `doctor && zlaunch` does not go on into a launch that runs out of memory.
+#[test]
+fn memory_that_is_too_small_for_certain_is_an_error() {
+    let sandbox = Sandbox::new();
+    let config = r#"{"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 8192, "intermediate_size": 29568,
+        "num_attention_heads": 64, "num_hidden_layers": 80, "num_key_value_heads": 8, "vocab_size": 152064, "torch_dtype": "bfloat16"}"#;
+    sandbox.put("work/large/config.json", config);
+    let words = [
+        "doctor",
+        "--format",
+        "json",
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+    ];
+    let command = [
+        "--",
+        "swift",
+        "sft",
+        "--model",
+        "./large",
+        "--tuner_type",
+        "full",
+        "--torch_dtype",
+        "bfloat16",
+        "--max_length",
+        "512",
+    ];
+    for (memory, expected) in [("40GiB", Some("error")), ("4TiB", None)] {
+        let memory = ["--gpu-memory", memory, "--host-memory", "9TiB"];
+        let report = answer(&sandbox.run(words.iter().chain(&memory).chain(&command)));
+        let mut said = report["diagnostics"].as_array().unwrap().iter();
+        let short = said.find(|it| it["rule"] == "memory-short");
+        assert_eq!(
+            short.and_then(|it| it["severity"].as_str()),
+            expected,
+            "{report}"
+        );
     }
 }
 

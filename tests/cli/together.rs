@@ -449,9 +449,12 @@ fn a_page_about_256_machines_fits_a_screen() {
     let step = Step::new(256);
     let answer: Value = serde_json::from_str(&step.sent(&mut step.doctor(1, &[]))).unwrap();
     let first = begin(&mut step.doctor(0, &["--timeout", "60"]));
+    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = door.local_addr().unwrap().port();
     let others = (1..256).map(|index| {
         let mut answer = answer.clone();
         (answer["index"], answer["name"]) = (index.into(), format!("gpu{index:02}").into());
+        answer["door"] = json!([answer["name"], null, port]);
         // One is different in its own way, and each has another address for its neighbour.
         answer["facts"]["variables.NCCL_DEBUG_FILE"] = format!("net{index}").into();
         if index == 77 {
@@ -459,9 +462,20 @@ fn a_page_about_256_machines_fits_a_screen() {
         }
         let mut stream = step.connect();
         stream.write_all(format!("{answer}\n").as_bytes()).unwrap();
-        stream
+        BufReader::new(stream)
     });
-    let others: Vec<TcpStream> = others.collect();
+    let mut others: Vec<BufReader<TcpStream>> = others.collect();
+    for (at, other) in others.iter_mut().enumerate() {
+        let [mut greeted, mut doors] = [String::new(), String::new()];
+        other.read_line(&mut greeted).unwrap();
+        other.read_line(&mut doors).unwrap();
+        assert_eq!(greeted, format!("{}\n", greeting()));
+        // Of so many, each tries those that follow.
+        let doors: Value = serde_json::from_str(&doors).unwrap();
+        assert_eq!(doors.as_array().map(Vec::len), Some(31));
+        let cut = if at == 98 { "gpu100" } else { "" };
+        writeln!(other.get_mut(), "{cut}").unwrap();
+    }
     let first = ended(first);
     assert!(
         first.stdout.starts_with("256 of 256 machines answered in "),
@@ -478,18 +492,49 @@ fn a_page_about_256_machines_fits_a_screen() {
         "{first:?}"
     );
     assert!(
-        first.stdout.lines().count() < 12 && first.stdout.len() < 2500,
+        first.stdout.contains(
+            "error[no-answer]: gpu99 cannot reach gpu100: NCCL connects any two machines"
+        ),
+        "{first:?}"
+    );
+    assert!(
+        first.stdout.lines().count() < 15 && first.stdout.len() < 2800,
         "{}",
         first.stdout
     );
-    for stream in &others {
-        let lines: Vec<String> = BufReader::new(stream)
-            .lines()
-            .take(2)
-            .map(Result::unwrap)
-            .collect();
-        assert_eq!(lines, [greeting().as_str(), "0"]);
+    for mut other in others {
+        let mut status = String::new();
+        other.read_line(&mut status).unwrap();
+        assert_eq!(status, "1\n");
     }
+}
+
+/// NCCL connects any two machines; the first one, whose address is known, is tried as well.
+#[test]
+fn machines_that_cannot_reach_each_other_are_told() {
+    let step = Step::new(3);
+    let listener = TcpListener::bind(format!("0.0.0.0:{}", step.port)).unwrap();
+    let child = begin(&mut step.doctor(1, &[]));
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut line = String::new();
+    writeln!(stream, "{}", greeting()).unwrap();
+    reader.read_line(&mut line).unwrap();
+    let door = &serde_json::from_str::<Value>(&line).unwrap()["door"];
+    assert_eq!((&door[0], &door[1]), (&json!("gpu01"), &Value::Null));
+    assert!(TcpStream::connect(("127.0.0.1", door[2].as_u64().unwrap() as u16)).is_ok());
+    let (closed, kept) = free_port();
+    let doors = json!([
+        ["gpu02", "127.0.0.1", closed.parse::<u16>().unwrap()],
+        ["gpu00", null, listener.local_addr().unwrap().port()]
+    ]);
+    writeln!(stream, "{doors}").unwrap();
+    line.clear();
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, "gpu02\n");
+    writeln!(stream, "1").unwrap();
+    assert_eq!(ended(child).status, Some(1));
+    drop(kept);
 }
 
 #[test]

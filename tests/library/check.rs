@@ -409,8 +409,9 @@ mod machine {
 
     use serde_json::json;
 
+    use zlaunch::testing::check::limits::*;
     use zlaunch::testing::check::machine::*;
-    use zlaunch::testing::machine::{Limit, Lock, Memory};
+    use zlaunch::testing::machine::{Lock, Memory};
     use zlaunch::testing::python::Python;
     use zlaunch::testing::{Rule, Severity};
 
@@ -462,59 +463,53 @@ mod machine {
     }
 
     #[test]
-    fn memlock_matters_for_infiniband_and_nvme_and_by_its_hard_limit() {
-        let limit = |hard| {
-            Some(Limit {
-                soft: Some(65536),
-                hard,
-            })
-        };
-        assert!(small_memlock(limit(Some(65536)), false, true).is_some());
-        assert!(small_memlock(limit(Some(65536)), true, false).is_some());
-        assert!(small_memlock(limit(Some(65536)), false, false).is_none());
+    fn too_little_is_an_error_where_that_is_certain() {
+        let shm = &SHARED_MEMORY;
+        let fatal = |fatal, needed| &*Box::leak(Box::new(Needed { fatal, ..needed }));
+        for (needed, have, severity) in [
+            (shm, Some(64 << 20), Some(Severity::Error)),
+            (shm, Some(65 << 20), Some(Severity::Warning)),
+            (shm, Some(16 << 30), None),
+            (shm, None, None),
+            (&OPEN_FILES, Some(256), Some(Severity::Error)),
+            (&OPEN_FILES, Some(512), Some(Severity::Warning)),
+            (&OPEN_FILES, Some(1024), None),
+            (&LOCKED_MEMORY, Some(65536), Some(Severity::Warning)),
+            (
+                fatal(OLD_LOCKED_MEMORY, LOCKED_MEMORY),
+                Some(65536),
+                Some(Severity::Error),
+            ),
+            // More ranks than any limit of a machine was made for.
+            (fatal(5000, PROCESSES), Some(4096), Some(Severity::Error)),
+            (&PROCESSES, Some(4096), None),
+        ] {
+            let found = too_little(needed, have);
+            let may = found
+                .as_ref()
+                .map(|problem| problem.what.contains(" may need "));
+            assert_eq!(may, severity.map(|it| it == Severity::Warning), "{found:?}");
+            assert_eq!(found.map(|problem| problem.severity), severity);
+        }
+        let small = too_little(shm, Some(64 << 20)).unwrap();
         assert!(
-            small_memlock(limit(None), false, true).is_none()
-                && small_memlock(None, false, true).is_none()
+            small.what.starts_with("/dev/shm has 64 MiB: "),
+            "{}",
+            small.what
         );
     }
 
     #[test]
-    fn small_shm_is_what_containers_give() {
-        assert!(small_shm(Some(64 << 20)).is_some_and(|problem| problem.what.contains("64 MiB")));
-        assert!(small_shm(Some(16 << 30)).is_none() && small_shm(None).is_none());
-    }
-
-    #[test]
-    fn few_files_and_no_compiler() {
-        for (soft, severity) in [
-            (256, Some(Severity::Error)),
-            (512, Some(Severity::Warning)),
-            (1024, None),
-        ] {
-            let limit = Limit {
-                soft: Some(soft),
-                hard: None,
-            };
-            let found = few_files(Some(limit));
-            assert_eq!(found.map(|problem| problem.severity), severity);
-        }
+    fn a_compiler_that_is_missing_is_named() {
         assert!(no_compiler(true, true, false).is_none());
-        let what = no_compiler(true, false, false)
-            .map(|problem| problem.what)
-            .unwrap();
-        assert!(what.contains("ninja") && !what.contains("c++"), "{what}");
-        for (has_ninja, names) in [
-            (true, "no c++ on PATH"),
-            (false, "no c++ and no ninja on PATH"),
+        for (compiler, ninja, names) in [
+            (true, false, "no ninja on PATH"),
+            (false, true, "no c++ on PATH"),
+            (false, false, "no c++ and no ninja on PATH"),
         ] {
-            let problem = no_compiler(false, has_ninja, true).unwrap();
+            let problem = no_compiler(compiler, ninja, true).unwrap();
             assert!(problem.what.starts_with(names), "{}", problem.what);
-            assert_eq!(
-                problem.help().contains("pip install ninja"),
-                !has_ninja,
-                "{}",
-                problem.help()
-            );
+            assert_eq!(problem.help().contains("pip install ninja"), !ninja);
         }
     }
 

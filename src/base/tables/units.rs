@@ -60,3 +60,5 @@ pub const UNITS_OF_NUMBERS: &[(&str, &[(&str, f64)])] = &[
 pub const NUMBER_WORDS: &[&str] = &[
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 ];
+
+pub const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];

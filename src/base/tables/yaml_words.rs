@@ -17,3 +17,8 @@ pub const WORDS: &[(&[&str], Value)] = &[
         Value::Bool(false),
     ),
 ];
+
+pub const DEEPEST: usize = 64;
+
+/// Aliases can make a small file very large.
+pub const MOST_VALUES: usize = 100_000;

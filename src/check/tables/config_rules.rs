@@ -535,6 +535,47 @@ const PRECISION: &[Check] = &[
         code: None,
     },
     Check {
+        rule: Rule::NoNvcc,
+        about: "an optimizer of the config that DeepSpeed compiles at the start, where nvcc is missing",
+        severity: Severity::Error,
+        noticed: When::Start,
+        rows: &[
+            Row {
+                at: &[At::Key("optimizer.type")],
+                when: &[
+                    Key("optimizer.type", Word(FUSED)),
+                    UsesTransformers,
+                    GpuIs(NVIDIA),
+                    Not(&Key(TORCH_ADAM, Truthy)),
+                    Not(&OptimizerOn(HOST)),
+                    Not(&INSTALLED_FUSED),
+                    OF_CUDA,
+                    NoNvcc,
+                ],
+                says: WITHOUT_NVCC,
+                fixes: WITH_NVCC,
+            },
+            Row {
+                at: &[At::Key("optimizer.type")],
+                when: &[
+                    Key("optimizer.type", Word(FUSED)),
+                    // Not one of the script.
+                    ScriptSays("deepspeed.initialize"),
+                    Not(&ScriptSays("optimizer=")),
+                    GpuIs(NVIDIA),
+                    Not(&Key(TORCH_ADAM, Truthy)),
+                    Not(&OptimizerOn(HOST)),
+                    Not(&INSTALLED_FUSED),
+                    OF_CUDA,
+                    NoNvcc,
+                ],
+                says: WITHOUT_NVCC,
+                fixes: WITH_NVCC,
+            },
+        ],
+        code: None,
+    },
+    Check {
         rule: Rule::PrecisionOfGpu,
         about: "bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not support",
         severity: Severity::Warning,
@@ -558,6 +599,24 @@ const PRECISION: &[Check] = &[
         ],
         code: None,
     },
+];
+
+const FUSED: &[&str] = &["adam", "adamw"];
+const NVIDIA: &[&str] = &["NVIDIA"];
+const TORCH_ADAM: &str = "optimizer.params.torch_adam";
+const INSTALLED_FUSED: Condition = FileSays {
+    files: &["deepspeed/git_version_info_installed.py"],
+    text: "'fused_adam': True",
+};
+const OF_CUDA: Condition = FileSays {
+    files: &["torch/version.py"],
+    text: "cuda: Optional[str] = '",
+};
+const WITHOUT_NVCC: &str =
+    "DeepSpeed compiles `{name}` at the start, and there is no nvcc in CUDA_HOME or on PATH";
+const WITH_NVCC: &[Remedy] = &[
+    Set(TORCH_ADAM, "true"),
+    Say("load the CUDA toolkit that torch was built for (module load cuda)"),
 ];
 
 const PARAMETERS: &str = "zero_optimization.offload_param.device";

@@ -6,6 +6,8 @@ pub struct Needed {
     pub rule: Rule,
     /// Less than this may be too little.
     pub least: u64,
+    /// No more than this is too little for certain.
+    pub fatal: u64,
     /// The number is one of bytes.
     pub is_size: bool,
     /// The message; `{}` is what there is, and `{need}` is `need` where that is certain.
@@ -19,6 +21,7 @@ pub struct Needed {
 pub const LOCKED_MEMORY: Needed = Needed {
     rule: Rule::SmallMemlock,
     least: 1 << 30,
+    fatal: 0,
     is_size: true,
     says: "only {} of memory can be locked: InfiniBand and NVMe offload {need} more",
     at: "ulimit -H -l",
@@ -29,6 +32,8 @@ pub const LOCKED_MEMORY: Needed = Needed {
 pub const SHARED_MEMORY: Needed = Needed {
     rule: Rule::SmallShm,
     least: 1 << 30,
+    // What a container gets that asks for none.
+    fatal: 64 << 20,
     is_size: true,
     says: "/dev/shm has {}: NCCL and data loader workers {need} more",
     at: "/dev/shm",
@@ -38,6 +43,8 @@ pub const SHARED_MEMORY: Needed = Needed {
 pub const OPEN_FILES: Needed = Needed {
     rule: Rule::FewFiles,
     least: 1024,
+    // Less than a rank has open before it trains.
+    fatal: 256,
     is_size: false,
     says: "only {} files can be open at once: a rank and its data loaders {need} more",
     at: "ulimit -n",
@@ -47,36 +54,14 @@ pub const OPEN_FILES: Needed = Needed {
 pub const PROCESSES: Needed = Needed {
     rule: Rule::FewProcesses,
     least: 1024,
+    fatal: 0,
     is_size: false,
     says: "only {} processes and threads for this user: the ranks {need} more",
     at: "ulimit -u",
     help: "`ulimit -u unlimited`, `nproc unlimited` in /etc/security/limits.conf, LimitNPROC=infinity for slurmd",
 };
 
-/// What a container gets that asks for none.
-pub const CONTAINERS_SHARED_MEMORY: u64 = 64 << 20;
-/// Less than a rank has open before it trains.
-pub const TOO_FEW_FILES: u64 = 256;
 /// What Linux gave before 5.16: less than InfiniBand's queues have.
 pub const OLD_LOCKED_MEMORY: u64 = 64 << 10;
 /// A rank has as many when it begins to train, and one more for each GPU of its machine.
 pub const THREADS_OF_A_RANK: u64 = 8;
-
-/// What DeepSpeed compiles its operators with, and how to come by it.
-pub const COMPILERS: [(&str, &str); 3] = [
-    ("c++", "apt install g++, or module load gcc"),
-    ("ninja", "pip install ninja, and activate that environment"),
-    (
-        "nvcc in CUDA_HOME or",
-        "module load cuda, or --set optimizer.params.torch_adam=true for AdamW",
-    ),
-];
-
-pub const CPU_OPERATOR: &str = "cpu_adam";
-/// The optimizers of a config that run on the GPU, and the operator of each.
-pub const GPU_OPERATORS: &[(&str, &str)] = &[
-    ("adam", "fused_adam"),
-    ("adamw", "fused_adam"),
-    ("lamb", "fused_lamb"),
-    ("lion", "fused_lion"),
-];

@@ -130,6 +130,8 @@ pub enum Condition {
     /// The package is known to be older than this. For DeepSpeed, the recorded version that judges counts.
     Before(&'static str, [u32; 3]),
 
+    /// torch finds no compiler of CUDA.
+    NoNvcc,
     /// One of this machine's GPUs is one of these models.
     GpuIs(&'static [&'static str]),
 

@@ -58,3 +58,9 @@ pub const LACKS: &[Lack] = &[
         says: "not sandboxed: this kernel has no Landlock",
     },
 ];
+
+/// The exit status inside if there are no processes of its own, or no /proc for them. The program was not started.
+pub const NO_PROC: u8 = 217;
+
+/// A file in the folder, from when the program starts.
+pub const STARTED: &str = "started";

@@ -1,5 +1,7 @@
 //! The signals that zlaunch passes on to the ranks that it started.
 
+use std::time::Duration;
+
 use nix::sys::signal::Signal;
 
 /// They ask the ranks to stop. The first one starts the grace period.
@@ -22,3 +24,6 @@ pub const HANDLED: [Signal; 9] = [
     Signal::SIGCONT,
     Signal::SIGCHLD,
 ];
+
+/// A process that is still there this long after SIGKILL hangs in the kernel, and nobody can end it.
+pub const KILL_TIMEOUT: Duration = Duration::from_secs(1);

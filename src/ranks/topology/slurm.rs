@@ -17,8 +17,8 @@ use super::{
         engines::Engine,
         rank_variables::STARTED_BY_TORCHRUN,
         slurm::{
-            ALL_COUNTS, ALL_LISTS, IN_JOB, JOB_COUNTS, MACHINE_NUMBERS, OF_BATCH_SCRIPT,
-            ON_MACHINE, PLACES, STEP_COUNTS, STEP_LISTS, TASKS, TASKS_PER_NODE,
+            ALL_COUNTS, ALL_LISTS, FIRST_SPECIAL_STEP, IN_JOB, JOB_COUNTS, MACHINE_NUMBERS,
+            OF_BATCH_SCRIPT, ON_MACHINE, PLACES, STEP_COUNTS, STEP_LISTS, TASKS, TASKS_PER_NODE,
         },
     },
     text,
@@ -40,9 +40,6 @@ pub fn detect(engine: &Engine, host: &Host) -> Answer {
     };
     Ok(Some(allocation))
 }
-
-/// From here on, Slurm's step ids are special: interactive shells, the batch script, and two of its own.
-const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
 pub fn in_step(host: &Host) -> bool {
     value::<u32>(vars::SLURM_STEP_ID, host).is_some_and(|step| step < FIRST_SPECIAL_STEP)

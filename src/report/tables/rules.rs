@@ -59,6 +59,7 @@ pub enum Rule {
     NvmeFolder,
     CacheOnNfs,
     NoCompiler,
+    NoNvcc,
     SmallMemlock,
     SmallShm,
     FewFiles,
@@ -618,9 +619,7 @@ pub const RULES: &[NamedRule] = &[
         rule: Rule::FewProcesses,
         name: "few-processes",
         subject: RuleSubject::Machine,
-        about: Some(
-            "The limit on processes and threads of this user is too low (`ulimit -u`).",
-        ),
+        about: Some("The limit on processes and threads of this user is too low (`ulimit -u`)."),
     },
     NamedRule {
         rule: Rule::NotEnoughHostMemory,
@@ -747,6 +746,12 @@ pub const RULES: &[NamedRule] = &[
     NamedRule {
         rule: Rule::AccumulationDtype,
         name: "accumulation-dtype",
+        subject: RuleSubject::Check,
+        about: None,
+    },
+    NamedRule {
+        rule: Rule::NoNvcc,
+        name: "no-nvcc",
         subject: RuleSubject::Check,
         about: None,
     },

@@ -15,7 +15,9 @@ use serde_json::{Map, Value};
 
 use super::{
     report::{DoctorReport, Examination, count_models},
-    tables::facts::{Compared, FACTS, Fact, Name, OLDEST_DRIVERS, TOKENS},
+    tables::facts::{
+        Compared, FACTS, Fact, NCCL_PACKAGES, Name, OLDEST_DRIVERS, PART, QUERY, TOKENS,
+    },
 };
 use crate::{
     base::{bytes::fnv1a, layout::plural, size::size, vars},
@@ -80,12 +82,19 @@ impl Facts {
             return;
         };
         self.add("python.version", python.own_version());
-        let mut nccl = ["nvidia-nccl-cu13", "nvidia-nccl-cu12"].into_iter();
+        let mut nccl = NCCL_PACKAGES.iter();
         self.add(
             "python.NCCL",
             nccl.find_map(|name| python.version_text(name)),
         );
-        self.add("python.CUDA", seen.cuda());
+        let torch = python
+            .file("torch/version.py")
+            .map(fs::read_to_string)
+            .and_then(Result::ok)
+            .unwrap_or_default();
+        // `cuda: Optional[str] = '13.0'`
+        let cuda = torch.lines().find(|line| line.starts_with("cuda: "));
+        self.add("python.CUDA", cuda.and_then(|line| line.split('\'').nth(1)));
     }
 
     fn add_launch(&mut self, seen: &Examination) {
@@ -176,8 +185,7 @@ impl Facts {
                 let content = files_in(folder, false).filter(|_| !path.exists());
                 self.add(format!("cached.{word}"), content);
             }
-            let is_named = is_value || word.contains('/');
-            let may_be_folder = is_named && output.as_deref() != Some(word);
+            let may_be_folder = (is_value || word.contains('/')) && output.as_deref() != Some(word);
             let content = match fs::metadata(&path) {
                 Ok(found) if found.is_file() => {
                     content(&path, &found).unwrap_or_else(|_| "not readable".to_string())
@@ -248,9 +256,8 @@ fn nvidia_smi(host: &Host) -> Option<Output> {
     if visible == Some("") {
         return None;
     }
-    let query = "--query-gpu=name,memory.total,driver_version,memory.used,ecc.errors.uncorrected.volatile.total,mig.mode.current";
     Command::new(host.find_program("nvidia-smi".as_ref())?)
-        .args([query, "--format=csv,noheader,nounits"])
+        .args([QUERY, "--format=csv,noheader,nounits"])
         // It knows no parts of a GPU.
         .args(
             visible
@@ -265,7 +272,6 @@ fn nvidia_smi(host: &Host) -> Option<Output> {
 
 /// Its size and a number that tells files apart: by all of a small one, by 16 parts of a larger one.
 fn content(path: &Path, found: &Metadata) -> io::Result<String> {
-    const PART: u64 = 1 << 16;
     let mut file = File::open(path)?;
     let mut bytes = vec![];
     for at in 0..16 {

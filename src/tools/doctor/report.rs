@@ -2,7 +2,7 @@
 //! of the home folder are removed, so that it can be pasted anywhere.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
@@ -12,19 +12,22 @@ use serde_json::{Value, json};
 use super::tables::meeting::SHOWN_VARIABLES;
 use crate::{
     base::{
-        json,
         layout::{Line, TextTable},
         size::size,
-        source::Given,
         vars,
     },
-    check::{machine as rules, machine::too_little, tables::limits, variables},
+    check::{
+        machine as rules,
+        machine::too_little,
+        tables::limits::{self, Needed},
+        variables,
+    },
     command::{argv::Args, model::Hub, python::Python, trainer},
     config::zero::Zero,
     exec, fit,
     host::{
         Host,
-        machine::{Limit, Machine, locks_in},
+        machine::{Machine, locks_in},
         names_in,
     },
     judge::Judged,
@@ -135,53 +138,22 @@ impl<'a> Examination<'a> {
         Some(&self.judged.as_ref()?.understood().job.args)
     }
 
-    /// The CUDA of torch.
-    pub fn cuda(&self) -> Option<String> {
-        let file = self.python.as_ref()?.file("torch/version.py")?;
-        // `cuda: Optional[str] = '13.0'`
-        text_if_any(&file)?
-            .lines()
-            .find(|line| line.starts_with("cuda: "))
-            .and_then(|line| line.split('\'').nth(1))
-            .map(str::to_string)
-    }
-
-    /// The operator that DeepSpeed needs at the start, unless it was installed with it.
-    fn operator(&self) -> Option<&'static str> {
-        let config = self.config()?.value();
-        let operator = if Zero::of(config).optimizer.is_off_gpu() {
-            limits::CPU_OPERATOR
-        } else {
-            let name = json::get(config, "optimizer.type")?.as_str()?;
-            let mut all = limits::GPU_OPERATORS.iter();
-            all.find(|(of, _)| name.eq_ignore_ascii_case(of))?.1
-        };
-        let is_torchs = json::get(config, "optimizer.params.torch_adam") == Some(&json!(true));
+    /// DeepSpeed loads its optimizer for host memory at the start, unless it was installed with it.
+    fn loads_operator(&self) -> bool {
+        let is_off = |config: &PlannedConfig| Zero::of(config.value()).optimizer.is_off_gpu();
         let python = self.python.as_ref();
         let installed = python
             .and_then(|python| python.file("deepspeed/git_version_info_installed.py"))
-            .and_then(|file| text_if_any(&file))
-            .unwrap_or_default();
-        let is_there = is_torchs || installed.contains(&format!("'{operator}': True"));
-        (!is_there).then_some(operator)
+            .and_then(|file| text_if_any(&file));
+        !installed.is_some_and(|text| text.contains("'cpu_adam': True"))
+            && self.config().is_some_and(is_off)
     }
 
-    /// By an earlier launch.
-    fn is_compiled(&self, operator: &str) -> bool {
+    /// It needs a compiler only once.
+    fn is_compiled(&self) -> bool {
         rules::extensions_folder(self.host).is_some_and(|all| {
             let mut folders = names_in(&all).chain([String::new()]);
-            let file = format!("{operator}/{operator}.so");
-            folders.any(|name| all.join(name).join(&file).exists())
-        })
-    }
-
-    /// The script may have an optimizer of its own.
-    fn may_bring_optimizer(&self) -> bool {
-        let job = self.judged.as_ref().map(|judged| &judged.understood().job);
-        job.is_some_and(|job| {
-            let source = job.source.as_ref();
-            let brings = source.is_none_or(|source| source.text.contains("optimizer="));
-            brings && !job.trainer.is_hf()
+            folders.any(|name| all.join(name).join("cpu_adam/cpu_adam.so").exists())
         })
     }
 
@@ -257,33 +229,35 @@ impl<'a> Examination<'a> {
         let [locked, files, processes] = ["Max locked memory", "Max open files", "Max processes"]
             .map(|name| machine.limit(name));
         let ranks = self.ranks();
-        let has_several = ranks.is_some_and(Topology::has_several_nodes);
-        let infiniband = machine.has_infiniband() && self.host.var("NCCL_IB_DISABLE") != Some("1");
-        let is_locked = (infiniband || !self.nvme_folders().is_empty()) && !machine.may_lock();
-        let fatal = u64::from(infiniband && has_several) * limits::OLD_LOCKED_MEMORY;
-        let lockable = locked.and_then(|limit| limit.hard).filter(|_| is_locked);
-        let each = ranks.and_then(|ranks| ranks.nproc_per_node.value()).unwrap_or(0);
-        let threads = u64::from(each) * (limits::THREADS_OF_A_RANK + u64::from(each));
+        let has_adapter = machine.has_infiniband() && self.host.var("NCCL_IB_DISABLE") != Some("1");
+        let is_free = machine.may_lock() || !has_adapter && self.nvme_folders().is_empty();
+        let lockable = locked.filter(|_| !is_free);
+        let is_needed = has_adapter && ranks.is_some_and(Topology::has_several_nodes);
+        let locked_memory = Needed {
+            fatal: u64::from(is_needed) * limits::OLD_LOCKED_MEMORY,
+            ..limits::LOCKED_MEMORY
+        };
+        let each = ranks
+            .and_then(|ranks| ranks.nproc_per_node.as_ref())
+            .map_or(0, |each| each.value.into());
+        let threads = Needed {
+            fatal: each * (limits::THREADS_OF_A_RANK + each),
+            ..limits::PROCESSES
+        };
         // No limit counts for root.
         let most = processes.filter(|_| !geteuid().is_root());
-        let soft = |limit: Option<Limit>| limit.and_then(|limit| limit.soft);
         let shm = machine.shared_memory();
         vec![
             // A launch raises it to the hard limit.
             known("locked memory", locked.map(|limit| shown(limit.hard, size)))
-                .checked(too_little(&limits::LOCKED_MEMORY, lockable, fatal)),
+                .checked(too_little(&locked_memory, lockable.and_then(|it| it.hard))),
             known("open files", files.map(|limit| shown(limit.soft, count))).checked(too_little(
                 &limits::OPEN_FILES,
-                soft(files),
-                limits::TOO_FEW_FILES,
+                files.and_then(|it| it.soft),
             )),
             known("processes", processes.map(|limit| shown(limit.soft, count)))
-                .checked(too_little(&limits::PROCESSES, soft(most), threads)),
-            known("/dev/shm", shm.map(size)).checked(too_little(
-                &limits::SHARED_MEMORY,
-                shm,
-                limits::CONTAINERS_SHARED_MEMORY,
-            )),
+                .checked(too_little(&threads, most.and_then(|it| it.soft))),
+            known("/dev/shm", shm.map(size)).checked(too_little(&limits::SHARED_MEMORY, shm)),
         ]
     }
 
@@ -311,20 +285,8 @@ impl<'a> Examination<'a> {
             .and_then(|words| words.split_whitespace().next());
         let found = [compiler.unwrap_or("c++"), "ninja", "nvcc"]
             .map(|program| self.host.find_program(program.as_ref()));
-        let home = ["CUDA_HOME", "CUDA_PATH"]
-            .iter()
-            .find_map(|name| self.host.nonempty_var(name));
-        let has_nvcc = found[2].is_some() && home.is_none()
-            || Path::new(home.unwrap_or("/usr/local/cuda")).join("bin/nvcc").exists();
-        let operator = self.operator();
-        let is_of_gpu = operator.is_some_and(|name| name != limits::CPU_OPERATOR);
-        let there = [
-            found[0].is_some() || operator.is_some_and(|name| self.is_compiled(name)),
-            found[1].is_some(),
-            has_nvcc || !is_of_gpu || self.cuda().is_none(),
-        ];
-        let needed = operator.is_some() && !(is_of_gpu && self.may_bring_optimizer());
-        let problem = rules::no_compiler(there, needed);
+        let has_compiler = found[0].is_some() || self.is_compiled();
+        let problem = rules::no_compiler(has_compiler, found[1].is_some(), self.loads_operator());
         let [compiler, ninja, nvcc] = found
             .map(|path| path.map_or("not found".to_string(), |path| path.display().to_string()));
         let text = format!("c++ {compiler}, ninja {ninja}, nvcc {nvcc}");
@@ -416,7 +378,7 @@ impl<'a> Examination<'a> {
         torch.problems.extend(
             rules::stale_locks(&locks, self.python.as_ref())
                 .into_iter()
-                .map(|lock| lock.into_warning_unless(self.operator().is_some())),
+                .map(|lock| lock.into_warning_unless(self.loads_operator())),
         );
         let triton = host
             .path(vars::TRITON_CACHE_DIR)

@@ -22,7 +22,7 @@ use serde_json::{Deserializer, Value, json};
 use super::{
     facts::{self, Comparison, compare, listed, name},
     report::{DoctorReport, Examination},
-    tables::meeting::{GRACE, MARK, MOST, NEIGHBOURS, PAUSE},
+    tables::meeting::{GRACE, MARK, MOST, NEIGHBOURS, PAUSE, QUIET_SRUN},
 };
 use crate::{
     base::{bytes::fnv1a, layout::wrapped, source::Sourced, vars},
@@ -81,7 +81,8 @@ impl Meeting<'_> {
         }
         let mut own = self.own(ranks);
         let door = bind(0..=0);
-        own["port"] = json!(door.as_ref().and_then(|door| Some(door.local_addr().ok()?.port())));
+        let place = door.as_ref().and_then(|door| door.local_addr().ok());
+        own["door"] = json!([own["name"], null, place.map(|place| place.port())]);
         let greeting = format!("zlaunch {:016x}", fnv1a(own["job"].to_string().as_bytes()));
         let status = if own["index"] == 0 {
             self.hear(own, port, &greeting)
@@ -99,16 +100,9 @@ impl Meeting<'_> {
         let prefix = SrunPrefix::split(&launch.command);
         let answer = ["doctor".into(), "--answer".into()];
         let options = [&answer, &launch.forwarded_options()[..]].concat();
-        // One that fails must not end the others. If nobody asks any more, those that hang end some time after them.
-        let wait = format!("--wait={}", self.timeout.as_secs() + 5);
-        let extra = [
-            "--quiet",
-            "--input=all",
-            "--kill-on-bad-exit=0",
-            "--quit-on-interrupt",
-            &wait,
-        ]
-        .map(Into::into);
+        // If nobody asks any more, those that hang end some time after them.
+        let mut extra = QUIET_SRUN.map(Into::into).to_vec();
+        extra.push(format!("--wait={}", self.timeout.as_secs() + 5).into());
         let words = srun::argv(
             prefix.as_ref(),
             &options,
@@ -191,25 +185,21 @@ impl Meeting<'_> {
                 let theirs = answer["clock"].as_i64().unwrap_or(0);
                 answer["facts"]["clock"] = clock().saturating_sub(theirs).into();
                 let address = stream.peer_addr().map(|from| from.ip().to_canonical());
-                answer["address"] = json!(address.ok());
+                answer["door"][1] = json!(address.ok());
                 answers.push(answer);
                 streams.push(stream);
             }
         }
         // Where one is silent, that is told first.
-        if answers[0]["of"] == answers.len() && answers.iter().all(|it| it["port"].is_u64()) {
-            let doors = answers
-                .iter()
-                .map(|it| json!([it["index"], it["name"], it["address"], it["port"]]));
-            let doors = Value::from_iter(doors).to_string();
-            for stream in &mut streams {
-                let _ = writeln!(stream, "{doors}");
+        if answers[0]["of"] == answers.len() {
+            for (at, stream) in streams.iter_mut().enumerate() {
+                let _ = writeln!(stream, "{}", doors(&answers, at + 1));
             }
-            let own = cut_off(&doors, &answers[0]["index"], None, until);
-            let left = || until.saturating_duration_since(Instant::now());
-            let theirs = streams.iter().map(|stream| line(stream, left()));
-            let cut: Vec<_> = iter::once(own).chain(theirs).collect();
-            for (answer, names) in answers.iter_mut().zip(cut) {
+            let own = cut_off(&doors(&answers, 0), None, until);
+            let theirs = streams
+                .iter()
+                .map(|stream| line(stream, until.saturating_duration_since(Instant::now())));
+            for (answer, names) in answers.iter_mut().zip(iter::once(own).chain(theirs)) {
                 if let Some(names) = names.filter(|names| !names.is_empty()) {
                     answer["facts"]["network.cut"] = names.into();
                 }
@@ -241,7 +231,7 @@ impl Meeting<'_> {
                     line(&stream, left + GRACE / 2)
                 };
                 ask(own.to_string())
-                    .and_then(|doors| match cut_off(&doors, &own["index"], first, until) {
+                    .and_then(|doors| match cut_off(&doors, first, until) {
                         Some(names) => ask(names),
                         None => Some(doors),
                     })
@@ -395,21 +385,27 @@ fn bind(mut ports: RangeInclusive<u16>) -> Option<TcpListener> {
     })
 }
 
-/// The machines that this one cannot reach on a port as NCCL opens it, of the list that the first one sends.
-fn cut_off(doors: &str, own: &Value, first: Option<IpAddr>, until: Instant) -> Option<String> {
-    type Door = (Value, String, Option<IpAddr>, u16);
-    let doors: Vec<Door> = serde_json::from_str(doors).ok()?;
+/// Where a machine tries to reach others: their names, addresses and ports. It knows the first one's address.
+fn doors(answers: &[Value], of: usize) -> String {
+    let count = answers.len();
+    (1..count.min(NEIGHBOURS))
+        .map(|next| answers[(of + next) % count]["door"].clone())
+        .collect::<Value>()
+        .to_string()
+}
+
+/// Those of them that cannot be reached.
+fn cut_off(doors: &str, first: Option<IpAddr>, until: Instant) -> Option<String> {
+    let doors: Vec<(String, Option<IpAddr>, u16)> = serde_json::from_str(doors).ok()?;
     let until = until.min(Instant::now() + GRACE);
-    let is_cut = |(_, _, address, port): &&Door| {
+    let mut names = vec![];
+    for (name, address, port) in doors {
+        let place = (address.or(first)?, port).into();
         let left = until.saturating_duration_since(Instant::now());
-        address.or(first).is_some_and(|address| {
-            TcpStream::connect_timeout(&(address, *port).into(), left.max(PAUSE)).is_err()
-        })
-    };
-    let from = doors.iter().position(|door| door.0 == *own)?;
-    let others = doors.iter().cycle().skip(from + 1);
-    let tried = others.take(doors.len().min(NEIGHBOURS) - 1).filter(is_cut);
-    let names: Vec<String> = tried.map(|door| door.1.clone()).collect();
+        if TcpStream::connect_timeout(&place, left.max(PAUSE)).is_err() {
+            names.push(name);
+        }
+    }
     Some(listed(&names))
 }
 

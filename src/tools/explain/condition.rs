@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{sources::Said, tables::conditions::COMMON};
+use super::{
+    sources::Said,
+    tables::conditions::{COMMON, MOST},
+};
 use crate::{
     base::{json, recorded::Version},
     config::schema,
     host::Host,
 };
-
-/// More are no help.
-const MOST: usize = 3;
 
 enum Subject<'a> {
     Variable(&'a str),

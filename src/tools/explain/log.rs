@@ -3,30 +3,17 @@
 use std::{
     collections::BTreeSet,
     io::{self, BufRead, Read},
-    ops::RangeInclusive,
     ptr,
 };
 
 use memchr::memmem;
 use serde_json::Value;
 
-use super::tables::failures::{Advice, FAILURES, Failure, Role, When};
+use super::tables::{
+    failures::{Advice, FAILURES, Failure, Role, When},
+    log::{CHUNK, KEPT, PLACE, SENTENCES, SHOWN, TRACEBACK, TRIPLES, WIDTHS},
+};
 use crate::{base::json, report::Rule};
-
-/// Read at a time, because a log may have hundreds of megabytes.
-const CHUNK: u64 = 1 << 20;
-/// Kept of what was read before: the traceback says where an error came from.
-const KEPT: usize = 1 << 15;
-/// Bytes of a line that are shown, and that may name its rank.
-const SHOWN: usize = 400;
-/// Nobody wraps lines at fewer or more columns.
-const WIDTHS: RangeInclusive<usize> = 50..=132;
-/// Of a text without an exception.
-const SENTENCES: usize = 6;
-/// What three bytes in a row are counted in.
-const TRIPLES: usize = 1 << 18;
-const TRACEBACK: &str = "Traceback (most recent";
-const PLACE: &str = "File \"";
 
 #[derive(Default)]
 pub struct Log {

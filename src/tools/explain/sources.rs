@@ -11,19 +11,14 @@ use memchr::memmem::Finder;
 
 use super::{
     log::{Found, Frame},
-    tables::packages::{BLOCKS, NO_CAUSE, OF_PYTHON, OF_SCRIPTS, PACKAGES},
+    tables::packages::{
+        BLOCKS, LONG_FOR_PYTHON, NO_CAUSE, OF_PYTHON, OF_SCRIPTS, PACKAGES, PIECES, SHORTEST,
+    },
 };
 use crate::command::{
     python::Python,
     script::tokens::{Token, tokens},
 };
-
-/// Fewer bytes are everybody's words.
-const SHORTEST: usize = 12;
-/// Pieces of a message that are looked for, at most.
-const PIECES: usize = 10;
-
-const LONG_FOR_PYTHON: usize = 9;
 
 /// A statement of an installed package.
 pub struct Said {

@@ -2,6 +2,7 @@
 
 pub mod conditions;
 pub mod failures;
+pub mod log;
 pub mod numbers;
 pub mod packages;
 pub mod phrases;

@@ -36,3 +36,9 @@ pub const OF_THE_COMMAND: &[Rule] = &[
     Rule::RunFile,
     Rule::Argument,
 ];
+
+/// How often a line is judged again, at most: about 50 ms.
+pub const MOST_TRIALS: usize = 20;
+
+/// A line with more problems takes longer to judge, and is not tried.
+pub const MOST_PROBLEMS: usize = 1000;

@@ -2,9 +2,9 @@
 
 use crate::{
     cli::{Subcommand, Tools, launch::LaunchArgs},
-    tools::{
-        check, completions, diff, doctor, explain, fit, generate, help, rehearse, schema, shims,
-        templates,
+    tools::tables::options::{
+        CheckArgs, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FitArgs, GenerateArgs,
+        HelpArgs, RehearseArgs, SchemaArgs, ShimsArgs, TemplatesArgs,
     },
 };
 
@@ -12,19 +12,19 @@ use crate::{
 pub static TOOLS: Tools = Tools {
     launch: Subcommand::of::<LaunchArgs>(""),
     common: &[
-        Subcommand::of::<check::CheckArgs>("check"),
-        Subcommand::of::<rehearse::RehearseArgs>("rehearse"),
-        Subcommand::of::<fit::FitArgs>("fit"),
-        Subcommand::of::<templates::TemplatesArgs>("templates"),
-        Subcommand::of::<explain::ExplainArgs>("explain"),
-        Subcommand::of::<diff::DiffArgs>("diff"),
+        Subcommand::of::<CheckArgs>("check"),
+        Subcommand::of::<RehearseArgs>("rehearse"),
+        Subcommand::of::<FitArgs>("fit"),
+        Subcommand::of::<TemplatesArgs>("templates"),
+        Subcommand::of::<ExplainArgs>("explain"),
+        Subcommand::of::<DiffArgs>("diff"),
     ],
     more: &[
-        Subcommand::of::<generate::GenerateArgs>("generate"),
-        Subcommand::of::<doctor::DoctorArgs>("doctor"),
-        Subcommand::of::<shims::ShimsArgs>("shims"),
-        Subcommand::of::<schema::SchemaArgs>("schema"),
-        Subcommand::of::<completions::CompletionsArgs>("completions"),
-        Subcommand::of::<help::HelpArgs>("help"),
+        Subcommand::of::<GenerateArgs>("generate"),
+        Subcommand::of::<DoctorArgs>("doctor"),
+        Subcommand::of::<ShimsArgs>("shims"),
+        Subcommand::of::<SchemaArgs>("schema"),
+        Subcommand::of::<CompletionsArgs>("completions"),
+        Subcommand::of::<HelpArgs>("help"),
     ],
 };

@@ -1,5 +1,7 @@
 //! The launchers by name, and the command lines of those that a command may start with.
 
+use std::time::Duration;
+
 #[derive(Clone, Copy, PartialEq)]
 pub enum Launcher {
     Torchrun,
@@ -243,3 +245,10 @@ pub const ACCELERATE: LauncherSpec = LauncherSpec {
     count_options: &["num_processes"],
     count_meaning: CountMeaning::Total,
 };
+
+/// torchrun's own default.
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(30);
+
+/// `python -m` for versions that cannot leave the current folder out: it is removed before anything is imported from it.
+pub const WITHOUT_FOLDER: &str = "import sys; del sys.path[0], sys.argv[0]; import runpy; \
+     runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";

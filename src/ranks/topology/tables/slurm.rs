@@ -49,3 +49,6 @@ pub const TASKS: [&str; 2] = ["SLURM_NTASKS", "SLURM_NPROCS"];
 
 /// The number of tasks on each machine of a step.
 pub const TASKS_PER_NODE: [&str; 2] = [vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE];
+
+/// From here on, Slurm's step ids are special: interactive shells, the batch script, and two of its own.
+pub const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;

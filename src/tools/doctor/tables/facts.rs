@@ -87,6 +87,14 @@ pub const TOKENS: &[&str] = &[
     "SWANLAB_API_KEY",
 ];
 
+/// A file is compared by parts of it.
+pub const PART: u64 = 1 << 16;
+
+pub const NCCL_PACKAGES: [&str; 2] = ["nvidia-nccl-cu13", "nvidia-nccl-cu12"];
+
+/// What nvidia-smi is asked.
+pub const QUERY: &str = "--query-gpu=name,memory.total,driver_version,memory.used,ecc.errors.uncorrected.volatile.total,mig.mode.current";
+
 /// The first driver for each CUDA, as their versions begin (CUDA's release notes, "CUDA Toolkit and
 /// Corresponding Driver Versions", minor version compatibility).
 pub const OLDEST_DRIVERS: &[(&str, &str)] = &[("11.", "450"), ("12.", "525"), ("13.", "580")];

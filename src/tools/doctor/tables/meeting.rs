@@ -15,3 +15,10 @@ pub const GRACE: Duration = Duration::from_secs(3);
 pub const MARK: &str = "zlaunch-answer ";
 /// So many machines try each other; of more, each tries those that follow.
 pub const NEIGHBOURS: usize = 32;
+/// One that fails must not end the others.
+pub const QUIET_SRUN: [&str; 4] = [
+    "--quiet",
+    "--input=all",
+    "--kill-on-bad-exit=0",
+    "--quit-on-interrupt",
+];

@@ -82,3 +82,6 @@ pub const COMMON: &[Common] = &[
         change: NEWER,
     },
 ];
+
+/// More are no help.
+pub const MOST: usize = 3;

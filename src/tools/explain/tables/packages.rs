@@ -64,3 +64,11 @@ pub const BLOCKS: &[&str] = &[
     "async", "case", "class", "def", "elif", "else", "except", "finally", "for", "if", "match",
     "try", "while", "with",
 ];
+
+/// Fewer bytes are everybody's words.
+pub const SHORTEST: usize = 12;
+
+/// Pieces of a message that are looked for, at most.
+pub const PIECES: usize = 10;
+
+pub const LONG_FOR_PYTHON: usize = 9;

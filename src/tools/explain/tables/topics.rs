@@ -78,3 +78,8 @@ pub const TOPICS: &[TopicRow] = &[
         },
     },
 ];
+
+/// More meanings than this are only listed.
+pub const MOST_IN_FULL: usize = 3;
+/// Bytes of a log after which its progress is told again.
+pub const OFTEN: u64 = 32 << 20;

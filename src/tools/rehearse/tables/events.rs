@@ -162,3 +162,9 @@ pub const READ_FILES: &[ReadFiles] = &[
         name: "checkpoint to resume from",
     },
 ];
+
+/// Seconds, long enough for a slow file system.
+pub const TIMEOUT: u32 = 300;
+
+/// Lines of a message that are shown.
+pub const MOST_LINES: usize = 12;
