@@ -17,16 +17,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::Args;
 use serde_json::Value;
 
-use super::{
-    output::{err, out},
-    tables::options::ExplainArgs,
-};
+use super::output::{err, out};
 use crate::{
     base::{
         layout::{filled, wrapped},
-        options::{Words, launch_options, variable},
+        options::{AnyValue, Given, Words, launch_options, variable},
     },
     cli::{LaunchOptions, Reader, Requested, Tool, launch, values},
     config::{schema, template::Search},
@@ -58,6 +56,14 @@ pub const WORDS: Words<()> = || {
         .map(|name| (&*name.leak(), ()))
         .collect()
 };
+
+#[derive(Args)]
+pub struct ExplainArgs {
+    #[arg(value_parser = AnyValue(WORDS))]
+    word: Vec<Given>,
+    #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
+    command: Vec<OsString>,
+}
 
 impl Tool for ExplainArgs {
     const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(&["template_dir", "format"]);

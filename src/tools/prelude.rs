@@ -1,12 +1,10 @@
 //! What nearly every sub-command needs.
 
-pub use clap::Args;
-
 pub(crate) use crate::report;
 
 pub use super::{
     output::{err, out, out_bytes, show, styled},
-    tables::options::*,
+    tables::own_options::*,
 };
 pub use crate::{
     base::options::{AnyValue, Given},
@@ -14,7 +12,7 @@ pub use crate::{
         LaunchOptions, Outcome, Reader, Requested, Tool, Tools,
         launch::{self, LaunchArgs},
         usage,
-        values::{self, REPORT_FORMATS, TEMPLATES, one_of},
+        values::{self, REPORT_FORMATS, one_of},
     },
     host::{Host, terminal},
     judge::Judged,

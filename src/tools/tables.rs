@@ -4,5 +4,5 @@ pub mod checked;
 pub mod completions;
 pub mod fit_options;
 pub mod generate;
-pub mod options;
+pub mod own_options;
 pub mod subcommands;

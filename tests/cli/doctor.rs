@@ -161,7 +161,7 @@ fn memory_that_is_too_small_for_certain_is_an_error() {
     let sandbox = Sandbox::new();
     let config = r#"{"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 8192, "intermediate_size": 29568,
         "num_attention_heads": 64, "num_hidden_layers": 80, "num_key_value_heads": 8, "vocab_size": 152064, "torch_dtype": "bfloat16"}"#;
-    sandbox.put("work/large/config.json", config);
+    sandbox.put("cwd/large/config.json", config);
     let words = [
         "doctor",
         "--format",

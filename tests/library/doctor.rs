@@ -85,7 +85,7 @@ fn the_report_of_a_made_up_machine() {
         "1008 GiB, 1000 GiB available, the cgroup allows 64 GiB",
         "GPUs 2 × Tesla V100-SXM2-32GB",
         "driver 535.54.03",
-        "warn locked memory 64 KiB",
+        "bad locked memory 64 KiB",
         "warn open files 512",
         "2 × 2 on 2 machines (NNODES, /proc/driver/nvidia/gpus)",
         "warn torch_extensions ~/.cache/torch_extensions (nfs4)",

@@ -679,6 +679,7 @@ pub const VARS: &[DocumentedVars] = &[
             "NCCL_*",
             "TORCH_NCCL_*",
             "CUDA_HOME",
+            "CUDA_PATH",
             "DEEPSPEED_TIMEOUT",
             "HF_HUB_OFFLINE",
             "HF_ENDPOINT",

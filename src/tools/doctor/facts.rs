@@ -82,11 +82,10 @@ impl Facts {
             return;
         };
         self.add("python.version", python.own_version());
-        let mut nccl = NCCL_PACKAGES.iter();
-        self.add(
-            "python.NCCL",
-            nccl.find_map(|name| python.version_text(name)),
-        );
+        let nccl = NCCL_PACKAGES
+            .iter()
+            .find_map(|name| python.version_text(name));
+        self.add("python.NCCL", nccl);
         let torch = python
             .file("torch/version.py")
             .map(fs::read_to_string)

@@ -22,7 +22,7 @@ use serde_json::{Deserializer, Value, json};
 use super::{
     facts::{self, Comparison, compare, listed, name},
     report::{DoctorReport, Examination},
-    tables::meeting::{GRACE, MARK, MOST, NEIGHBOURS, PAUSE, QUIET_SRUN},
+    tables::meeting::{GRACE, JOB_IDS, MARK, MOST, NEIGHBOURS, PAUSE, QUIET_SRUN},
 };
 use crate::{
     base::{bytes::fnv1a, layout::wrapped, source::Sourced, vars},
@@ -169,7 +169,7 @@ impl Meeting<'_> {
                 .fix(give("--master-port", 29500))
         })?;
         let mut answers = vec![own];
-        let mut streams: Vec<TcpStream> = vec![];
+        let mut streams = vec![];
         while answers[0]["of"] != answers.len() {
             let left = until.saturating_duration_since(Instant::now());
             let Ok((line, stream)) = heard.recv_timeout(left) else {
@@ -255,15 +255,8 @@ impl Meeting<'_> {
             .nonempty_var(vars::SLURMD_NODENAME)
             .filter(|_| ranks.engine == Some("Slurm"))
             .or_else(|| host.hostname.split('.').next());
-        // All processes of one start have these in common.
-        let ids = [
-            vars::PMIX_NAMESPACE,
-            vars::SLURM_JOB_ID,
-            vars::PBS_JOBID,
-            vars::LSB_JOBID,
-        ];
         self.report.clean_json(json!({
-            "job": ids.map(|name| host.nonempty_var(name)),
+            "job": JOB_IDS.map(|name| host.nonempty_var(name)),
             "name": name,
             "index": ranks.node_rank.value,
             "of": ranks.nnodes.as_ref().map(|nnodes| nnodes.value),

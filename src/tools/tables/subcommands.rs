@@ -2,9 +2,12 @@
 
 use crate::{
     cli::{Subcommand, Tools, launch::LaunchArgs},
-    tools::tables::options::{
-        CheckArgs, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FitArgs, GenerateArgs,
-        HelpArgs, RehearseArgs, SchemaArgs, ShimsArgs, TemplatesArgs,
+    tools::{
+        explain::ExplainArgs,
+        tables::own_options::{
+            CheckArgs, CompletionsArgs, DiffArgs, DoctorArgs, FitArgs, GenerateArgs, HelpArgs,
+            RehearseArgs, SchemaArgs, ShimsArgs, TemplatesArgs,
+        },
     },
 };
 

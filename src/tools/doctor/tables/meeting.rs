@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::base::vars;
+
 /// Variables that are shown besides those of every plan, as `vars::lists` reads them.
 pub const SHOWN_VARIABLES: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
     TORCH_DISTRIBUTED_DEBUG DS_ENV_FILE HF_HOME MODELSCOPE_CACHE NNODES NODE_RANK NPROC_PER_NODE TORCH_EXTENSIONS_DIR \
@@ -21,4 +23,11 @@ pub const QUIET_SRUN: [&str; 4] = [
     "--input=all",
     "--kill-on-bad-exit=0",
     "--quit-on-interrupt",
+];
+/// All processes of one start have these in common.
+pub const JOB_IDS: [&str; 4] = [
+    vars::PMIX_NAMESPACE,
+    vars::SLURM_JOB_ID,
+    vars::PBS_JOBID,
+    vars::LSB_JOBID,
 ];

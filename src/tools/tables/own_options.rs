@@ -2,16 +2,19 @@
 
 use std::ffi::OsString;
 
-use clap::ValueHint;
+use clap::{Args, ValueHint};
 
 use super::{
     completions::SHELLS,
     fit_options::{ACCOUNTINGS, ATTENTIONS, BITS, DTYPES, OPTIMIZER_NAMES, TUNERS},
     generate::STAGES,
 };
-use crate::tools::{
-    explain::WORDS,
-    prelude::{AnyValue, Args, Given, LaunchArgs, REPORT_FORMATS, TEMPLATES, values},
+use crate::{
+    base::options::{AnyValue, Given},
+    cli::{
+        launch::LaunchArgs,
+        values::{self, REPORT_FORMATS, TEMPLATES},
+    },
 };
 
 #[derive(Args)]
@@ -85,14 +88,6 @@ pub struct TemplatesArgs {
     pub raw: bool,
     #[arg(value_parser = AnyValue(REPORT_FORMATS), help_heading = "Output", conflicts_with = "name")]
     pub format: Option<Given>,
-}
-
-#[derive(Args)]
-pub struct ExplainArgs {
-    #[arg(value_parser = AnyValue(WORDS))]
-    pub word: Vec<Given>,
-    #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
-    pub command: Vec<OsString>,
 }
 
 #[derive(Args)]
