@@ -15,7 +15,7 @@ use crate::{
     base::{json, python_value::number, shell, size},
     command::{argument_class::TRAINING_ARGUMENTS, argv::hf_bool, parser::Parser},
     config::schema,
-    host::machine::is_model,
+    host::{Host, machine::is_model},
     ranks::{
         launcher::Launcher,
         topology::{Role, Topology},
@@ -382,15 +382,8 @@ impl Condition {
             ScriptSays(text) => subject.script_says(&[text]) == Some(true),
             Before("deepspeed", version) => subject.is_before(version),
             Before(package, version) => subject.job.has_older(package, version),
-            NoNvcc => {
-                let mut homes = ["CUDA_HOME", "CUDA_PATH"].into_iter();
-                let home = homes.find_map(|name| host.nonempty_var(name));
-                let nvcc = Path::new(home.unwrap_or("/usr/local/cuda")).join("bin/nvcc");
-                !nvcc.exists() && (home.is_some() || host.find_program("nvcc".as_ref()).is_none())
-            }
-            GpuIs(models) => {
-                (host.gpus().iter()).any(|name| models.iter().any(|model| is_model(name, model)))
-            }
+            NoNvcc => lacks_nvcc(host),
+            GpuIs(all) => (host.gpus().iter()).any(|gpu| all.iter().any(|it| is_model(gpu, it))),
 
             TrainerIs(name) => trainer.name == name,
             UsesTransformers => trainer.is_hf(),
@@ -487,6 +480,15 @@ fn installed_of<'s>(
         .iter()
         .filter_map(|file| subject.job.installed_file(file))
         .filter_map(|path| reading::text_if_any(&path))
+}
+
+/// Looks where torch does.
+fn lacks_nvcc(host: &Host) -> bool {
+    let home = ["CUDA_HOME", "CUDA_PATH"]
+        .into_iter()
+        .find_map(|name| host.nonempty_var(name));
+    let nvcc = Path::new(home.unwrap_or("/usr/local/cuda")).join("bin/nvcc");
+    !nvcc.exists() && (home.is_some() || host.find_program("nvcc".as_ref()).is_none())
 }
 
 fn is_unnamed(value: Option<&str>, files: &'static [&'static str], subject: &Subject) -> bool {

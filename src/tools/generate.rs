@@ -16,10 +16,6 @@ use crate::{
     exec,
 };
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
 /// The limit of each of the three numbers, whose product DeepSpeed reads.
 const MOST: u64 = 1 << 20;
 

@@ -55,6 +55,10 @@ pub struct TrainingOptions {
 
 #[derive(Args)]
 #[command(next_help_heading = "Config")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub struct GenerateArgs {
     pub micro_batch: Option<Given>,
     pub grad_accum: Option<Given>,
