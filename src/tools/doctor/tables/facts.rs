@@ -562,6 +562,19 @@ pub const FACTS: &[Fact] = &[
         }],
         ..FACT
     },
+    // NCCL_SOCKET_IFNAME names another interface, maybe in another network.
+    Fact {
+        names: &[Is("network.cut-here")],
+        rule: Rule::NoAnswer,
+        says: "{machines} cannot reach {value} in the network of the first machine's address",
+        means: "the interfaces in NCCL_SOCKET_IFNAME were not tried",
+        help: "look whether the machines reach each other through those: ping -I INTERFACE MACHINE",
+        examples: &[Example {
+            stated: &[Nothing, Text("c")],
+            answer: "b cannot reach c in the network of the first machine's address: the interfaces in NCCL_SOCKET_IFNAME were not tried",
+        }],
+        ..FACT
+    },
     Fact {
         names: &[Is("network.address")],
         compared: Same,
