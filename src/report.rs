@@ -4,6 +4,7 @@
 
 pub mod fix;
 mod messages;
+mod nearest;
 pub mod prelude;
 mod printing;
 mod problem;
@@ -12,6 +13,7 @@ pub mod secrets;
 mod tables;
 
 pub use messages::*;
+pub use nearest::nearest;
 pub use printing::*;
 pub use problem::*;
 pub use reading::not_a_file;

@@ -467,16 +467,6 @@ fn value_advice(key: &Key, entry: &KeySpec, subject: &Subject) -> Fixes {
     if let Some(meant) = value_meant(key.value, entry) {
         return set_json(path, &meant).correcting(&meant).safe().into();
     }
-    let choices = entry.choices();
-    // The nearest stage, for example.
-    if let Some(given) = key.value.as_i64()
-        && let Some(number) = choices
-            .iter()
-            .filter_map(|word| word.parse::<i64>().ok())
-            .min_by_key(|number| number.abs_diff(given))
-    {
-        return set(path, number).or(unset(path));
-    }
     if key.value.is_null() {
         unset(path).into()
     } else {

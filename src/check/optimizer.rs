@@ -134,7 +134,7 @@ fn parameters(subject: &Subject, section: &str, name: &str, found: &mut Findings
                 let fix = match value_meant(value, own) {
                     Some(meant) => set_json(&key, &meant).safe(),
                     None if is_no_number => say("write a number"),
-                    None => set(&key, own.default),
+                    None => say(format_args!("write a list, as {}", own.default)),
                 };
                 found.key(&[&key], what, fix);
             }

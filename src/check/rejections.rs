@@ -21,6 +21,7 @@ use crate::{
     },
     command::{
         argument_class::{TRAINING_ARGUMENTS, Versions},
+        argv::hf_bool,
         parser::{ArgType, Parser, Rejected, Rejection},
         run_file,
         tables::front_end::{ArgumentParser, RunFilePlace},
@@ -260,8 +261,9 @@ impl<'a> Reading<'a> {
 
     fn report_rejection(&self, rejected: &Rejected, found: &mut Findings) {
         let option = rejected.option.as_str();
-        let name = option.trim_start_matches('-').replace('-', "_");
-        let shown = if self.parser.mapping { &name } else { option };
+        let written = option.trim_start_matches('-');
+        let name = written.replace('-', "_");
+        let shown = if self.parser.mapping { written } else { option };
         let refused = |why: &str, fix: Fix| {
             Rule::Argument
                 .error(format!("the trainer refuses `{option}`: {why}"))
@@ -312,23 +314,23 @@ impl<'a> Reading<'a> {
                 let meant = word.trim_start();
                 let is_option = meant.starts_with('-') && meant != word;
                 is_certain = (is_option || words[0] == "=") && is_recorded(self.subject);
-                let joined = if words[0] == "=" {
-                    word.clone()
-                } else if word.starts_with("e-") {
-                    // `2 e-5`
-                    words.concat()
-                } else {
-                    whole.clone()
-                };
+                let is_number = |text: &str| text.parse::<f64>().is_ok();
+                // `2 e-5`, `5 %`
+                let number = (is_number(&words[0]) && !is_number(word))
+                    .then(|| Wanted::Number.meant(&name, &words.concat()))
+                    .flatten();
                 let place = Place::option(option, &whole);
+                let is_text =
+                    !is_number(&words[0]) && hf_bool(&words[0]).is_none() && !whole.contains('=');
                 let fix = if is_option {
                     rename_option(word, meant)
-                } else if joined == whole
-                    && (words[0].parse::<f64>().is_ok() || whole.contains('='))
+                } else if let Some(joined) = number
+                    .or_else(|| (words[0] == "=").then(|| word.clone()))
+                    .or_else(|| is_text.then(|| whole.clone()))
                 {
-                    drop_word(word)
-                } else {
                     rename_option(&place, shell::text(&[option.into(), joined.into()]))
+                } else {
+                    drop_word(word)
                 };
                 refused("it takes one value", fix).at(place)
             }
@@ -341,7 +343,7 @@ impl<'a> Reading<'a> {
         };
         let sought = match &rejected.why {
             Rejection::WrongValue(value, _) => value,
-            _ => &name,
+            _ => written,
         };
         if let Some(in_file) = self.place_in_run_file(sought) {
             problem.places = vec![in_file];
@@ -428,7 +430,12 @@ impl<'a> Reading<'a> {
             (near == name.replace('-', "_") || self.subject.given(near).is_none())
                 .then(|| rename_option(shown, self.option(near)))
         };
-        let meant = self.meant_by(shown, name).or_else(near);
+        let split = || {
+            let (option, value) = shown.split_once(':')?;
+            let is_known = parser.has(name.split(':').next()?, &self.versions);
+            is_known.then(|| rename_option(shown, format!("{option} {value}")))
+        };
+        let meant = self.meant_by(shown, name).or_else(near).or_else(split);
         // The script may have more options, so only those that were dropped or are misspelled are reported.
         let is_told = once && !parser.closed || is_recorded && meant.is_some();
         // A class of the script may have short options.

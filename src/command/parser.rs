@@ -92,7 +92,8 @@ impl Parser {
             return None;
         }
         let is_dashed = name != given.name;
-        if is_dashed && !self.mapping && versions.all_within("transformers", [0; 3], DASHES_SINCE) {
+        if is_dashed && (self.mapping || versions.all_within("transformers", [0; 3], DASHES_SINCE))
+        {
             return Some(Rejection::Unknown);
         }
         let types = self.types(&name, versions);

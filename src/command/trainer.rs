@@ -63,6 +63,17 @@ pub fn recognise(
             job.blocker = Some(not_found(word, host));
         }
     }
+    if let Target::Module { name, .. } = &job.target
+        && let Some(name) = name.to_str().filter(|name| name.starts_with("torch."))
+        && let [Some(_), None] = ["torch.distributed.run", name]
+            .map(|name| job.installed_file(&format!("{}.py", name.replace('.', "/"))))
+    {
+        let problem = Rule::Launcher.error(format!("torch has no module `{name}`"));
+        let known = ["torch.distributed.run", "torch.distributed.launch"];
+        let help = nearest(name, known).map_or(say("check the name"), meant);
+        let problem = problem.at(name).fix(help);
+        job.problems.push(problem);
+    }
     let options = job.options();
     let read = |words: &[OsString]| Args::read(words.to_vec(), options);
     let given = read(&job.words);
@@ -164,7 +175,11 @@ pub fn not_found(word: &OsStr, host: &Host) -> Problem {
         .copied()
         .chain(["torchrun", "deepspeed", "accelerate", "python"])
         .filter(|known| *known != name);
-    let help = nearest(&name, known).map_or_else(|| say(activate), meant);
+    let help = if name.parse::<f64>().is_ok() {
+        say("the option before it takes no further value")
+    } else {
+        nearest(&name, known).map_or_else(|| say(activate), meant)
+    };
     Rule::NotFound
         .error(format!("`{name}` is not on PATH"))
         .at(&*name)

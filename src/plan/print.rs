@@ -385,7 +385,7 @@ pub fn diagnostics_json(problems: &[Problem]) -> Value {
             "where": problem.places.iter().map(Place::to_string).collect::<Vec<_>>(),
             "places": problem.places,
             "help": problem.help(),
-            "fixes": problem.fixes.json(),
+            "fixes": problem.shown_fixes().json(),
             "when": problem.when,
             "allowable": problem.allowable,
         })

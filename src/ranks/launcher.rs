@@ -426,14 +426,24 @@ pub fn check_extra(launcher: Launcher, extra: &[OsString]) -> Problems {
         .names()
         .into_iter()
         .filter_map(|name| args.text(name));
-    let problems = given.map(|given| {
+    let mut problems: Problems = given.map(|given| {
         let option = &given.from;
         let what = format!("`{option}` changes the ranks, so it must be an option of zlaunch");
         refused(what)
             .at(Place::option("--launcher-arg", given.spelling()))
             .fix("give --nproc-per-node, --nnodes, --node-rank, --master-addr and --master-port to zlaunch itself")
-    });
-    problems.collect()
+    }).collect();
+    if let Some(word) = extra
+        .first()
+        .and_then(|word| word.to_str())
+        .filter(|word| !word.starts_with('-'))
+    {
+        let option = Place::option("--launcher-arg", word);
+        let problem = refused(format!("the launcher would take `{word}` for the script"));
+        let meant = format!("--launcher-arg=--{word}");
+        problems.push(problem.fix(rename_option(&option, meant)).at(option));
+    }
+    problems
 }
 
 /// The ranks of this machine that zlaunch starts itself, in the environment that torchrun would give them. `exec` starts and

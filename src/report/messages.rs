@@ -1,17 +1,15 @@
-//! Messages that more than one place needs: about what was typed, the arguments of the trainer, files and programs. And
-//! "did you mean": the known word that is nearest to what was typed.
+//! Messages that more than one place needs: about what was typed, the arguments of the trainer, files and programs.
 
 use std::{
-    cmp::Reverse, ffi::OsStr, fmt, io, ops::RangeInclusive, os::unix::process::ExitStatusExt,
-    path::Path, process::ExitStatus,
+    ffi::OsStr, fmt, io, ops::RangeInclusive, os::unix::process::ExitStatusExt, path::Path,
+    process::ExitStatus,
 };
 
 use super::{
-    fix::{Fixes, Owner, drop_given, drop_word, give, give_as, run},
+    fix::{Fix, Fixes, Owner, drop_given, drop_word, give, give_as, run, say},
+    nearest::nearest,
     problem::{NOT_EXECUTABLE, NOT_FOUND, Place, Problem, REFUSED},
-    tables::{
-        other_names::OTHER_NAMES, outputs::OutputFile, rules::Rule, usual_values::USUAL_VALUES,
-    },
+    tables::{outputs::OutputFile, rules::Rule},
 };
 use crate::base::{
     size::number_meant,
@@ -63,7 +61,7 @@ pub fn is_not(wanted: &str, sourced: &Sourced<String>, meant: Result<&str, &str>
         .at(sourced)
         .fix(match meant {
             Ok(meant) => give(meant).correcting(meant),
-            Err(example) => give(example).remark("for example"),
+            Err(example) => say(format_args!("write it as in `{example}`")),
         })
 }
 
@@ -202,18 +200,13 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// A value of the size that the option usually has.
-    pub fn example(self, option: &str) -> &'a str {
-        let mut usual = USUAL_VALUES.iter().filter(|row| option.contains(row.part));
+    /// Nobody but the user knows the value.
+    fn to_be_given(self, option: &str) -> Fix {
         match self {
-            Bool => "true",
-            OneOf([first, ..]) => first,
-            Text if option == "--deepspeed" => "zero2",
-            Int => usual.find(|row| row.is_whole).map_or("4", |row| row.value),
-            Number => usual
-                .find(|row| !row.is_whole)
-                .map_or("1.0", |row| row.value),
-            Text | Mapping | OneOf([]) => "VALUE",
+            Int | Number => give(option, "NUMBER"),
+            Text | Mapping => give(option, "VALUE"),
+            Bool => say("write true or false"),
+            OneOf(_) => say("choose one of them"),
         }
     }
 }
@@ -237,21 +230,24 @@ pub fn refused_value(
         Some(meant) => give(option, &meant).correcting(&meant),
         // Only a config can leave it to the trainer.
         None if ["auto", "None", "none", "null"].contains(&value) && is_number => drop_word(&place),
-        None if value.contains(char::is_numeric) && is_number => give(option, "NUMBER"),
-        None => give(option, wanted.example(option)).remark("for example"),
+        None => wanted.to_be_given(option),
     };
     let what = format!("{who} refuses `{place}`: it expects {wanted}");
     Rule::Argument.error(what).at(place).fix(fix.of(owner))
 }
 
 pub fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
-    let fix = give(option, wanted.example(option)).of(Owner::Trainer);
+    let fix = match wanted {
+        Bool => give(option, "true"),
+        Text if option == "--deepspeed" => give(option, "zero2"),
+        _ => wanted.to_be_given(option),
+    };
     Rule::Argument
         .error(format!(
             "the trainer refuses `{option}` alone: it expects {wanted}"
         ))
         .at(Place::option(option, ""))
-        .fix(fix)
+        .fix(fix.of(Owner::Trainer))
 }
 
 pub fn cannot_write(output: OutputFile, path: &Path, why: &io::Error) -> Problem {
@@ -313,60 +309,6 @@ pub fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
             _ => "see its output above; --launcher torchrun --launcher-arg=--log-dir=DIR --launcher-arg=--redirects=3 writes each rank's output to its own files",
         })
         .status(u8::try_from(status).unwrap_or(REFUSED))
-}
-
-/// The known word that was probably meant: another name of it, or at most three slips away, and no more than a third of the
-/// word. Of several, the one that begins like it.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    let known: Vec<&str> = known.into_iter().collect();
-    let same = lower.replace('-', "_");
-    let other = OTHER_NAMES
-        .iter()
-        .filter(|row| row.contains(&&*same))
-        .copied()
-        .flatten()
-        .find_map(|name| known.iter().find(|known| *known == name));
-    let near = known.iter().filter_map(|candidate| {
-        let alike = lower
-            .chars()
-            .zip(candidate.chars())
-            .take_while(|(a, b)| a == b)
-            .count();
-        // `qwen2_5` is rather `qwen2` than `qwen2_vl`.
-        let rank = (
-            slips(&lower, candidate)?,
-            alike < candidate.len(),
-            Reverse(alike),
-        );
-        Some((rank, candidate))
-    });
-    let alike = known.iter().find(|known| **known == same);
-    // `gpu-mem`, if nothing else begins like it.
-    let mut longer = known
-        .iter()
-        .filter(|it| lower.len() > 3 && it.starts_with(&lower));
-    let only = longer.next().filter(|_| longer.next().is_none());
-    other
-        .or(alike)
-        .or_else(|| near.min_by_key(|(rank, _)| *rank).map(|(_, near)| near))
-        .or(only)
-        .copied()
-}
-
-/// The edits between a known word and one in lower case, if they are few.
-fn slips(word: &str, candidate: &str) -> Option<usize> {
-    let length = word.chars().count();
-    let most = 3.min((length + 1) / 3);
-    // `qwen2` is not meant by `qwen3`.
-    let mut digits = word
-        .matches(char::is_numeric)
-        .zip(candidate.matches(char::is_numeric));
-    // The length differs by one per slip at most. Comparing is slow: it takes the product of both lengths.
-    let near = candidate.chars().count().abs_diff(length) <= most
-        && digits.all(|(given, known)| given == known);
-    near.then(|| strsim::damerau_levenshtein(word, &candidate.to_lowercase()))
-        .filter(|slips| *slips <= most)
 }
 
 pub fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {

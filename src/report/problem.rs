@@ -10,7 +10,8 @@ use serde::{Serialize, Serializer};
 
 use super::{
     fix::{Change, Fixes},
-    tables::rules::{NamedRule, RULES, Rule, RuleSubject},
+    nearest::nearest,
+    tables::rules::{LOSE_NOTHING, NamedRule, RULES, Rule, RuleSubject},
 };
 use crate::base::source::{Source, Sourced};
 
@@ -149,9 +150,28 @@ impl Problem {
         self
     }
 
+    /// The fixes as they are shown. What the user wrote is not given up by pasting: where the first fix does that, and the rule
+    /// does not say that nothing is lost, they are told as what there is to decide.
+    pub fn shown_fixes(&self) -> Fixes {
+        let mut fixes = self.fixes.clone();
+        let is_replaced = |given: &str, value: &str| {
+            self.places.iter().any(|place| {
+                matches!(place, Place::Option { option, value: written }
+                    if option == given && !written.is_empty() && !value.starts_with(written) && nearest(written, [value]).is_none())
+            })
+        };
+        if let Some(first) = fixes.0.first_mut()
+            && !LOSE_NOTHING.contains(&self.rule)
+            && first.gives_up(is_replaced)
+        {
+            first.be_decided();
+        }
+        fixes
+    }
+
     pub fn help(&self) -> String {
         // `check --fix` edits the file of the first place.
-        self.fixes.text(
+        self.shown_fixes().text(
             self.is_about_file,
             self.places.first().and_then(Place::file),
         )

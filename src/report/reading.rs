@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     fix::{Fix, meant, run, say},
-    messages::nearest,
+    nearest::nearest,
     problem::{Place, Problem},
     tables::rules::Rule,
 };

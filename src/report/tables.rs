@@ -4,4 +4,3 @@ pub mod other_names;
 pub mod outputs;
 pub mod rules;
 pub mod secrets;
-pub mod usual_values;

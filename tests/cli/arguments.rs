@@ -287,9 +287,10 @@ fn after_a_run_file_of_llamafactory_options_have_no_dashes() {
         "run.yaml",
         "stage: sft\nmodel_name_or_path: a/b\nfp16: true\nbf16: true\n",
     );
-    sandbox
-        .launch(&words[..4], &command[..3])
-        .refused(&["--> run.yaml:3:1", "help: fp16: false"]);
+    sandbox.launch(&words[..4], &command[..3]).refused(&[
+        "--> run.yaml:3:1",
+        "help: if that is what you want: fp16: false",
+    ]);
     sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: a/b\n");
     let clips = [&words[..5], &["gradient_clipping=0.7"]].concat();
     sandbox
@@ -409,7 +410,7 @@ fn a_fix_does_not_hide_the_mistake() {
         ),
         (
             "swift sft --model a/b --dataset data.jsonl --save_total_limit None",
-            "  help: drop --save_total_limit None\n",
+            "  help: if that is what you want: drop --save_total_limit None\n",
         ),
         (
             "swift sft --model a/b --dataset data.jsonl --learning_rate 5e_5",
@@ -529,7 +530,7 @@ fn what_was_meant_by_an_option_is_kept() {
         ),
         (
             format!("{swift} --optim adamw_6bit"),
-            "--optim adafactor (for example)",
+            "help: choose one of them\n",
         ),
         (
             format!("{swift} --load_in_4bit true"),

@@ -38,7 +38,7 @@ fn a_version_that_was_not_recorded_is_told() {
         "note: DeepSpeed 0.16.99 was not recorded: this is the schema of 0.16.9\n"
     );
     let wrong = sandbox.run(["schema", "--deepspeed-version", "newest"]);
-    wrong.refused(&["`newest` is not a version", "--deepspeed-version 0.19.8"]);
+    wrong.refused(&["`newest` is not a version", "`0.19.8`"]);
 }
 
 /// Wherever a config is written, an editor may want the line, and DeepSpeed never sees it.

@@ -136,10 +136,6 @@ const LINES: &[(&str, &str)] = &[
     ),
     (
         "",
-        "-- accelerate launch --use_deepspeed --zero_stage 4 --num_processes 2 hf.py --output_dir out",
-    ),
-    (
-        "",
         "--nproc-per-node 2 --deepspeed zero2 -e X=1 -- swift sft --model a/b --dataset c/d",
     ),
     (
@@ -593,12 +589,12 @@ fn the_argument_of_the_trainer_is_offered() {
         (
             "",
             &format!("{swift} --torch_dtype float16 --bf16 true"),
-            "help: --bf16 false, or another --torch_dtype\n",
+            "help: if that is what you want: --bf16 false, or another --torch_dtype\n",
         ),
         (
             "",
             &format!("{swift} --torch_dtype bfloat16 --fp16 true"),
-            "help: --fp16 false, or another --torch_dtype\n",
+            "help: if that is what you want: --fp16 false, or another --torch_dtype\n",
         ),
         (
             "bf16.enabled=true",
@@ -619,7 +615,7 @@ fn the_argument_of_the_trainer_is_offered() {
         (
             "learning_rate=1e-5",
             &"python made.py".into(),
-            "help: drop --set learning_rate=1e-5 (it is an argument of transformers)\n",
+            "help: if that is what you want: drop --set learning_rate=1e-5 (it is an argument of transformers)\n",
         ),
     ] {
         let set = if set.is_empty() {
@@ -724,7 +720,7 @@ fn what_was_meant_is_kept() {
         ),
         (
             format!("{zero2} {swift} --warmup_steps many"),
-            "help: --warmup_steps 100 (for example)\n",
+            "help: --warmup_steps NUMBER\n",
         ),
         // The last one counts.
         (

@@ -1292,12 +1292,12 @@ fn what_cannot_be_known_is_asked_for() {
     fit(&sandbox, &["--params", "8B"]).refused(&["the number of GPUs is unknown", "--gpu H100x8"]);
     fit(&sandbox, &["--gpus", "1"]).refused(&["no model", "--params 8B"]);
     fit(&sandbox, &["--gpus", "1", "--model", "a/b"]).refused(&["a/b", "neither a folder nor"]);
-    fit(&sandbox, &["--gpus", "1", "--params", "8Q"]).refused(&["8Q", "--params 8B"]);
+    fit(&sandbox, &["--gpus", "1", "--params", "8Q"]).refused(&["8Q", "as in `8B`"]);
     fit(
         &sandbox,
         &["--params", "8B", "--gpus", "1", "--gpu-memory", "much"],
     )
-    .refused(&["--gpu-memory 80GiB"]);
+    .refused(&["as in `80GiB`"]);
     fit(
         &sandbox,
         &["--params", "8B", "--gpus", "1", "--dtype", "bfloat1"],

@@ -302,7 +302,10 @@ fn what_is_not_sure_is_left_alone() {
     let sandbox = Sandbox::new();
     // A number is no list.
     for (parameter, help) in [
-        ("beta1", "help: remove optimizer.params.beta1"),
+        (
+            "beta1",
+            "help: if that is what you want: remove optimizer.params.beta1",
+        ),
         ("betas", "but DeepSpeed's adamw expects a list"),
     ] {
         let text =
@@ -528,7 +531,7 @@ fn a_misspelling_is_the_fix_of_what_it_hides() {
     let run = sandbox.run(["check", "ds.json"]);
     for help in [
         "help: did you mean `zero_optimization`? rename zero_optimisation to zero_optimization\n",
-        "help: set fp16.enabled to false, or set bf16.enabled to false\n",
+        "help: if that is what you want: set fp16.enabled to false, or set bf16.enabled to false\n",
     ] {
         assert!(run.stdout.contains(help), "{run:?}");
     }
@@ -760,7 +763,8 @@ fn what_was_written_is_kept() {
     let line = "check --nproc-per-node 2 --deepspeed zero2 --set learning_rate=2e-5 -- swift sft --model a/b --dataset c/d --learning_rate 1e-5";
     let run = sandbox.run(line.split(' '));
     assert!(
-        run.stdout.contains("help: drop --set learning_rate=2e-5"),
+        run.stdout
+            .contains("help: if that is what you want: drop --set learning_rate=2e-5"),
         "{run:?}"
     );
 }

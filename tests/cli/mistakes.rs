@@ -190,7 +190,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "did you mean `bf16.enabled`? --unset bf16.enabled",
     ),
     ("--allow mismatch -- swift sft", "one of "),
-    ("--deepspeed $DS -- swift sft", "--deepspeed zero3"),
+    (
+        "--deepspeed $DS -- swift sft",
+        "if that is what you want: --deepspeed zero3",
+    ),
     ("--launcher slurm -- swift sft", "did you mean `srun`?"),
     ("--launcher mpirun -- swift sft", "one of auto, "),
     ("--trainer huggingface -- swift sft", "did you mean `hf`?"),
@@ -340,14 +343,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "--nnodes 2 --node-rank first -- swift sft",
-        "--node-rank 0 (for example)",
+        "write it as in `0`",
     ),
-    (
-        "--gpu-memory 24gigs -- swift sft",
-        "--gpu-memory 80GiB (for example)",
-    ),
+    ("--gpu-memory 24gigs -- swift sft", "write it as in `80GiB`"),
     ("fit --size 8B --gpus 8", "did you mean `--params 8B`?"),
-    ("fit --params 70Bn --gpus 8", "--params 8B (for example)"),
+    ("fit --params 70Bn --gpus 8", "write it as in `8B`"),
     ("dry-run -- swift sft", "zlaunch --dry-run -- swift sft"),
     (
         "--machine_rank 1 -- swift sft",
@@ -590,7 +590,7 @@ fn files_that_are_almost_right() {
             "ours.json",
             r#"{"zero_optimization": {"reduce_bucket_size": 500_000_000}}"#,
             "--deepspeed ours.json -- swift sft",
-            "write all digits without it: 500000000",
+            "write all its digits without the `_`",
         ),
         (
             "ours.json",
@@ -714,18 +714,21 @@ fn a_key_that_set_wrote_is_not_unset() {
             "zero_optimization.overlap_com=true",
             "did you mean `overlap_comm`? --set zero_optimization.overlap_comm=true\n",
         ),
-        (
-            "zero_optimization.stage=4",
-            "--set zero_optimization.stage=3, or drop",
-        ),
+        ("zero_optimization.stage=4", "write one of 0, 1, 2, 3\n"),
         ("zero_optimization=2", "--set zero_optimization.stage=2\n"),
         ("fp16=true", "--set fp16.enabled=true\n"),
         (
             "zero_optimization.offload_optimizer=cpu",
             "--set zero_optimization.offload_optimizer.device=cpu\n",
         ),
-        ("nothing=1", "drop --set nothing=1\n"),
-        ("nothing.stage=1", "drop --set nothing.stage=1\n"),
+        (
+            "nothing=1",
+            "if that is what you want: drop --set nothing=1\n",
+        ),
+        (
+            "nothing.stage=1",
+            "if that is what you want: drop --set nothing.stage=1\n",
+        ),
         (
             "zero_optimization.reduce_bucket_size=1.5",
             "write a whole number above 0\n",

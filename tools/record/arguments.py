@@ -24,7 +24,7 @@ TRL_CLASSES = [f"{name}Config" for name in TRL] + ["ModelConfig", "ScriptArgumen
 OLD_TRL = ("trl/commands/cli_utils.py", "trl/commands/scripts/kto.py", "trl/utils.py")
 LLAMAFACTORY = ["ModelArguments", "DataArguments", "TrainingArguments", "FinetuningArguments", "GeneratingArguments"]
 # What transformers takes for a class of choices whatever the parser says: `__post_init__` looks it up.
-CONVERTED = {"lr_scheduler_type": "SchedulerType"}
+CONVERTED = {"eval_strategy": "IntervalStrategy", "lr_scheduler_type": "SchedulerType", "report_to": "ReportTo"}
 
 
 def type_name(node):
@@ -198,7 +198,7 @@ def llamafactory(package):
 
 
 def converted(own):
-    return {name: CONVERTED[name] if name in CONVERTED and value == "str" else value for name, value in own.items()}
+    return {name: value.replace("str", CONVERTED.get(name, "str")) for name, value in own.items()}
 
 
 def axolotl(file):

@@ -162,7 +162,7 @@ pub const FAULTS: &[Fault] = &[
         at: &["_"],
         line: "",
         what: "a number in JSON has no `_`",
-        help: "write all digits without it: 500000000",
+        help: "write all its digits without the `_`",
     },
     Fault {
         says: &["expected `,` or"],

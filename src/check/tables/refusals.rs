@@ -51,6 +51,44 @@ const SWIFT_TUNERS: &[&str] = &[
     "swift/llm/argument/base_args/base_args.py",
     "swift/plugin/tuner.py",
 ];
+const SWIFT_AGENTS: &[&str] = &["swift/agent_template/mapping.py"];
+const SWIFT_LOSS_SCALES: &[&str] = &["swift/loss_scale/mapping.py", "swift/loss_scale/base.py"];
+const BACKENDS: &[&str] = &[
+    "transformers/training_args.py",
+    "torch/distributed/distributed_c10d.py",
+];
+/// With those of experiments, and where they were before.
+const LOSSES: &[&str] = &[
+    "trl/trainer/dpo_trainer.py",
+    "trl/trainer/dpo_config.py",
+    "trl/trainer/grpo_trainer.py",
+    "trl/trainer/grpo_config.py",
+    "trl/trainer/sft_trainer.py",
+    "trl/trainer/sft_config.py",
+    "trl/trainer/kto_trainer.py",
+    "trl/trainer/kto_config.py",
+    "trl/trainer/rloo_trainer.py",
+    "trl/trainer/rloo_config.py",
+    "trl/trainer/cpo_trainer.py",
+    "trl/trainer/cpo_config.py",
+    "trl/trainer/online_dpo_trainer.py",
+    "trl/trainer/online_dpo_config.py",
+    "trl/trainer/bco_trainer.py",
+    "trl/experimental/cpo/cpo_trainer.py",
+    "trl/experimental/cpo/cpo_config.py",
+    "trl/experimental/kto/kto_trainer.py",
+    "trl/experimental/kto/kto_config.py",
+    "trl/experimental/online_dpo/online_dpo_trainer.py",
+    "swift/rlhf_trainers/grpo_trainer.py",
+    "swift/rlhf_trainers/dpo_trainer.py",
+    "swift/rlhf_trainers/kto_trainer.py",
+    "swift/trainers/rlhf_trainer/grpo_trainer.py",
+    "swift/trainers/rlhf_trainer/dpo_trainer.py",
+    "swift/trainers/rlhf_trainer/kto_trainer.py",
+    "swift/arguments/rlhf_args.py",
+    "swift/llm/argument/rlhf_args.py",
+];
+const GRPO: &[&str] = &["trl/trainer/grpo_trainer.py", "trl/trainer/grpo_config.py"];
 const SWIFT_TRAINING: &[&str] = &["swift/trainers/arguments.py"];
 const SWIFT_SEQUENCES: &[&str] = &["swift/sequence_parallel/sequence_parallel.py"];
 const SWIFT_SFT_ARGUMENTS: &[&str] = &["swift/arguments/sft_args.py"];
@@ -216,7 +254,7 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: TRL_SFT_WITHOUT_CONFIG,
                 with: "--fp16 true --bf16 true",
                 argument: "--fp16 true",
-                help: "--fp16 false",
+                help: "if that is what you want: --fp16 false",
             },
             Accepted(TRL_SFT_WITHOUT_CONFIG, "--fp16 true --bf16 false"),
             Accepted(TRL_SFT, "--fp16 true --bf16 true"),
@@ -354,7 +392,7 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: LLAMAFACTORY_TRAIN,
                 with: "use_galore: true",
                 argument: "use_galore: true",
-                help: "drop use_galore, or train without DeepSpeed",
+                help: "if that is what you want: drop use_galore, or train without DeepSpeed",
             },
             Accepted(LLAMAFACTORY_TRAIN_WITHOUT_CONFIG, "use_galore: true"),
         ],
@@ -370,7 +408,7 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: LLAMAFACTORY_TRAIN,
                 with: "use_apollo: true",
                 argument: "use_apollo: true",
-                help: "drop use_apollo, or train without DeepSpeed",
+                help: "if that is what you want: drop use_apollo, or train without DeepSpeed",
             },
             Accepted(LLAMAFACTORY_TRAIN_WITHOUT_CONFIG, "use_apollo: true"),
         ],
@@ -598,7 +636,7 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: SWIFT_SFT,
                 with: "--deepspeed_autotp_size 4",
                 argument: "--deepspeed_autotp_size 4",
-                help: "--deepspeed_autotp_size 2",
+                help: "if that is what you want: --deepspeed_autotp_size 2",
             },
             Accepted(SWIFT_SFT, "--deepspeed_autotp_size 2"),
         ],
@@ -1221,7 +1259,7 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: TRL_SFT_WITHOUT_CONFIG,
                 with: "--attn_implementation true",
                 argument: "--attn_implementation true",
-                help: "--attn_implementation flash_attention_2, or `sdpa` and `eager` need no package",
+                help: "if that is what you want: --attn_implementation flash_attention_2, or `sdpa` and `eager` need no package",
             },
             Accepted(TRL_SFT_WITHOUT_CONFIG, "--attn_implementation known"),
             Accepted(TRL_SFT_WITHOUT_CONFIG, ""),
@@ -1305,7 +1343,7 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: SWIFT_SFT,
                 with: "--attn_impl true",
                 argument: "--attn_impl true",
-                help: "--attn_impl flash_attn, or `sdpa` and `eager` need no package",
+                help: "if that is what you want: --attn_impl flash_attn, or `sdpa` and `eager` need no package",
             },
             Accepted(SWIFT_SFT, "--attn_impl known"),
             Accepted(SWIFT_SFT, ""),
@@ -1584,7 +1622,7 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: SWIFT_SFT_ZERO3,
                 with: "--device_map auto",
                 argument: "--device_map auto",
-                help: "drop --device_map",
+                help: "if that is what you want: drop --device_map",
             },
             Accepted(SWIFT_SFT, "--device_map auto"),
         ],
@@ -1676,6 +1714,200 @@ pub const REFUSALS: &[Refusal] = &[
                 SWIFT_SFT,
                 "--tuner_type knwon --external_plugins data/train.py",
             ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "agent_template",
+        when: &[
+            NotNamedIn {
+                argument: "agent_template",
+                files: SWIFT_AGENTS,
+            },
+            LeftOut("external_plugins"),
+        ],
+        why: "this version has no such agent template",
+        fixes: &[GiveNearest {
+            argument: "agent_template",
+            files: SWIFT_AGENTS,
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--agent_template knwon",
+                argument: "--agent_template knwon",
+                help: "--agent_template known",
+            },
+            Accepted(SWIFT_SFT, "--agent_template known"),
+            Accepted(
+                SWIFT_SFT,
+                "--agent_template knwon --external_plugins data/train.py",
+            ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "loss_scale",
+        when: &[
+            NotNamedIn {
+                argument: "loss_scale",
+                files: SWIFT_LOSS_SCALES,
+            },
+            Not(&Contains("loss_scale", "+")),
+            LeftOut("external_plugins"),
+        ],
+        why: "this version has no such loss scale",
+        fixes: &[GiveNearest {
+            argument: "loss_scale",
+            files: SWIFT_LOSS_SCALES,
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--loss_scale knwon",
+                argument: "--loss_scale knwon",
+                help: "--loss_scale known",
+            },
+            Accepted(SWIFT_SFT, "--loss_scale known"),
+            Accepted(SWIFT_SFT, "--loss_scale knwon+other"),
+            Accepted(
+                SWIFT_SFT,
+                "--loss_scale knwon --external_plugins data/train.py",
+            ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "loss_type",
+        when: &[
+            NotNamedIn {
+                argument: "loss_type",
+                files: LOSSES,
+            },
+            Given("rlhf_type"),
+            LeftOut("external_plugins"),
+        ],
+        why: "no trainer of this version has such a loss",
+        fixes: &[GiveNearest {
+            argument: "loss_type",
+            files: LOSSES,
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_GRPO,
+                with: "--loss_type knwon",
+                argument: "--loss_type knwon",
+                help: "--loss_type known",
+            },
+            Accepted(SWIFT_GRPO, "--loss_type known"),
+            Accepted(
+                SWIFT_GRPO,
+                "--loss_type knwon --external_plugins data/train.py",
+            ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "ddp_backend",
+        when: &[
+            NotNamedIn {
+                argument: "ddp_backend",
+                files: BACKENDS,
+            },
+            LeftOut("external_plugins"),
+        ],
+        why: "torch has no such backend",
+        fixes: &[GiveNearest {
+            argument: "ddp_backend",
+            files: BACKENDS,
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--ddp_backend knwon",
+                argument: "--ddp_backend knwon",
+                help: "--ddp_backend known",
+            },
+            Accepted(SWIFT_SFT, "--ddp_backend known"),
+            Accepted(
+                SWIFT_SFT,
+                "--ddp_backend knwon --external_plugins data/train.py",
+            ),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        argument: "loss_type",
+        when: &[NotNamedIn {
+            argument: "loss_type",
+            files: LOSSES,
+        }],
+        why: "no trainer of this version has such a loss",
+        fixes: &[GiveNearest {
+            argument: "loss_type",
+            files: LOSSES,
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--loss_type knwon",
+                argument: "--loss_type knwon",
+                help: "--loss_type known",
+            },
+            Accepted(TRL_SFT, "--loss_type known"),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        argument: "importance_sampling_level",
+        when: &[NotNamedIn {
+            argument: "importance_sampling_level",
+            files: GRPO,
+        }],
+        why: "this version has no such level",
+        fixes: &[GiveNearest {
+            argument: "importance_sampling_level",
+            files: GRPO,
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_GRPO,
+                with: "--importance_sampling_level knwon",
+                argument: "--importance_sampling_level knwon",
+                help: "--importance_sampling_level known",
+            },
+            Accepted(TRL_GRPO, "--importance_sampling_level known"),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        argument: "scale_rewards",
+        when: &[
+            NotNamedIn {
+                argument: "scale_rewards",
+                files: GRPO,
+            },
+            Not(&True("scale_rewards")),
+            Not(&Any(&[
+                Is("scale_rewards", "False"),
+                Is("scale_rewards", "false"),
+            ])),
+        ],
+        why: "this version scales by nothing of that name",
+        fixes: &[GiveNearest {
+            argument: "scale_rewards",
+            files: GRPO,
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_GRPO,
+                with: "--scale_rewards knwon",
+                argument: "--scale_rewards knwon",
+                help: "--scale_rewards known",
+            },
+            Accepted(TRL_GRPO, "--scale_rewards known"),
+            Accepted(TRL_GRPO, "--scale_rewards true"),
+            Accepted(TRL_GRPO, "--scale_rewards false"),
         ],
     },
     Refusal {
@@ -2120,29 +2352,15 @@ pub const REFUSALS: &[Refusal] = &[
             },
         ],
         why: "it is a part of all steps, below 1",
-        fixes: &[Both(
-            &GiveSame {
-                option: "--warmup_steps",
-                other: WithDefault {
-                    argument: "warmup_ratio",
-                    default: "",
-                },
-            },
-            &DropArgument("warmup_ratio"),
+        fixes: &[Say(
+            "0.05 is a twentieth of the steps; --warmup_steps takes their number",
         )],
         examples: &[
             Refused {
                 launch: SWIFT_SFT,
                 with: "--warmup_ratio 5",
                 argument: "--warmup_ratio 5",
-                help: "zlaunch check --format json --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --torch_dtype bfloat16 --warmup_steps 5",
-            },
-            // What stayed of it would be another dataset.
-            Refused {
-                launch: SWIFT_SFT,
-                with: "--dataset e/f --warmup_ratio 5",
-                argument: "--warmup_ratio 5",
-                help: "zlaunch check --format json --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b --dataset c/d --torch_dtype bfloat16 --dataset e/f --warmup_steps 5",
+                help: "0.05 is a twentieth of the steps; --warmup_steps takes their number",
             },
             Accepted(SWIFT_SFT, "--warmup_ratio 0.05"),
         ],
@@ -2165,7 +2383,7 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: SWIFT_SFT,
                 with: "--warmup_ratio 0.05 --warmup_steps 10",
                 argument: "--warmup_ratio 0.05",
-                help: "drop --warmup_ratio, or drop --warmup_steps",
+                help: "if that is what you want: drop --warmup_ratio, or drop --warmup_steps",
             },
             Accepted(SWIFT_SFT, "--warmup_ratio 0 --warmup_steps 10"),
             Accepted(SWIFT_SFT, "--warmup_ratio 0.05 --warmup_steps 0"),

@@ -87,7 +87,7 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 fn not_assigned(given: &str, host: &Host) -> Problem {
     let fix = match given.trim_start_matches('-').split_once([' ', ':', '=']) {
         Some((name, value)) if !value.contains(' ') => {
-            rename_option(given, format!("{name}={value}")).of(Owner::Trainer)
+            rename_option(given, format!("{}={value}", name.replace('-', "_"))).of(Owner::Trainer)
         }
         _ => say("write NAME=VALUE, without dashes"),
     };

@@ -371,7 +371,8 @@ impl ExistingLauncher {
         let is_list = value.contains(",1") && name == options.nproc_per_node;
         let is_known = DEVICE_WORDS.contains(&value) || int(value).is_some_and(|count| count > 0);
         // torchrun's may be the smallest and the largest number.
-        let is_no_range = name == "nnodes" && value.splitn(2, ':').any(|it| int(it).is_none());
+        let ends: Vec<_> = value.splitn(2, ':').map(int).collect();
+        let is_no_range = name == "nnodes" && (ends.contains(&None) || !ends.is_sorted());
         if is_list || is_count && !is_known || is_no_range {
             let place = Place::option(&option, value);
             let problem = refused(format!("`{}` cannot start `{place}`", self.name));

@@ -104,6 +104,11 @@ pub const OTHER_NAMES: &[&[&str]] = &[
     &[
         "gradient_clipping",
         "gradient_clip",
+        "gradient_clip_norm",
+        "gradient_clip_val",
+        "clip_grad",
+        "clip_grad_norm",
+        "grad_clip",
         "grad_clipping",
         "gradient_clipping_norm",
     ],
@@ -194,6 +199,7 @@ pub const OTHER_NAMES: &[&[&str]] = &[
         "flash_attn",
         "flash_attention",
     ],
+    &["flash_attention_2", "flash_attn2", "flash_attn_2", "fa2"],
     &["dataloader_num_workers", "num_workers", "workers"],
     &["resume_from_checkpoint", "resume"],
     &["seed", "random_seed"],
@@ -253,6 +259,7 @@ pub const OTHER_NAMES: &[&[&str]] = &[
     &["4", "4bit", "4_bit", "int4", "nf4", "four"],
     &["8", "8bit", "8_bit", "int8", "eight"],
     &["nvme", "disk", "ssd"],
+    &["gpu", "all"],
     &["team", "entity"],
     &["output_path", "log_dir", "logging_dir", "path"],
     &["zero_optimization", "zero"],
@@ -276,4 +283,13 @@ pub const OTHER_NAMES: &[&[&str]] = &[
     &["node_rank", "machine_rank"],
     &["master_addr", "main_process_ip"],
     &["master_port", "main_process_port"],
+];
+
+/// What has a meaning of its own is no slip of another word, however near: `dora` is not `lora`.
+pub const REAL_WORDS: &[&str] = &[
+    "adam", "adamax", "adamw", "adan", "apo", "awq", "bf16", "bnb", "boft", "cpo", "dapo", "dft",
+    "dora", "dpo", "fp16", "fp32", "fp4", "fp8", "galore", "gemma", "gptq", "grpo", "gspo", "hqq",
+    "int4", "int8", "ipo", "kto", "lamb", "lion", "llama", "loha", "lokr", "lora", "muon", "nadam",
+    "nf4", "oft", "orpo", "pissa", "ppo", "qdora", "qlora", "radam", "rloo", "rm", "rslora",
+    "sdpa", "sft", "sgd", "simpo", "tf32", "tpo", "vera", "xpo",
 ];
