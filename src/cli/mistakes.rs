@@ -328,7 +328,7 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
         ));
     }
     // `--strict true`
-    if schema::truth(&word.into()) == Some(true) && !rest.is_empty() {
+    if word != "1" && schema::truth(&word.into()) == Some(true) && !rest.is_empty() {
         return Some(is("not a value: a switch takes none", place, &[]));
     }
     // The trainer need not be on this machine.

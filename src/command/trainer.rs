@@ -69,10 +69,8 @@ pub fn recognise(
             .map(|name| job.installed_file(&format!("{}.py", name.replace('.', "/"))))
     {
         let problem = Rule::Launcher.error(format!("torch has no module `{name}`"));
-        let known = ["torch.distributed.run", "torch.distributed.launch"];
-        let help = nearest(name, known).map_or(say("check the name"), meant);
-        let problem = problem.at(name).fix(help);
-        job.problems.push(problem);
+        job.problems
+            .push(problem.at(name).fix(meant("torch.distributed.run")));
     }
     let options = job.options();
     let read = |words: &[OsString]| Args::read(words.to_vec(), options);

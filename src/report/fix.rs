@@ -77,7 +77,7 @@ pub enum Change {
 pub struct Fix {
     pub changes: Vec<Change>,
     /// Printed before the changes.
-    lead: String,
+    pub lead: String,
     /// The word that a user meant, if the fix is for those who did.
     meant: Option<String>,
     /// Printed after them, in parentheses.
@@ -284,10 +284,6 @@ impl Fix {
             _ => false,
         };
         !self.is_safe && self.meant.is_none() && self.changes.iter().all(is_gone)
-    }
-
-    pub fn be_decided(&mut self) {
-        self.lead = "if that is what you want:".to_string();
     }
 
     /// Another fix, less preferred.

@@ -126,10 +126,7 @@ pub fn nothing_to_fit() -> Problem {
 }
 
 pub fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
-    let memory = drop_given(name)
-        .and(give("--gpus", 8))
-        .and(give("--gpu-memory", "80GiB"))
-        .remark("give its memory instead of its name");
+    let memory = say("give its memory instead of its name: --gpus N --gpu-memory SIZE");
     let fixes = match nearest {
         _ if name.value.trim().parse::<u32>().is_ok() => {
             let number = give("--gpus", name.value.trim());

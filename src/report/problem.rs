@@ -157,14 +157,14 @@ impl Problem {
         let is_replaced = |given: &str, value: &str| {
             self.places.iter().any(|place| {
                 matches!(place, Place::Option { option, value: written }
-                    if option == given && !written.is_empty() && !value.starts_with(written) && nearest(written, [value]).is_none())
+                    if option == given && !written.is_empty() && !value.contains(written) && nearest(written, [value]).is_none())
             })
         };
         if let Some(first) = fixes.0.first_mut()
             && !LOSE_NOTHING.contains(&self.rule)
             && first.gives_up(is_replaced)
         {
-            first.be_decided();
+            first.lead = "if that is what you want:".into();
         }
         fixes
     }

@@ -230,7 +230,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--template-dir nowhere -- swift sft", "check the path"),
     (
         "swift sft --max_grad_norm x --deepspeed zero2",
-        "--max_grad_norm 1.0",
+        "--max_grad_norm NUMBER",
     ),
     // What was typed is not replaced by an example.
     (
