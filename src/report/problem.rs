@@ -160,9 +160,11 @@ impl Problem {
                     if option == given && !written.is_empty() && !value.contains(written) && nearest(written, [value]).is_none())
             })
         };
-        if let Some(first) = fixes.0.first_mut()
+        // Nobody wrote the values in place of an "auto".
+        let is_invented = self.rule == Rule::Auto;
+        if let Some(first) = fixes.0.first_mut().filter(|first| !first.is_advice())
             && !LOSE_NOTHING.contains(&self.rule)
-            && first.gives_up(is_replaced)
+            && (is_invented || first.gives_up(is_replaced))
         {
             first.lead = "if that is what you want:".into();
         }

@@ -412,6 +412,32 @@ fn a_fix_does_not_hide_the_mistake() {
             "swift sft --model a/b --dataset data.jsonl --save_total_limit None",
             "  help: if that is what you want: drop --save_total_limit None\n",
         ),
+        // What it means without a number is not the default: no clipping.
+        (
+            "swift sft --model a/b --dataset data.jsonl --max_grad_norm none",
+            "  help: if that is what you want: drop --max_grad_norm none\n",
+        ),
+        // A word with a meaning of its own is no slip.
+        (
+            "swift rlhf --rlhf_type gspo --model a/b --dataset data.jsonl",
+            "  help: choose one of them\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --report_to swanlb",
+            "  help: --report_to swanlab\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --eval_strategy evry",
+            "  help: choose one of them\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --bf16:true",
+            "  help: did you mean `--bf16 true`?\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --warmup_ratio 5 %",
+            "  help: did you mean `--warmup_ratio 0.05`?\n",
+        ),
         (
             "swift sft --model a/b --dataset data.jsonl --learning_rate 5e_5",
             "  help: --learning_rate 5e-5\n",

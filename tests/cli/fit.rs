@@ -395,7 +395,7 @@ fn a_card_says_memory_and_number() {
     let refused = |words: &[&str], says: &[&str]| {
         fit(&sandbox, &[&["--params", "8B"], words].concat()).refused(says);
     };
-    refused(&["--gpu", "H101x8"], &["`H101x8`", "--gpu-memory 80GiB"]);
+    refused(&["--gpu", "H101x8"], &["`H101x8`", "--gpu-memory SIZE"]);
     refused(
         &["--gpu", "RTY4090"],
         &["did you mean `RTX 4090`? --gpu 'RTX 4090'"],

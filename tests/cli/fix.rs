@@ -281,7 +281,7 @@ fn places_and_fixes_are_data() {
     );
     assert_eq!(
         mismatch["fixes"][0],
-        serde_json::json!({"set": "gradient_clipping", "value": "auto"})
+        serde_json::json!({"set": "gradient_clipping", "value": "auto", "why": "if that is what you want:"})
     );
     let typed = found(
         &[&two[..], &["--", "swift", "sft", "--learning_ratee", "1"]].concat(),
@@ -726,7 +726,10 @@ fn what_was_written_is_kept() {
             "train_batch_size=64",
             "help: --gradient_accumulation_steps 32 (for the trainer), or ",
         ),
-        ("train_batch_size=63", "help: --set train_batch_size=auto"),
+        (
+            "train_batch_size=63",
+            "help: if that is what you want: --set train_batch_size=auto",
+        ),
         (
             "zero_stage=3",
             "help: it belongs in `zero_optimization.stage`: --set zero_optimization.stage=3",
@@ -759,6 +762,13 @@ fn what_was_written_is_kept() {
         let run = sandbox.run(line.split(' '));
         assert!(run.stdout.contains(help), "{set}: {run:?}");
     }
+    sandbox.file(
+        "ds.json",
+        r#"{"gradient_clipping": "auto", "gradient_clip_norm": 0.5}"#,
+    );
+    let run = sandbox.run(["check", "ds.json"]);
+    let help = "help: remove gradient_clip_norm, and set gradient_clipping to 0.5\n";
+    assert!(run.stdout.contains(help), "{run:?}");
     // The argument counts.
     let line = "check --nproc-per-node 2 --deepspeed zero2 --set learning_rate=2e-5 -- swift sft --model a/b --dataset c/d --learning_rate 1e-5";
     let run = sandbox.run(line.split(' '));

@@ -232,6 +232,14 @@ const MISTAKES: &[(&str, &str)] = &[
         "swift sft --max_grad_norm x --deepspeed zero2",
         "--max_grad_norm NUMBER",
     ),
+    (
+        "--nproc-per-node 2 4 -- swift sft",
+        "the option before it takes no further value",
+    ),
+    (
+        "--nproc-per-node 2 --deepspeed zero2 --launcher-arg log-dir=x -- swift sft",
+        "did you mean `--launcher-arg=--log-dir=x`?",
+    ),
     // What was typed is not replaced by an example.
     (
         "swift sft --lora_rank 16， --deepspeed zero2",
