@@ -274,7 +274,7 @@ impl Fix {
         let is_gone = |change: &Change| match change {
             Drop { word, .. } => !word.ends_with(" auto"),
             Unset(_) | UnsetVariable(_) => true,
-            Set(_, value) => is_off(value) || value == "auto",
+            Set(_, value) => is_off(value),
             // `NUMBER` is for the user to decide anyway.
             Give { option, value, .. } => {
                 is_off(value)

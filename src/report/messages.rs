@@ -176,7 +176,7 @@ impl fmt::Display for Wanted<'_> {
     }
 }
 
-impl<'a> Wanted<'a> {
+impl Wanted<'_> {
     pub fn meant(self, name: &str, value: &str) -> Option<String> {
         // `4096，`, `8;`
         let value = value.trim_matches(|c: char| !c.is_alphanumeric() && !"+-.%".contains(c));
@@ -202,8 +202,7 @@ impl<'a> Wanted<'a> {
         match self {
             Int | Number => give(option, "NUMBER"),
             Text | Mapping => give(option, "VALUE"),
-            Bool => say("write true or false"),
-            OneOf(_) => say("choose one of them"),
+            Bool | OneOf(_) => say("choose one of them"),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use serde::{Serialize, Serializer};
 
 use super::{
-    fix::{Change, Fixes},
+    fix::{Change, Fix, Fixes},
     nearest::nearest,
     tables::rules::{LOSE_NOTHING, NamedRule, RULES, Rule, RuleSubject},
 };
@@ -155,16 +155,21 @@ impl Problem {
     pub fn shown_fixes(&self) -> Fixes {
         let mut fixes = self.fixes.clone();
         let is_replaced = |given: &str, value: &str| {
-            self.places.iter().any(|place| {
-                matches!(place, Place::Option { option, value: written }
-                    if option == given && !written.is_empty() && !value.contains(written) && nearest(written, [value]).is_none())
-            })
+            let mut written = self.places.iter().filter_map(|place| match place {
+                Place::Option { option, value } if option == given => Some(value.as_str()),
+                _ => None,
+            });
+            written.any(|written| !value.contains(written) && nearest(written, [value]).is_none())
         };
-        // Nobody wrote the values in place of an "auto".
-        let is_invented = self.rule == Rule::Auto;
-        if let Some(first) = fixes.0.first_mut().filter(|first| !first.is_advice())
-            && !LOSE_NOTHING.contains(&self.rule)
-            && (is_invented || first.gives_up(is_replaced))
+        let is_decided = |first: &Fix| match self.rule {
+            // Nobody wrote the values in place of an "auto".
+            Rule::Auto => !first.corrects_a_name(),
+            Rule::Mismatch if first.leaves_to_trainer() => true,
+            rule => !LOSE_NOTHING.contains(&rule) && first.gives_up(is_replaced),
+        };
+        if let Some(first) = fixes.0.first_mut()
+            && !first.is_advice()
+            && is_decided(first)
         {
             first.lead = "if that is what you want:".into();
         }
