@@ -39,9 +39,9 @@ pub fn parse_count(text: &str) -> Option<u64> {
     with_unit(text, OF_PARAMETERS)
 }
 
-/// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants. `0,5` is none.
+/// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants. `0,5` and `8 16` are none.
 pub fn number_meant(text: &str, name: &str) -> Option<u64> {
-    let mut groups = text.split(',').skip(1);
+    let mut groups = text.trim().split([',', ' ']).skip(1);
     if text.starts_with("0,") || text.contains("e_") || groups.any(|group| group.len() != 3) {
         return None;
     }

@@ -36,11 +36,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .iter()
         .filter(|it| lower.len() > 3 && it.starts_with(&lower));
     let only = longer.next().filter(|_| longer.next().is_none());
-    other
-        .or(alike)
+    alike
+        .or(other)
         .or_else(|| near.min_by_key(|(rank, _)| *rank).map(|(_, near)| near))
         .or(only)
-        .filter(|found| !REAL_WORDS.contains(&&*same) || Some(*found) == other)
+        .filter(|found| {
+            let is_same = found.eq_ignore_ascii_case(word) || Some(*found) == other;
+            is_same || !REAL_WORDS.contains(&&*same)
+        })
         .copied()
 }
 

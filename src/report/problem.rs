@@ -164,6 +164,7 @@ impl Problem {
         let is_decided = |first: &Fix| match self.rule {
             // Nobody wrote the values in place of an "auto".
             Rule::Auto => !first.corrects_a_name(),
+            Rule::BatchProduct => true,
             Rule::Mismatch if first.leaves_to_trainer() => true,
             rule => !LOSE_NOTHING.contains(&rule) && first.gives_up(is_replaced),
         };

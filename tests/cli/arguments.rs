@@ -417,6 +417,10 @@ fn a_fix_does_not_hide_the_mistake() {
             "swift sft --model a/b --dataset data.jsonl --max_grad_norm none",
             "  help: if that is what you want: drop --max_grad_norm none\n",
         ),
+        (
+            "swift rlhf --rlhf_type DPO --model a/b --dataset data.jsonl",
+            "  help: --rlhf_type dpo\n",
+        ),
         // A word with a meaning of its own is no slip.
         (
             "swift rlhf --rlhf_type gspo --model a/b --dataset data.jsonl",
