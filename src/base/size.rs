@@ -42,7 +42,10 @@ pub fn parse_count(text: &str) -> Option<u64> {
 /// Reads `three`, `200M`, `4k`, `16.0` or `5,000` as the whole number that `name` wants. `0,5` and `8 16` are none.
 pub fn number_meant(text: &str, name: &str) -> Option<u64> {
     let mut groups = text.trim().split([',', ' ']).skip(1);
-    if text.starts_with("0,") || text.contains("e_") || groups.any(|group| group.len() != 3) {
+    if text.starts_with("0,")
+        || text.contains("e_")
+        || groups.any(|group| group.len() != 3 && !group.contains(char::is_alphabetic))
+    {
         return None;
     }
     let text = text.trim().replace([',', '_', ' '], "").to_lowercase();
