@@ -181,6 +181,18 @@ impl Host {
         }
     }
 
+    /// Looks where torch does.
+    pub fn has_nvcc(&self) -> bool {
+        let home = ["CUDA_HOME", "CUDA_PATH"]
+            .into_iter()
+            .find_map(|name| self.nonempty_var(name));
+        let is_below = |home: &str| Path::new(home).join("bin/nvcc").exists();
+        match home {
+            Some(home) => is_below(home),
+            None => self.find_program("nvcc".as_ref()).is_some() || is_below("/usr/local/cuda"),
+        }
+    }
+
     /// All CPUs of the machine, also those that this process may not use.
     pub fn online_cpus(&self) -> usize {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();

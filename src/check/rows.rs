@@ -1,7 +1,5 @@
 //! A rule of `check`, the conditions and remedies of its rows, and the list that rows and code add problems to.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use super::{
@@ -15,7 +13,7 @@ use crate::{
     base::{json, python_value::number, shell, size},
     command::{argument_class::TRAINING_ARGUMENTS, argv::hf_bool, parser::Parser},
     config::schema,
-    host::{Host, machine::is_model},
+    host::machine::is_model,
     ranks::{
         launcher::Launcher,
         topology::{Role, Topology},
@@ -382,7 +380,7 @@ impl Condition {
             ScriptSays(text) => subject.script_says(&[text]) == Some(true),
             Before("deepspeed", version) => subject.is_before(version),
             Before(package, version) => subject.job.has_older(package, version),
-            NoNvcc => lacks_nvcc(host),
+            NoNvcc => !host.has_nvcc(),
             GpuIs(all) => (host.gpus().iter()).any(|gpu| all.iter().any(|it| is_model(gpu, it))),
 
             TrainerIs(name) => trainer.name == name,
@@ -480,15 +478,6 @@ fn installed_of<'s>(
         .iter()
         .filter_map(|file| subject.job.installed_file(file))
         .filter_map(|path| reading::text_if_any(&path))
-}
-
-/// Looks where torch does.
-fn lacks_nvcc(host: &Host) -> bool {
-    let home = ["CUDA_HOME", "CUDA_PATH"]
-        .into_iter()
-        .find_map(|name| host.nonempty_var(name));
-    let nvcc = Path::new(home.unwrap_or("/usr/local/cuda")).join("bin/nvcc");
-    !nvcc.exists() && (home.is_some() || host.find_program("nvcc".as_ref()).is_none())
 }
 
 fn is_unnamed(value: Option<&str>, files: &'static [&'static str], subject: &Subject) -> bool {

@@ -385,7 +385,8 @@ pub fn diagnostics_json(problems: &[Problem]) -> Value {
             "where": problem.places.iter().map(Place::to_string).collect::<Vec<_>>(),
             "places": problem.places,
             "help": problem.help(),
-            "fixes": problem.shown_fixes().json(),
+            "fixes": problem.fixes.json(),
+            "to_decide": problem.is_to_decide(),
             "when": problem.when,
             "allowable": problem.allowable,
         })

@@ -77,7 +77,7 @@ pub enum Change {
 pub struct Fix {
     pub changes: Vec<Change>,
     /// Printed before the changes.
-    pub lead: String,
+    lead: String,
     /// The word that a user meant, if the fix is for those who did.
     meant: Option<String>,
     /// Printed after them, in parentheses.

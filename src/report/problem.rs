@@ -9,7 +9,7 @@ use std::{
 use serde::{Serialize, Serializer};
 
 use super::{
-    fix::{Change, Fix, Fixes},
+    fix::{Change, Fixes},
     nearest::nearest,
     tables::rules::{LOSE_NOTHING, NamedRule, RULES, Rule, RuleSubject},
 };
@@ -150,10 +150,11 @@ impl Problem {
         self
     }
 
-    /// The fixes as they are shown. What the user wrote is not given up by pasting: where the first fix does that, and the rule
-    /// does not say that nothing is lost, they are told as what there is to decide.
-    pub fn shown_fixes(&self) -> Fixes {
-        let mut fixes = self.fixes.clone();
+    /// The first fix gives up what the user wrote, and the rule does not say that nothing is lost with it.
+    pub fn is_to_decide(&self) -> bool {
+        let Some(first) = self.fixes.0.first().filter(|fix| !fix.is_advice()) else {
+            return false;
+        };
         let is_replaced = |given: &str, value: &str| {
             let mut written = self.places.iter().filter_map(|place| match place {
                 Place::Option { option, value } if option == given => Some(value.as_str()),
@@ -161,28 +162,19 @@ impl Problem {
             });
             written.any(|written| !value.contains(written) && nearest(written, [value]).is_none())
         };
-        let is_decided = |first: &Fix| match self.rule {
+        match self.rule {
             // Nobody wrote the values in place of an "auto".
             Rule::Auto => !first.corrects_a_name(),
             Rule::BatchProduct => true,
             Rule::Mismatch if first.leaves_to_trainer() => true,
             rule => !LOSE_NOTHING.contains(&rule) && first.gives_up(is_replaced),
-        };
-        if let Some(first) = fixes.0.first_mut()
-            && !first.is_advice()
-            && is_decided(first)
-        {
-            first.lead = "if that is what you want:".into();
         }
-        fixes
     }
 
     pub fn help(&self) -> String {
         // `check --fix` edits the file of the first place.
-        self.shown_fixes().text(
-            self.is_about_file,
-            self.places.first().and_then(Place::file),
-        )
+        let file = self.places.first().and_then(Place::file);
+        self.fixes.text(self.is_about_file, file)
     }
 
     /// Nothing is wrong but that the number of GPUs is unknown, and with it that of the ranks.

@@ -589,12 +589,12 @@ fn the_argument_of_the_trainer_is_offered() {
         (
             "",
             &format!("{swift} --torch_dtype float16 --bf16 true"),
-            "help: if that is what you want: --bf16 false, or another --torch_dtype\n",
+            "help: --bf16 false, or another --torch_dtype\n",
         ),
         (
             "",
             &format!("{swift} --torch_dtype bfloat16 --fp16 true"),
-            "help: if that is what you want: --fp16 false, or another --torch_dtype\n",
+            "help: --fp16 false, or another --torch_dtype\n",
         ),
         (
             "bf16.enabled=true",
@@ -615,7 +615,7 @@ fn the_argument_of_the_trainer_is_offered() {
         (
             "learning_rate=1e-5",
             &"python made.py".into(),
-            "help: if that is what you want: drop --set learning_rate=1e-5 (it is an argument of transformers)\n",
+            "help: drop --set learning_rate=1e-5 (it is an argument of transformers)\n",
         ),
     ] {
         let set = if set.is_empty() {

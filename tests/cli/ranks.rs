@@ -702,7 +702,7 @@ fn an_option_that_the_launcher_does_not_have_is_refused() {
         ),
         (
             "torchrun --nproc_per_node 0,1,2 x.py",
-            "help: if that is what you want: --nproc_per_node 3\n",
+            "help: --nproc_per_node 3\n",
         ),
         ("torchrun --nnodes 2:1 x.py", "help: --nnodes N\n"),
         (
