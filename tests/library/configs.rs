@@ -1,6 +1,8 @@
 //! Templates, layers and fills.
 
 mod resolve {
+    use std::collections::BTreeSet;
+
     use serde_json::Value;
     use zlaunch::testing::source::{Source, Sourced};
     use zlaunch::testing::tables::{ALIASES, OTHER_CONFIGS};
@@ -17,6 +19,28 @@ mod resolve {
     fn built_in_templates_are_strict_json() {
         for (name, text) in BUILT_IN {
             assert_eq!(json::parse(text), Ok(json::parse_built_in(text)), "{name}");
+        }
+    }
+
+    /// `keys-of-other-configs.txt` has the fields of the real classes (ClusterConfig, FullyShardedDataParallelPlugin, Qwen2Config,
+    /// MegatronArguments, MegatronLMPlugin); older names and those of TrainingArguments are recorded.
+    #[test]
+    fn another_program_really_has_its_keys() {
+        let recorded = [
+            include_str!("../../src/recorded/accelerate.txt"),
+            include_str!("../../src/recorded/arguments.txt"),
+            include_str!("../../src/recorded/parameter-counts.jsonl"),
+            include_str!("../data/keys-of-other-configs.txt"),
+        ];
+        let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+        let words: BTreeSet<&str> = recorded
+            .iter()
+            .flat_map(|text| text.split(|c| !is_of_word(c)))
+            .collect();
+        for other in OTHER_CONFIGS {
+            for key in other.keys {
+                assert!(words.contains(key), "{key} of {}", other.name);
+            }
         }
     }
 

@@ -34,7 +34,6 @@ pub const LAUNCH_OPTIONS: &[LaunchOption] = &[
     LaunchOption {
         id: "deepspeed",
         heading: "Config",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
@@ -70,81 +69,68 @@ pub const LAUNCH_OPTIONS: &[LaunchOption] = &[
     LaunchOption {
         id: "config_out",
         heading: "Config",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "gpu_memory",
         heading: "Config",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "host_memory",
         heading: "Config",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "seq_len",
         heading: "Config",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "nproc_per_node",
         heading: "Ranks",
-        kind: Value,
         aliases: &["num-gpus", "gpus"],
         ..OPTION
     },
     LaunchOption {
         id: "nnodes",
         heading: "Ranks",
-        kind: Value,
         aliases: &["num-nodes"],
         ..OPTION
     },
     LaunchOption {
         id: "node_rank",
         heading: "Ranks",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "master_addr",
         heading: "Ranks",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "master_port",
         heading: "Ranks",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "hostfile",
         heading: "Ranks",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "include",
         heading: "Ranks",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "exclude",
         heading: "Ranks",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
         id: "launcher",
         heading: "Ranks",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
@@ -156,7 +142,6 @@ pub const LAUNCH_OPTIONS: &[LaunchOption] = &[
     LaunchOption {
         id: "trainer",
         heading: "Ranks",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
@@ -174,7 +159,6 @@ pub const LAUNCH_OPTIONS: &[LaunchOption] = &[
     LaunchOption {
         id: "record",
         heading: "Output",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
@@ -187,7 +171,6 @@ pub const LAUNCH_OPTIONS: &[LaunchOption] = &[
     LaunchOption {
         id: "format",
         heading: "Output",
-        kind: Value,
         ..OPTION
     },
     LaunchOption {
