@@ -464,7 +464,9 @@ def main():
     checks.finish()
 
 
-LONG = {*(f"{name}_does_not_train_alone" for name in ALONE if name != "torchrun"), "where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu"}
+LONG = {*(f"{name}_does_not_train_alone" for name in ALONE if name != "torchrun"), "where_a_site_sets_slurm_up_otherwise", "torchrun_on_unequal_nodes", "submitit_with_a_task_a_gpu",
+        # Open MPI 5's own `prterun` hangs in one run of ten.
+        "together_by_open_mpi", "together_by_open_mpi_with_a_task_a_gpu"}
 
 
 def run_on(cluster, checks, options):

