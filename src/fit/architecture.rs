@@ -66,7 +66,6 @@ impl Linear {
 }
 
 #[derive(Clone, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub struct Shape {
     pub hidden: u64,
     pub layers: u64,

@@ -62,7 +62,6 @@ struct Kept {
 }
 
 /// A training under one template, and what follows from both at once.
-#[expect(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 struct MemoryModel<'a> {
     workload: &'a Workload,
     shape: &'a Shape,

@@ -89,10 +89,6 @@ pub struct TrainingArgs {
 }
 
 #[derive(Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a setting of its own"
-)]
 pub struct TrainingSettings {
     pub micro_batch: u64,
     pub grad_accum: u64,

@@ -34,6 +34,15 @@ use crate::{
     request::understood::UnderstoodLaunch,
 };
 
+#[derive(Args)]
+#[command(next_help_heading = "Output")]
+pub struct CheckArgs {
+    fix: bool,
+    diff: bool,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
 impl Tool for CheckArgs {
     const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(SHOWN_OPTIONS);
 

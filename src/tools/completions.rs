@@ -9,6 +9,12 @@ use super::{
 };
 use crate::cli::command;
 
+#[derive(Args)]
+pub struct CompletionsArgs {
+    #[arg(value_parser = AnyValue(SHELLS))]
+    shell: Given,
+}
+
 impl Tool for CompletionsArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let shell = reader.one(Some(self.shell), one_of(SHELLS));

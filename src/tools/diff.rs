@@ -1,6 +1,8 @@
 //! `zlaunch diff A B`: two configs side by side, by key. DeepSpeed's default stands in for a missing key. Of two launches
 //! the words that are executed are compared, too.
 
+use std::ffi::OsString;
+
 use serde_json::{Value, json};
 
 use super::prelude::*;
@@ -19,6 +21,14 @@ use crate::{
     plan::record,
     request::{self, Output},
 };
+
+#[derive(Args)]
+pub struct DiffArgs {
+    #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
+    configs: Vec<Given>,
+    #[arg(help_heading = None::<&str>, last = true, num_args = 1.., hide = true)]
+    command: Vec<OsString>,
+}
 
 impl Tool for DiffArgs {
     const LAUNCH_OPTIONS: LaunchOptions =

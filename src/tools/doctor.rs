@@ -16,6 +16,17 @@ use crate::{base::vars, host::machine::Machine};
 pub use report::{DoctorReport, Examination};
 use together::Meeting;
 
+#[derive(Args)]
+#[command(next_help_heading = "Machines")]
+pub struct DoctorArgs {
+    timeout: Option<Given>,
+    // zlaunch gives it to those that it starts on the other machines.
+    #[arg(hide = true)]
+    answer: bool,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
 impl Tool for DoctorArgs {
     const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(tables::shown_options::SHOWN);
 

@@ -16,6 +16,42 @@ use crate::{
     ranks::topology::Processes,
 };
 
+#[derive(Args)]
+#[command(next_help_heading = "Model")]
+pub struct FitArgs {
+    model: Option<Given>,
+    params: Option<Given>,
+    gpu: Option<Given>,
+    #[command(flatten)]
+    training: TrainingOptions,
+    #[arg(help_heading = "Output", value_parser = AnyValue(ACCOUNTINGS))]
+    accounting: Option<Given>,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Training")]
+struct TrainingOptions {
+    #[arg(value_parser = AnyValue(TUNERS))]
+    tuner: Option<Given>,
+    lora_rank: Option<Given>,
+    lora_targets: Option<Given>,
+    #[arg(value_parser = AnyValue(BITS))]
+    quant_bits: Option<Given>,
+    #[arg(value_parser = AnyValue(DTYPES))]
+    dtype: Option<Given>,
+    #[arg(value_parser = AnyValue(OPTIMIZER_NAMES))]
+    optimizer: Option<Given>,
+    micro_batch: Option<Given>,
+    grad_accum: Option<Given>,
+    #[arg(value_parser = AnyValue(values::BOOLS))]
+    gradient_checkpointing: Option<Given>,
+    #[arg(value_parser = AnyValue(ATTENTIONS))]
+    attention: Option<Given>,
+    fused_loss: bool,
+}
+
 impl Tool for FitArgs {
     const LAUNCH_OPTIONS: LaunchOptions = LaunchOptions::AllShowing(SHOWN);
 

@@ -19,6 +19,25 @@ use crate::{
 /// The limit of each of the three numbers, whose product DeepSpeed reads.
 const MOST: u64 = 1 << 20;
 
+#[derive(Args)]
+#[command(next_help_heading = "Config")]
+pub struct GenerateArgs {
+    micro_batch: Option<Given>,
+    grad_accum: Option<Given>,
+    world_size: Option<Given>,
+    #[arg(value_parser = AnyValue(STAGES))]
+    stage: Option<Given>,
+    offload: bool,
+    bf16: bool,
+    #[arg(conflicts_with = "bf16")]
+    fp16: bool,
+    #[arg(short)]
+    out: Option<Given>,
+    #[arg(requires = "out", conflicts_with_all = ["stage", "offload"])]
+    tiers: bool,
+    force: bool,
+}
+
 impl Tool for GenerateArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let [micro, accum, world] =

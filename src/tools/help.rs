@@ -3,6 +3,11 @@
 use super::prelude::*;
 use crate::cli::help;
 
+#[derive(Args)]
+pub struct HelpArgs {
+    command: Option<Given>,
+}
+
 impl Tool for HelpArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let host = reader.host;

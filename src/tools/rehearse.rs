@@ -36,8 +36,17 @@ use tables::events::{
 /// It runs in the trainer's own interpreter.
 const PROGRAM: &str = include_str!("rehearse/rehearsal.py");
 
+#[derive(Args)]
+#[command(next_help_heading = "Rehearsal")]
+pub struct RehearseArgs {
+    online: bool,
+    timeout: Option<Given>,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
 impl Tool for RehearseArgs {
-    const LAUNCH_OPTIONS: LaunchOptions = CheckArgs::LAUNCH_OPTIONS;
+    const LAUNCH_OPTIONS: LaunchOptions = check::CheckArgs::LAUNCH_OPTIONS;
 
     fn read(self, mut reader: Reader) -> Requested {
         let timeout = reader

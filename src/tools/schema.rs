@@ -14,6 +14,12 @@ use crate::{
     report::Language,
 };
 
+#[derive(Args)]
+#[command(next_help_heading = "Schema")]
+pub struct SchemaArgs {
+    deepspeed_version: Option<Given>,
+}
+
 impl Tool for SchemaArgs {
     fn read(self, mut reader: Reader) -> Requested {
         let version = reader

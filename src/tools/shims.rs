@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::ValueHint;
+
 use super::prelude::*;
 use crate::{base::shell::quoted, command::trainer, exec, host::is_shim};
 
@@ -24,6 +26,14 @@ fn names() -> Vec<&'static str> {
 
 /// Every shim: its own name tells which program it stands for.
 const SHIM: &str = include_str!("../../shims/shim.sh");
+
+#[derive(Args)]
+pub struct ShimsArgs {
+    #[arg(value_parser = AnyValue(values::SHIM_ACTIONS))]
+    action: Given,
+    #[arg(value_hint = ValueHint::DirPath)]
+    dir: Option<Given>,
+}
 
 impl Tool for ShimsArgs {
     fn read(self, mut reader: Reader) -> Requested {

@@ -4,5 +4,4 @@ pub mod checked;
 pub mod completions;
 pub mod fit_options;
 pub mod generate;
-pub mod own_options;
 pub mod subcommands;

@@ -9,6 +9,16 @@ use crate::{
     config::{layers::with_layers, template},
 };
 
+#[derive(Args)]
+pub struct TemplatesArgs {
+    #[arg(value_parser = AnyValue(TEMPLATES))]
+    name: Option<Given>,
+    #[arg(help_heading = "Output", requires = "name")]
+    raw: bool,
+    #[arg(value_parser = AnyValue(REPORT_FORMATS), help_heading = "Output", conflicts_with = "name")]
+    format: Option<Given>,
+}
+
 impl Tool for TemplatesArgs {
     const LAUNCH_OPTIONS: LaunchOptions =
         LaunchOptions::These(&["template_dir", "patch", "unset", "set"]);

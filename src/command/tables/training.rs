@@ -1,10 +1,6 @@
 //! The defaults of trainers that decide how much memory a training needs.
 
 /// Defaults that hold for a training if nothing is said.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a default of its own"
-)]
 pub struct TrainingDefaults {
     pub micro_batch: u64,
     /// Sequences of a step on all ranks together, up to which gradients are accumulated.

@@ -22,7 +22,6 @@ pub struct AlgorithmExample {
 
 /// How a training computes its loss.
 #[derive(Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub struct Algorithm {
     /// It compares two answers.
     pub pairs: bool,

@@ -25,7 +25,6 @@ pub struct Example {
     pub fp32: u64,
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub struct Architecture {
     pub projections: Projections,
     /// The module that computes queries, keys and values together.

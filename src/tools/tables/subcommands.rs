@@ -3,11 +3,8 @@
 use crate::{
     cli::{Subcommand, Tools, launch::LaunchArgs},
     tools::{
-        explain::ExplainArgs,
-        tables::own_options::{
-            CheckArgs, CompletionsArgs, DiffArgs, DoctorArgs, FitArgs, GenerateArgs, HelpArgs,
-            RehearseArgs, SchemaArgs, ShimsArgs, TemplatesArgs,
-        },
+        check, completions, diff, doctor, explain, fit, generate, help, rehearse, schema, shims,
+        templates,
     },
 };
 
@@ -15,19 +12,19 @@ use crate::{
 pub static TOOLS: Tools = Tools {
     launch: Subcommand::of::<LaunchArgs>(""),
     common: &[
-        Subcommand::of::<CheckArgs>("check"),
-        Subcommand::of::<RehearseArgs>("rehearse"),
-        Subcommand::of::<FitArgs>("fit"),
-        Subcommand::of::<TemplatesArgs>("templates"),
-        Subcommand::of::<ExplainArgs>("explain"),
-        Subcommand::of::<DiffArgs>("diff"),
+        Subcommand::of::<check::CheckArgs>("check"),
+        Subcommand::of::<rehearse::RehearseArgs>("rehearse"),
+        Subcommand::of::<fit::FitArgs>("fit"),
+        Subcommand::of::<templates::TemplatesArgs>("templates"),
+        Subcommand::of::<explain::ExplainArgs>("explain"),
+        Subcommand::of::<diff::DiffArgs>("diff"),
     ],
     more: &[
-        Subcommand::of::<GenerateArgs>("generate"),
-        Subcommand::of::<DoctorArgs>("doctor"),
-        Subcommand::of::<ShimsArgs>("shims"),
-        Subcommand::of::<SchemaArgs>("schema"),
-        Subcommand::of::<CompletionsArgs>("completions"),
-        Subcommand::of::<HelpArgs>("help"),
+        Subcommand::of::<generate::GenerateArgs>("generate"),
+        Subcommand::of::<doctor::DoctorArgs>("doctor"),
+        Subcommand::of::<shims::ShimsArgs>("shims"),
+        Subcommand::of::<schema::SchemaArgs>("schema"),
+        Subcommand::of::<completions::CompletionsArgs>("completions"),
+        Subcommand::of::<help::HelpArgs>("help"),
     ],
 };
