@@ -263,6 +263,11 @@ pub fn is_missing(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> bool 
     }
     let added = sites.iter().flat_map(|site| added_by_pth(site));
     let mut folders = folders.iter().cloned().chain(added);
+    // Whatever code may add, a package that is there says itself where its modules are.
+    let is_package = |folder: &PathBuf| folder.join(parts[0]).join("__init__.py").is_file();
+    if let Some(folder) = folders.clone().find(is_package) {
+        return !holds(&folder, &parts) && !looks_elsewhere(&folder, &parts);
+    }
     let may_hold = |folder: PathBuf| {
         // An egg, or code that may do anything.
         folder.is_file()

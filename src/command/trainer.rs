@@ -63,15 +63,6 @@ pub fn recognise(
             job.blocker = Some(not_found(word, host));
         }
     }
-    if let Target::Module { name, .. } = &job.target
-        && let Some(name) = name.to_str().filter(|name| name.starts_with("torch."))
-        && let [Some(_), None] = ["torch.distributed.run", name]
-            .map(|name| job.installed_file(&format!("{}.py", name.replace('.', "/"))))
-    {
-        let problem = Rule::Launcher.error(format!("torch has no module `{name}`"));
-        job.problems
-            .push(problem.at(name).fix(meant("torch.distributed.run")));
-    }
     let options = job.options();
     let read = |words: &[OsString]| Args::read(words.to_vec(), options);
     let given = read(&job.words);

@@ -210,4 +210,7 @@ fn modules_are_sought_where_python_looks() {
         "import __editable___own_finder; __editable___own_finder.install()\n",
     );
     assert!(!is_missing("no.such.module", &folders, &folders[1..]));
+    // But what is in a package that is there, the package alone says.
+    assert!(is_missing("pkg.no", &folders, &folders[1..]));
+    assert!(!is_missing("moving.train", &folders, &folders[1..]));
 }

@@ -4,10 +4,4 @@
 pub const HARMLESS: &[&str] = &["distutils-precedence.pth", "_virtualenv.pth"];
 
 /// Words in a package that looks for its modules in other folders.
-pub const PATH_WORDS: &[&str] = &[
-    "__path__",
-    "pkgutil",
-    "pkg_resources",
-    "sys.modules",
-    "meta_path",
-];
+pub const PATH_WORDS: &[&str] = &["__path__", "pkgutil", "pkg_resources", "meta_path"];
