@@ -155,9 +155,7 @@ pub fn unknown_option(at: usize, words: &mut Vec<OsString>, host: &Host, tools: 
             words.splice(at..at, instead.splitn(2, ' ').map(OsString::from));
             refused("").fix(rename_option(shell::text(&taken), instead))
         }
-        Some(MeantOption::Nothing(why)) => {
-            refused(&format!(": {why}")).fix(drop_word(given).safe())
-        }
+        Some(MeantOption::Nothing(why)) => refused(&format!(": {why}")).fix(drop_word(given)),
         Some(MeantOption::Says(what)) => refused("").fix(what),
         None if takes_command(&command)
             && words.iter().any(|word| {

@@ -386,7 +386,6 @@ pub fn diagnostics_json(problems: &[Problem]) -> Value {
             "places": problem.places,
             "help": problem.help(),
             "fixes": problem.fixes.json(),
-            "to_decide": problem.is_to_decide(),
             "when": problem.when,
             "allowable": problem.allowable,
         })

@@ -268,24 +268,6 @@ impl Fix {
             .any(|change| matches!(change, Drop { .. }))
     }
 
-    /// It takes away what the user wrote, switches it off or replaces it, and no word of it is kept.
-    pub fn gives_up(&self, is_replaced: impl Fn(&str, &str) -> bool) -> bool {
-        let is_off = |value: &str| matches!(value, "false" | "none" | "null" | "0");
-        let is_gone = |change: &Change| match change {
-            Drop { word, .. } => !word.ends_with(" auto"),
-            Unset(_) | UnsetVariable(_) => true,
-            Set(_, value) => is_off(value),
-            // `NUMBER` is for the user to decide anyway.
-            Give { option, value, .. } => {
-                is_off(value)
-                    || value.contains(|c: char| !c.is_ascii_uppercase())
-                        && is_replaced(option, value)
-            }
-            _ => false,
-        };
-        !self.is_safe && self.meant.is_none() && self.changes.iter().all(is_gone)
-    }
-
     /// Another fix, less preferred.
     pub fn or(self, other: impl Into<Fixes>) -> Fixes {
         Fixes::from(self).or(other)
@@ -365,15 +347,12 @@ impl Fix {
         } else {
             ", and "
         });
-        let changes = match self.remark.as_str() {
-            "" => changes,
+        match (self.lead.as_str(), self.remark.as_str()) {
+            ("", "") => changes,
             // What stands behind a line would be pasted with it.
-            remark if matches!(self.changes[..], [Run(_)]) => format!("{remark}: {changes}"),
-            remark => format!("{changes} ({remark})"),
-        };
-        match self.lead.as_str() {
-            "" => changes,
-            lead => format!("{lead} {changes}"),
+            ("", remark) if matches!(self.changes[..], [Run(_)]) => format!("{remark}: {changes}"),
+            ("", remark) => format!("{changes} ({remark})"),
+            (lead, _) => format!("{lead} {changes}"),
         }
     }
 

@@ -10,8 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::{
     fix::{Change, Fixes},
-    nearest::nearest,
-    tables::rules::{LOSE_NOTHING, NamedRule, RULES, Rule, RuleSubject},
+    tables::rules::{NamedRule, RULES, Rule, RuleSubject},
 };
 use crate::base::source::{Source, Sourced};
 
@@ -148,27 +147,6 @@ impl Problem {
     pub fn fix(mut self, fixes: impl Into<Fixes>) -> Self {
         self.fixes = fixes.into();
         self
-    }
-
-    /// The first fix gives up what the user wrote, and the rule does not say that nothing is lost with it.
-    pub fn is_to_decide(&self) -> bool {
-        let Some(first) = self.fixes.0.first().filter(|fix| !fix.is_advice()) else {
-            return false;
-        };
-        let is_replaced = |given: &str, value: &str| {
-            let mut written = self.places.iter().filter_map(|place| match place {
-                Place::Option { option, value } if option == given => Some(value.as_str()),
-                _ => None,
-            });
-            written.any(|written| !value.contains(written) && nearest(written, [value]).is_none())
-        };
-        match self.rule {
-            // Nobody wrote the values in place of an "auto".
-            Rule::Auto => !first.corrects_a_name(),
-            Rule::BatchProduct => true,
-            Rule::Mismatch if first.leaves_to_trainer() => true,
-            rule => !LOSE_NOTHING.contains(&rule) && first.gives_up(is_replaced),
-        }
     }
 
     pub fn help(&self) -> String {

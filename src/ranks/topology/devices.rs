@@ -351,7 +351,6 @@ pub fn filtered(
                 let fix = match (numbers(&slot), &machine.slots[..]) {
                     (Some(numbers), _) if slot.parse::<u32>().is_err() => {
                         give_as(&filter.from, filter.value.replacen(&slot, &numbers, 1))
-                            .correcting(numbers)
                     }
                     (_, []) => say("no GPU is visible"),
                     (_, slots) => say(format_args!("it has {}", slots.join(","))),

@@ -171,17 +171,6 @@ pub enum RuleSubject {
     Check,
 }
 
-/// Rules about what has no effect, so that nothing is lost with it.
-pub const LOSE_NOTHING: &[Rule] = &[
-    Rule::ConfigUnused,
-    Rule::DeadVariable,
-    Rule::GivenTwice,
-    Rule::IdleKey,
-    Rule::NoEffect,
-    Rule::RanksWithoutEffect,
-    Rule::StrayVariable,
-];
-
 pub struct NamedRule {
     pub rule: Rule,
     pub name: &'static str,
