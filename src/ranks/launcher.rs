@@ -426,24 +426,21 @@ pub fn check_extra(launcher: Launcher, extra: &[OsString]) -> Problems {
         .names()
         .into_iter()
         .filter_map(|name| args.text(name));
-    let mut problems: Problems = given.map(|given| {
+    let given = given.map(|given| {
         let option = &given.from;
         let what = format!("`{option}` changes the ranks, so it must be an option of zlaunch");
         refused(what)
             .at(Place::option("--launcher-arg", given.spelling()))
             .fix("give --nproc-per-node, --nnodes, --node-rank, --master-addr and --master-port to zlaunch itself")
-    }).collect();
-    if let Some(word) = extra
-        .first()
-        .and_then(|word| word.to_str())
-        .filter(|word| !word.starts_with('-'))
-    {
+    });
+    let first = extra.first().and_then(|word| word.to_str());
+    let stray = first.filter(|word| !word.starts_with('-')).map(|word| {
         let option = Place::option("--launcher-arg", word);
-        let problem = refused(format!("the launcher would take `{word}` for the script"));
-        let meant = format!("--launcher-arg=--{word}");
-        problems.push(problem.fix(rename_option(&option, meant)).at(option));
-    }
-    problems
+        refused(format!("the launcher would take `{word}` for the script"))
+            .fix(rename_option(&option, format!("--launcher-arg=--{word}")))
+            .at(option)
+    });
+    given.chain(stray).collect()
 }
 
 /// The ranks of this machine that zlaunch starts itself, in the environment that torchrun would give them. `exec` starts and

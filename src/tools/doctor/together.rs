@@ -200,17 +200,14 @@ impl Meeting<'_> {
                 .iter()
                 .map(|stream| line(stream, until.saturating_duration_since(Instant::now())));
             for (answer, names) in answers.iter_mut().zip(iter::once(own).chain(theirs)) {
-                let Some(names) = names.filter(|names| !names.is_empty()) else {
-                    continue;
-                };
-                let facts = &mut answer["facts"];
-                let uses_another = !facts["variables.NCCL_SOCKET_IFNAME"].is_null();
-                let fact = if uses_another {
-                    "network.cut-here"
-                } else {
-                    "network.cut"
-                };
-                facts[fact] = names.into();
+                if let Some(names) = names.filter(|names| !names.is_empty()) {
+                    let facts = &mut answer["facts"];
+                    let fact = match facts["variables.NCCL_SOCKET_IFNAME"] {
+                        Value::Null => "network.cut",
+                        _ => "network.cut-here",
+                    };
+                    facts[fact] = names.into();
+                }
             }
         }
         let status = if self.answers_srun {
