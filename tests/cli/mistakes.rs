@@ -824,6 +824,12 @@ fn other_names_of_commands_lead_to_ours() {
             "`swift` has no sub-command `dpo`",
             "`swift rlhf --rlhf_type dpo`",
         ]);
+    sandbox
+        .launch(
+            &["--nproc-per-node", "2", "--deepspeed", "zero2"],
+            &["swift", "fine_tune"],
+        )
+        .refused(&["`swift sft`"]);
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub const OTHER_NAMES: &[&[&str]] = &[
         "flash_attn",
         "flash_attention",
     ],
-    &["flash_attention_2", "flash_attn2", "flash_attn_2", "fa2"],
+    &["flash_attention_2", "flash_attn_2", "fa2"],
     &["dataloader_num_workers", "num_workers", "workers"],
     &["resume_from_checkpoint", "resume"],
     &["seed", "random_seed"],

@@ -64,6 +64,12 @@ pub const HF: Trainer = Trainer {
     },
 };
 
+/// For a program whose parser has the option of transformers' arguments alone.
+const ONE_OPTION: ConfigTraits = ConfigTraits {
+    options: &["deepspeed"],
+    ..HF.config
+};
+
 /// For a program whose options are not recorded.
 pub const UNRECORDED: ArgumentTraits = ArgumentTraits {
     inputs: &[],
@@ -163,7 +169,7 @@ pub const SWIFT: Trainer = Trainer {
         }],
         ..HF.launch
     },
-    config: HF.config,
+    config: ONE_OPTION,
     arguments: ArgumentTraits {
         inputs: SWIFT_INPUTS,
         datasets: Datasets::Files,
@@ -212,7 +218,7 @@ pub const LLAMAFACTORY: Trainer = Trainer {
     },
     config: ConfigTraits {
         hand_over: HandOver::Dotted,
-        ..HF.config
+        ..ONE_OPTION
     },
     arguments: ArgumentTraits {
         inputs: LLAMAFACTORY_INPUTS,
@@ -253,7 +259,7 @@ pub const AXOLOTL: Trainer = Trainer {
     },
     config: ConfigTraits {
         hand_over: HandOver::Joined,
-        ..HF.config
+        ..ONE_OPTION
     },
     arguments: ArgumentTraits {
         inputs: AXOLOTL_INPUTS,
@@ -360,10 +366,7 @@ pub const TRL: Trainer = Trainer {
         console_modules: &["trl.commands.cli", "trl.cli", "trl.cli.main"],
         ..HF.launch
     },
-    config: ConfigTraits {
-        options: &["deepspeed"],
-        ..HF.config
-    },
+    config: ONE_OPTION,
     arguments: ArgumentTraits {
         inputs: TRL_INPUTS,
         datasets: Datasets::Folders,
@@ -404,7 +407,7 @@ pub const XTUNER: Trainer = Trainer {
     config: ConfigTraits {
         filler: Some(AutoFiller::Trainer),
         auto_sources: auto_sources::XTUNER,
-        ..HF.config
+        ..ONE_OPTION
     },
     ..HF
 };
