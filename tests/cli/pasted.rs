@@ -145,6 +145,8 @@ const ARGUMENTS: &[&str] = &[
     "--save_strategy every_epoch",
     "--save_strategy per_epoch",
     "--save_strategy each_epoch",
+    "--quant_bits 8_bit",
+    "--quant_bits 4_bit",
     "--zero_offload true",
     "--fp16 ture",
     "--bf16 yess",

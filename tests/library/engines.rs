@@ -435,6 +435,9 @@ fn what_another_tool_counts_is_refused_by_its_name() {
         ("N_NODES", "NODE_INDEX"),
         ("RANK_SIZE", "RANK_ID"),
         ("NUM_NODES", "NODE_ID"),
+        ("NUM_HOSTS", "HOST_ID"),
+        ("HOST_COUNT", "HOST_RANK"),
+        ("MACHINE_COUNT", "MACHINE_ID"),
     ] {
         for (machines, place, is_refused) in [
             ("2", "1", true),

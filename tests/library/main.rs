@@ -45,5 +45,6 @@ mod texts;
 mod variables;
 mod vars;
 mod versions;
+mod words;
 mod yaml;
 mod zero;

@@ -72,6 +72,7 @@ fn secrets_in_words_are_hidden() {
         "https://h/k?Policy=e30_&Key-Pair-Id=«K2FPYV»&Signature=«Sabc»|https://h/k?api_key=«Sabc»&token=«Sabc»&a=b",
         r#"{"url": "https://h/b?sp=r\u0026sig=«Sabc»\u0026se=1"}|https://h/b?sp=r&amp;sig=«Sabc»"#,
         "--key|«sk-0123456789abcdef»|KEY=«sk-0123456789abcdef»",
+        "--key|«gho_0123456789abcdef»|KEY=«ghu_0123456789abcdef»|--key=«ghr_0123456789abcdef»",
         "DB_PASSWORD_FILE=«hunter2»|DB_PASSWORD_FILE=/run/secrets/x|MY_TOKEN=«1234»|MY_TOKEN=false|MY_TOKEN=",
         "--my_token|«1234567890123456»|--my_token|«5e-5x»|--my_token|1e-5|--my_token|None|--my_token|1,2,3",
         // Commands in a word.

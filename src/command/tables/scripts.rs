@@ -185,7 +185,6 @@ pub const LIGHTNING_PACKAGES: &[&str] = &[
     "lightning",
     "pytorch_lightning",
     "lightning_fabric",
-    "lightning_pytorch",
 ];
 
 /// Classes and functions that make a trainer of Lightning or Fabric.

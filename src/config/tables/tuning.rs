@@ -29,13 +29,11 @@ pub const TUNING: &[&str] = &[
     "CPU_AFFINITY_CONF",
     "NPU_ASD_ENABLE",
     "MULTI_STREAM_MEMORY_REUSE",
-    "ENABLE_EXPERIMENTAL_FLAGS",
     // Networks.
     "RDMAV_FORK_SAFE",
     "RDMAV_HUGEPAGES_SAFE",
     "IBV_FORK_SAFE",
     // torch, its compilers and what is built on them.
-    "TORCHELASTIC_ERROR_LOG_LEVEL",
     "TRITON_PRINT_AUTOTUNING",
     "TRITON_INTERPRET",
     "TRITON_ALWAYS_COMPILE",
@@ -78,12 +76,10 @@ pub const TUNING: &[&str] = &[
     "MLFLOW_EXPERIMENT_NAME",
     "COMET_MODE",
     "COMET_PROJECT_NAME",
-    "TENSORBOARD_LOGGING",
     "DISABLE_VERSION_CHECK",
     "USE_HF",
     "USE_MODELSCOPE_HUB",
     "USE_OPENMIND_HUB",
-    "MODELSCOPE_OFFLINE",
     "LLAMAFACTORY_VERBOSITY",
     "SWIFT_PATCH_CONV3D",
     "SWIFT_TIMEOUT",
@@ -137,7 +133,6 @@ pub const TUNING_STARTS: &[&str] = &[
     "ROCBLAS_",
     "HIPBLASLT_",
     "HCCL_",
-    "ACLNN_",
     "SYCL_",
     "UR_L0_",
     "IPEX_",
@@ -176,7 +171,6 @@ pub const TUNING_STARTS: &[&str] = &[
     "VIDEO_",
     "AUDIO_",
     "FPS_",
-    "MAX_POSITION_",
     "INFONCE_",
 ];
 
@@ -308,7 +302,6 @@ pub const HARMLESS: &[&str] = &[
     "CUDA_CACHE_MAXSIZE",
     "TORCH_NCCL_TRACE_BUFFER_SIZE",
     "TORCH_NCCL_DUMP_ON_TIMEOUT",
-    "ENABLE_EXPERIMENTAL_FLAGS",
     "NCCL_CUMEM_HOST_ENABLE",
     "HSA_OVERRIDE_GFX_VERSION",
 ];

@@ -290,11 +290,8 @@ pub const OPTIMIZERS: &[OptimizerRow] = &[
     OptimizerRow {
         names: &[
             "paged_adamw_32bit",
-            "paged_adamw",
             "paged_lion_32bit",
-            "paged_lion",
             "paged_ademamix_32bit",
-            "paged_ademamix",
         ],
         of_deepspeed: &[],
         memory: NOTHING,

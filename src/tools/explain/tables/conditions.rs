@@ -22,12 +22,6 @@ pub const COMMON: &[Common] = &[
         change: ANOTHER_STAGE,
     },
     Common {
-        begins: "self.is_deepspeed_zero3",
-        has: "",
-        holds: true,
-        change: ANOTHER_STAGE,
-    },
-    Common {
         begins: "os.path.",
         has: "(",
         holds: false,

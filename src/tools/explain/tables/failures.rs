@@ -197,7 +197,7 @@ pub const FAILURES: &[Failure] = &[
         traceback: &[
             "initialize_optimizer_states",
             "_create_fp32_partitions",
-            "_create_fp16_partitions",
+            "_create_fp16_partitions_",
             "_setup_for_real_optimizer",
             "flatten_dense_tensors",
             "_configure_zero_optimizer",
@@ -227,7 +227,7 @@ pub const FAILURES: &[Failure] = &[
         traceback: &[
             "from_pretrained",
             "_load_pretrained_model",
-            "_load_state_dict_into",
+            "_load_state_dict_into_",
             "create_quantized_param",
         ],
         example: "torch.OutOfMemoryError: CUDA out of memory. (in AutoModelForCausalLM.from_pretrained)",
@@ -1888,7 +1888,6 @@ pub const FAILURES: &[Failure] = &[
         ],
         traceback: &[
             "in reduce_ipg_grads",
-            "grads_in_ipg_bucket",
             "in reduce_gradients",
             "reduce_independent_p_g_buckets_and_remove_grads",
             "grad_reduc.view(-1)",
@@ -2380,7 +2379,7 @@ pub const FAILURES: &[Failure] = &[
         here: &[NOT_ZERO3],
         traceback: &[
             "_init_weights",
-            "_initialize_missing",
+            "_initialize_missing_",
             "_initialize_weights",
             "initialize_weights",
             "partition_parameters.py",
