@@ -181,11 +181,7 @@ pub const ADDS_OPTIONS: &[&str] = &[
 pub const ASSIGNMENTS: &[&str] = &["=", "+=", "-=", "*=", "/=", "//=", "**=", "%=", "|=", ":="];
 
 /// The packages that Lightning and Fabric come in.
-pub const LIGHTNING_PACKAGES: &[&str] = &[
-    "lightning",
-    "pytorch_lightning",
-    "lightning_fabric",
-];
+pub const LIGHTNING_PACKAGES: &[&str] = &["lightning", "pytorch_lightning", "lightning_fabric"];
 
 /// Classes and functions that make a trainer of Lightning or Fabric.
 pub const LIGHTNING_TRAINERS: &[&str] =
