@@ -144,6 +144,7 @@ fn without_a_word_the_subjects_are_on_one_screen() {
         "stage 3",
         "zero3_offload",
         "keys: `zlaunch explain keys`",
+        "terms\n  ZeRO",
         "errors: `zlaunch explain errors`",
     ] {
         assert!(list.contains(word), "{word}: {list}");

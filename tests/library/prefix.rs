@@ -43,6 +43,16 @@ fn the_command_begins_behind_the_options() {
     }
 }
 
+/// As `tests/real/prefixes.py` has seen them.
+#[test]
+fn real_programs_take_the_same_words() {
+    for taken in include_str!("../data/prefixes.txt").lines() {
+        let given = words(&format!("{taken} swift sft --model m"));
+        let prefix = Prefix::split(&given).unwrap_or_else(|| panic!("{taken}"));
+        assert_eq!(joined(&prefix.command), "swift sft --model m", "{taken}");
+    }
+}
+
 #[test]
 fn what_is_not_known_is_not_split() {
     for line in [

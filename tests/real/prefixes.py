@@ -3,7 +3,8 @@
 
 Every program that is here, or can be installed, runs a command that records its words, with each of its options in each spelling. What it
 ran must be what zlaunch put itself in front of. A spelling that the real program does not take, or that this machine does not allow, says
-nothing and is not counted; the line of a check names the options of which none was. The name of a check is its program.
+nothing and is not counted; the line of a check names the options of which none was. The name of a check is its program. `--record` writes the words that real programs took
+for their own into tests/data/prefixes.txt, which `cargo test` compares.
 """
 import collections
 import http.server
@@ -43,6 +44,10 @@ skip-install = true
 """
 
 
+RECORD = ROOT / "tests/data/prefixes.txt"
+# Lines of words in front of the command, as real programs took them.
+TAKEN = set()
+
 # A block of the table: its programs, their options with a value and without.
 Block = collections.namedtuple("Block", "names value switch")
 
@@ -51,7 +56,7 @@ def blocks():
     text = (ROOT / "src/command/prefix/tables/programs.rs").read_text()
     for row in re.findall(r"    PrefixProgram \{\n(.*?)\n    \}", text, re.S):
         fields = {name: re.findall(r'"(.*?)"', values) for name, values in re.findall(r"(\w+): &\[(.*?)\],", row, re.S)}
-        yield Block(fields["names"], fields["with_value"], fields["switches"])
+        yield Block(fields["names"], fields.get("with_value", []), fields.get("switches", []))
 
 
 class Daemon(http.server.BaseHTTPRequestHandler):
@@ -143,6 +148,10 @@ class Bench:
         # What an option with `key` in its name might have taken is not shown.
         hidden = [word if word == "***" else own for word, own in zip(seen or [], real)]
         assert seen == hidden and len(seen) == len(real), f"`{shlex.join(prefix)}`: zlaunch goes in front of {seen}"
+        line = " ".join(prefix).replace(str(self.folder), "/folder").replace(sys.executable, "python3")
+        # In the test, a space stands between words.
+        if line.count(" ") == len(prefix) - 1:
+            TAKEN.add(line)
         return True
 
 
@@ -242,7 +251,9 @@ def try_together(line, binary, tools):
 
 
 def main():
-    options = Arguments(__doc__, "bin", "names").parse_args()
+    parser = Arguments(__doc__, "bin", "names")
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
     checks = Checks(options.names)
     try:
         bin_of = programs("prefixes")
@@ -255,6 +266,10 @@ def main():
         running = [(name, pool.submit(function, what, options.bin, bin_of)) for name, function, what in jobs if checks.wants(name)]
         for name, future in running:
             checks.run(name, future.result)
+    if options.record:
+        # What cannot run here was recorded elsewhere.
+        lines = TAKEN | set(RECORD.read_text().splitlines() if RECORD.exists() else [])
+        RECORD.write_text("".join(f"{line}\n" for line in sorted(lines)))
     checks.finish()
 
 

@@ -125,7 +125,7 @@ pub const FOREIGN_OPTIONS: &[ForeignOption] = &[
     },
     ForeignOption {
         place: Launch,
-        names: &["env_file", "envfile", "dotenv"],
+        names: &["env_file", "dotenv"],
         instead: Says(
             "`--env NAME=VALUE` sets a variable; `set -a; . ./.env; set +a` before zlaunch sets those of a file",
         ),

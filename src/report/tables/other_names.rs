@@ -258,7 +258,7 @@ pub const OTHER_NAMES: &[&[&str]] = &[
     &["epoch", "every_epoch", "per_epoch", "each_epoch"],
     &["4", "4bit", "4_bit", "int4", "nf4", "four"],
     &["8", "8bit", "8_bit", "int8", "eight"],
-    &["nvme", "disk", "ssd"],
+    &["nvme", "disk"],
     &["gpu", "all"],
     &["team", "entity"],
     &["output_path", "log_dir", "logging_dir", "path"],
@@ -290,6 +290,6 @@ pub const REAL_WORDS: &[&str] = &[
     "adam", "adamax", "adamw", "adan", "apo", "awq", "bf16", "bnb", "boft", "cpo", "dapo", "dft",
     "dora", "dpo", "fp16", "fp32", "fp4", "fp8", "galore", "gemma", "gptq", "grpo", "gspo", "hqq",
     "int4", "int8", "ipo", "kto", "lamb", "lion", "llama", "loha", "lokr", "lora", "muon", "nadam",
-    "nf4", "oft", "orpo", "pissa", "ppo", "qdora", "qlora", "radam", "rloo", "rm", "rslora",
-    "sdpa", "sft", "sgd", "simpo", "tf32", "tpo", "vera", "xpo",
+    "nf4", "oft", "orpo", "pissa", "ppo", "qlora", "radam", "rloo", "rm", "rslora", "sdpa", "sft",
+    "sgd", "simpo", "tf32", "tpo", "vera", "xpo",
 ];
