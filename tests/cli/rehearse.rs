@@ -228,10 +228,9 @@ fn its_time_is_limited() {
         &["--timeout", "1"],
     );
     assert_eq!(run.status, Some(3), "{}", run.stdout);
+    // On a busy machine, a second is too short to come as far as the trainer.
     assert!(
-        run.stdout.contains(
-            "note[rehearsal]: rehearsed up to the trainer; stopped after 1 s\n  help: --timeout"
-        ),
+        run.stdout.contains("; stopped after 1 s\n  help: --timeout"),
         "{}",
         run.stdout
     );
