@@ -160,6 +160,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["out of GPU memory where vLLM wakes up"],
+        about: "vLLM slept, with its weights and cache off the GPU, and wants that memory back while the training still holds its own.",
+        advice: "a smaller share for vLLM (--vllm_gpu_memory_utilization 0.3), and weights and optimizer off the GPU meanwhile (ms-swift: --offload_model true --offload_optimizer true; a template with offload); or a vLLM server on other GPUs",
+        lines: &[&["CUDA Error: out of memory at ", "cumem_allocator"]],
+        example: "(LLMRayActor pid=347862) CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62",
+        seen_in: "TideDra/lmm-r1#43",
+        ..FAILURE
+    },
+    Failure {
         names: &["out of GPU memory in vLLM"],
         about: "vLLM takes its share of the GPU (gpu_memory_utilization) when it starts, and something else is on that GPU already: the model in training, another rank, or another vLLM.",
         advice: "a smaller --vllm_gpu_memory_utilization (0.3) and --vllm_max_model_len; one process for each GPU; the sleep mode of vLLM (ms-swift: --sleep_level 1, TRL: --vllm_enable_sleep_mode true); or a vLLM server on other GPUs (--vllm_mode server)",
@@ -290,6 +299,9 @@ pub const FAILURES: &[Failure] = &[
         about: "The GPU had less free memory than was asked for. The numbers in the line tell whether this process or another one holds it.",
         advice: "`nvidia-smi` shows other processes, `zlaunch fit -- COMMAND` says what fits; a smaller micro batch, --gradient_checkpointing true, or a higher stage (with stage 3 already: zero3_offload). A quantized model (QLoRA) is whole on every GPU while it loads, with any stage",
         lines: &[
+            &["XPU out of memory"],
+            &["NPU out of memory"],
+            &["HIP out of memory"],
             &["CUDA out of memory"],
             &["CUDA error: out of memory"],
             &["CUDA driver error: out of memory"],
@@ -336,6 +348,7 @@ pub const FAILURES: &[Failure] = &[
         about: "The job used more host memory than it was given, and the kernel killed one of its processes. A rank that offloads, or that loads a whole checkpoint, needs a lot of it.",
         advice: "#SBATCH --mem=0 (all of the machine), or a larger --mem; fewer --dataloader_num_workers; a --deepspeed template without offload",
         lines: &[
+            &["srun: error: ", ": Out Of Memory"],
             &["slurmstepd: error: Detected", "oom_kill event"],
             &["slurmstepd: error: Detected", "oom-kill event"],
         ],
@@ -457,6 +470,7 @@ pub const FAILURES: &[Failure] = &[
         about: "Every tensor that a data worker hands over is an open file, and by default a process may have 1024.",
         advice: "ulimit -n 65536 before the launch, or fewer --dataloader_num_workers",
         lines: &[
+            &["received 0 items of ancdata"],
             &["Too many open files. Communication with the workers"],
             &["OSError: [Errno 24] Too many open files"],
             &["Too many open files (24)"],
@@ -472,6 +486,33 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["CANCELLED AT", "DUE TO TIME LIMIT"]],
         example: "slurmstepd: error: *** JOB 494583 ON ... CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***",
         seen_in: "ZettaAI/zetta_utils#671",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a Slurm job that no machine can have"],
+        about: "The cluster, or that partition, has no machine with so many GPUs, CPUs or so much memory, or not so many machines.",
+        advice: "`sinfo -o '%P %D %c %m %G'` shows what there is; ask for less, for another --partition, or write --gres with the name that stands there",
+        lines: &[&["Requested node configuration is not available"]],
+        example: "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+        seen_in: "Slurm 22.05.8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a Slurm job that is over"],
+        about: "srun or torchrun was given the number of a job that has ended, or SLURM_JOB_ID of another shell is still set.",
+        advice: "leave the old job's shell, or unset SLURM_JOB_ID; `squeue --me` shows what runs",
+        lines: &[&["srun: error: ", "Invalid job id specified"]],
+        example: "srun: error: Unable to confirm allocation for job 123: Invalid job id specified",
+        seen_in: "Slurm 22.05.8",
+        ..FAILURE
+    },
+    Failure {
+        names: &["fewer places than Open MPI is to start"],
+        about: "mpirun counts a place for each core, or what the hostfile and the scheduler give, and was told to start more.",
+        advice: "-np with at most the number of GPUs; slots=GPUS for each machine in the hostfile; under Slurm, --ntasks-per-node of #SBATCH",
+        lines: &[&["There are not enough slots available"]],
+        example: "There are not enough slots available in the system to satisfy the 8 slots that were requested by the application:",
+        seen_in: "OpenMPI 5.0.11",
         ..FAILURE
     },
     Failure {
@@ -568,6 +609,7 @@ pub const FAILURES: &[Failure] = &[
         about: "torch, or an extension such as flash-attn, was compiled without support for this kind of GPU.",
         advice: "install a torch built for a newer CUDA, and recompile extensions with TORCH_CUDA_ARCH_LIST set for the GPU",
         lines: &[
+            &["HIP error: invalid device function"],
             &["device kernel image is invalid"],
             &["CUDA error: invalid device function"],
             &["no kernel image is available for execution on the device"],
@@ -579,10 +621,49 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a GPU that is in use elsewhere"],
+        about: "CUDA gave this process no place on the GPU: it is in exclusive mode and another process is on it (a second rank, an earlier run that was not ended), or it is split (MIG) and not this part of it.",
+        advice: "`nvidia-smi` shows the other processes, `nvidia-smi -q -d COMPUTE` the mode; one rank for each GPU; end what is left of earlier runs; in mode Exclusive_Process, nothing else on that GPU (or `nvidia-smi -c DEFAULT`, as root)",
+        lines: &[&["CUDA error:", "CUDA-capable device", "busy or unavailable"]],
+        example: "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+        seen_in: "CUDA 12.9",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a driver that was changed under the running system"],
+        about: "The driver's files were updated, but the kernel still runs the old one, or the container has another version of them than its host.",
+        advice: "reboot the machine, or have the kernel modules loaded again when nothing uses the GPUs (rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia, then nvidia-smi); a container is to be started anew",
+        lines: &[&["Driver/library version mismatch"]],
+        example: "Failed to initialize NVML: Driver/library version mismatch",
+        seen_in: "mozilla/translations#1167",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a compatibility library of CUDA that this GPU does not take"],
+        about: "CUDA's library for older drivers (cuda-compat) is loaded, which works on data-centre GPUs only, and for some drivers only. In a container it stands in /usr/local/cuda/compat.",
+        advice: "--unset-env LD_LIBRARY_PATH, or without /usr/local/cuda/compat in it; an image for the CUDA that `nvidia-smi` shows, or a newer driver",
+        lines: &[&["forward compatibility was attempted on non supported HW"]],
+        example: "RuntimeError: CUDA error: forward compatibility was attempted on non supported HW",
+        seen_in: "CUDA 12.9",
+        ..FAILURE
+    },
+    Failure {
+        names: &["code that was compiled for a newer CUDA than the driver's"],
+        about: "A kernel comes as PTX, which the driver translates, and it was made by a CUDA that is newer than the driver.",
+        advice: "a newer driver; or torch and the package of the kernel (flash-attn, triton, DeepSpeed's own operators: rm -r ~/.cache/torch_extensions) for the CUDA that `nvidia-smi` shows",
+        lines: &[&["provided PTX was compiled with an unsupported toolchain"]],
+        example: "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+        seen_in: "CUDA 12.9",
+        ..FAILURE
+    },
+    Failure {
         names: &["GPUs that are not ready"],
         about: "GPUs connected by NVSwitch need the fabric manager, which is not running or has a different version from the driver's.",
         advice: "have nvidia-fabricmanager installed, in the driver's version, and started",
-        lines: &[&["Error 802: system not yet initialized"]],
+        lines: &[
+            &["Error 802: system not yet initialized"],
+            &["CUDA error: system not yet initialized"],
+        ],
         example: "UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 802: system not yet initialized",
         seen_in: "microsoft/lisa#2823",
         ..FAILURE
@@ -611,10 +692,43 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a GPU that failed"],
+        about: "The GPU or its driver ended the work of this process: a fault of the hardware, a driver that lost the GPU, or a kernel that ran too long on a GPU with a display.",
+        advice: "`dmesg -T | grep -i xid` on that machine names the reason; leave it out (#SBATCH --exclude=MACHINE) and report it; a reboot or `nvidia-smi --gpu-reset` may help",
+        lines: &[
+            &["CUDA error: unknown error"],
+            &["CUDA error: hardware stack error"],
+            &["CUDA error: the launch timed out and was terminated"],
+            &["CUDA error: context is destroyed"],
+            &["CUDA error: uncorrectable NVLink error"],
+            &["CUDA error: GPU is lost"],
+            &["GPU has fallen off the bus"],
+        ],
+        example: "RuntimeError: CUDA error: unknown error",
+        seen_in: "CUDA 12.9",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a call that CUDA refuses"],
+        about: "CUDA was asked for something that it does not do here. Expandable segments do that where memory of the GPU is shared between processes, pinned or put to sleep (vLLM), and a container or WSL where processes may not share it. Or an operation before it failed.",
+        advice: "--unset-env PYTORCH_CUDA_ALLOC_CONF where it has expandable_segments:True; a container with --ipc=host and --cap-add=SYS_PTRACE; else CUDA_LAUNCH_BLOCKING=1 names the operation",
+        lines: &[
+            &["CUDA driver error: invalid argument"],
+            &["CUDA error: invalid argument"],
+            &["CUDA error: OS call failed or operation not supported on this OS"],
+            &["CUDA error: invalid resource handle"],
+            &["CUDA error: operation not permitted"],
+        ],
+        example: "RuntimeError: CUDA driver error: invalid argument",
+        seen_in: "hiyouga/LlamaFactory#8428",
+        ..FAILURE
+    },
+    Failure {
         names: &["an illegal memory access on the GPU"],
         about: "A kernel read or wrote outside its memory. The error is reported by a later operation than the one that caused it.",
         advice: "run once with CUDA_LAUNCH_BLOCKING=1, which names the operation; update torch, DeepSpeed and flash-attn, or do without the kernel that is named",
         lines: &[
+            &["Memory access fault by GPU node"],
             &["CUDA error: unspecified launch failure"],
             &["CUDA error: misaligned address"],
             &["CUDA error: an illegal instruction was encountered"],
@@ -779,13 +893,14 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["DeepSpeed's communication before it was initialized"],
-        about: "Code uses deepspeed.comm, and nobody has initialized it: it runs without a launcher, before Accelerator() or deepspeed.initialize, or on a model that was never prepared.",
+        about: "Code uses deepspeed.comm, and nobody has initialized it: it runs without a launcher, before Accelerator() or deepspeed.initialize, or on a model that was never prepared; or dist_init_required=False says that the script has done it.",
         advice: "deepspeed.init_distributed() before that call (deepspeed.initialize does it too); with several processes, zlaunch or another launcher that sets their ranks",
         lines: &[
             &["'NoneType' object has no attribute 'all_reduce'"],
             &["'NoneType' object has no attribute 'all_gather_into_tensor'"],
             &["'NoneType' object has no attribute 'reduce_scatter_tensor'"],
             &["DeepSpeed backend not set, please initialize it"],
+            &["Distributed backend is not initialized. Please set dist_init_required"],
         ],
         traceback: &["deepspeed/"],
         alone: true,
@@ -794,10 +909,36 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a command of an environment that is not active"],
+        about: "The shell does not find that program: the environment that has it is not active here (a batch script, srun, ssh and docker exec do not read what a login does), or it is not installed.",
+        advice: "activate the environment in the script itself (source ENV/bin/activate, conda activate after `source ~/.bashrc`), or name the program in full; `python -m deepspeed.launcher.runner`, `python -m torch.distributed.run` and `python -m accelerate.commands.launch` need no PATH",
+        lines: &[
+            &["deepspeed: command not found"],
+            &["torchrun: command not found"],
+            &["accelerate: command not found"],
+            &["swift: command not found"],
+            &["llamafactory-cli: command not found"],
+            &["axolotl: command not found"],
+            &["trl: command not found"],
+            &["pdsh: command not found"],
+            &["ninja: command not found"],
+            &["conda: command not found"],
+            &["python: command not found"],
+            &["srun: command not found"],
+            &["mpirun: command not found"],
+        ],
+        // The rest of a command whose line was not continued.
+        unlike: &["--"],
+        example: "train.sh: line 3: deepspeed: command not found",
+        seen_in: "bash 5.2",
+        ..FAILURE
+    },
+    Failure {
         names: &["no ssh to another machine"],
         about: "The deepspeed launcher starts the ranks of other machines by ssh or pdsh, without asking anything, and that did not work.",
         advice: "`ssh MACHINE true` must work from here without a question: a key in ~/.ssh/authorized_keys, the machine in ~/.ssh/known_hosts, and pdsh installed (apt install pdsh, or deepspeed --launcher openmpi); or start one zlaunch on every machine (srun, --node-rank), which needs no ssh",
         lines: &[
+            &["ssh: connect to host ", " port "],
             &["launcher 'pdsh' not installed"],
             &["was not reachable via ssh"],
             &["ssh exited with exit code 255"],
@@ -1165,7 +1306,7 @@ pub const FAILURES: &[Failure] = &[
             "\\Lib\\",
             ":\\Users\\",
             "LINK : fatal error LNK1181",
-            "Unable to pre-compile async_io",
+            "\\setup.py",
             "use_libuv was requested",
             "WinError",
             "deepspeed.bat",
@@ -1187,6 +1328,15 @@ pub const FAILURES: &[Failure] = &[
         }],
         example: "/usr/bin/ld: cannot find -lcurand: No such file or directory",
         seen_in: "dhcode-cpp/X-R1#68",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a system that is too old for a package"],
+        about: "The compiled file wants a newer libc than this system has, which cannot be installed beside the old one.",
+        advice: "a version of the package for older systems (flash-attn, vLLM and bitsandbytes have wheels by system), compiling it here (pip install --no-binary PACKAGE PACKAGE), or a container with a newer system",
+        lines: &[&["version `GLIBC_", "not found"]],
+        example: "ImportError: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by /env/lib/python3.11/site-packages/x.so)",
+        seen_in: "glibc 2.36",
         ..FAILURE
     },
     Failure {
@@ -1344,9 +1494,12 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["no libaio"],
-        about: "Offloading to NVMe needs libaio and its headers. Without it, the line is only a warning.",
-        advice: "apt install libaio-dev, or conda install -c conda-forge libaio with CFLAGS and LDFLAGS set to its folders",
-        lines: &[&["Unable to JIT load the async_io op"]],
+        about: "Offloading to NVMe needs libaio and its headers. Without it, the line is only a warning; an installation with DS_BUILD_OPS=1 ends with it.",
+        advice: "apt install libaio-dev, or conda install -c conda-forge libaio with CFLAGS and LDFLAGS set to its folders; installing without it: DS_BUILD_AIO=0, or without DS_BUILD_OPS (operators are compiled when they are first used)",
+        lines: &[
+            &["Unable to JIT load the async_io op"],
+            &["Unable to pre-compile async_io"],
+        ],
         here: &[Advice {
             key: OPTIMIZER_DEVICE,
             when: Is("nvme"),
@@ -1359,14 +1512,34 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["a warning about addresses"],
         about: "torch tried an address of IPv6 first and found none for this machine. It goes on with IPv4: nothing is wrong because of it.",
-        advice: "nothing; what stopped the run, if anything, stands elsewhere",
-        lines: &[&[
-            "socket cannot be initialized",
-            "errno: 97 - Address family not supported by protocol",
-        ]],
+        advice: "nothing (MASTER_ADDR=127.0.0.1 instead of localhost silences it); what stopped the run, if anything, stands elsewhere",
+        lines: &[
+            &[
+                "socket cannot be initialized",
+                "errno: 97 - Address family not supported by protocol",
+            ],
+            &[
+                "[W",
+                "The client socket has failed to connect to [",
+                "errno: 99 - Cannot assign requested address",
+            ],
+        ],
         role: Report,
         example: "[W socket.cpp:464] [c10d] The client socket cannot be initialized to connect to [node1]:29500 (errno: 97 - Address family not supported by protocol).",
         seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["variables that accelerate does not hand on"],
+        about: "Not an error: with several machines, accelerate writes the environment into .deepspeed_env for the others, and leaves out what does not fit on a line there, such as functions of the shell.",
+        advice: "nothing. If the other machines do nothing, that is another matter: deepspeed_hostfile in accelerate's file, or one launch on every machine with deepspeed_multinode_launcher: standard",
+        lines: &[&[
+            "Skipping ",
+            "as it contains forbidden characters or missing values",
+        ]],
+        role: Report,
+        example: "WARNING: Skipping BASH_FUNC_module%% as it contains forbidden characters or missing values.",
+        seen_in: "accelerate 1.15.0",
         ..FAILURE
     },
     Failure {
@@ -1503,6 +1676,15 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "ImportError: /opt/lib/python3.12/site-packages/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
         seen_in: "Dao-AILab/flash-attention#1832",
+        ..FAILURE
+    },
+    Failure {
+        names: &["another NCCL in front of torch's"],
+        about: "torch found an older NCCL than the one it was built with: LD_LIBRARY_PATH, LD_PRELOAD or a CUDA module puts it first.",
+        advice: "--unset-env LD_LIBRARY_PATH and --unset-env LD_PRELOAD, or do not load that module; pip install --force-reinstall torch brings its own NCCL back",
+        lines: &[&["undefined symbol: nccl"]],
+        example: "ImportError: /env/lib/python3.10/site-packages/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister",
+        seen_in: "glibc 2.36",
         ..FAILURE
     },
     Failure {
@@ -1717,6 +1899,15 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["FileNotFoundError: [Errno 2]", "/datasets/", ".arrow'"]],
         example: "FileNotFoundError: [Errno 2] No such file or directory: '/ibex/user/x/.cache/huggingface/datasets/json/default-4f6b3f6d/0.0.0/cache-1a2b3c_00003_of_00016.arrow'",
         seen_in: "hiyouga/LlamaFactory#3065",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a mapping that makes columns of different lengths"],
+        about: "dataset.map(batched=True) may return more or fewer rows than it gets, but the columns that it leaves must have the same number.",
+        advice: "remove_columns=dataset.column_names in that map, or a function that returns one row for each",
+        lines: &[&["ArrowInvalid: Column", "expected length", "but got length"]],
+        example: "pyarrow.lib.ArrowInvalid: Column 1 named labels expected length 1000 but got length 998",
+        seen_in: "pyarrow 26.0.1",
         ..FAILURE
     },
     Failure {
@@ -2023,6 +2214,32 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a gradient for a weight that ZeRO-3 has put away"],
+        about: "The backward pass reached a weight whose shape is [0]: ZeRO-3 had sharded it again. A module runs outside of the engine's hooks, its weight is used without calling it, or gradient checkpointing runs it again.",
+        advice: "--deepspeed zero2; --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'; or that module as a leaf, which is gathered as a whole: --set 'zero_optimization.leaf_module.classes=[\"CLASS\"]'",
+        lines: &[&[
+            "returned an invalid gradient at index",
+            "expected shape compatible with [0]",
+        ]],
+        only_with_zero3: true,
+        here: &[NOT_ZERO3],
+        example: "RuntimeError: Function ConvolutionBackward0 returned an invalid gradient at index 1 - got [320, 320, 3, 3] but expected shape compatible with [0]",
+        seen_in: "Lightning-AI/pytorch-lightning#20218",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a tensor whose memory is gone"],
+        about: "The tensor has a shape, but its memory was freed or never allocated: sharding (ZeRO-3, FSDP) put a weight away while something still used it, the model was made on `meta`, or a library for one GPU (Unsloth) runs on several.",
+        advice: "--deepspeed zero2; no Unsloth with several GPUs; no low_cpu_mem_usage and no device_map in the script",
+        lines: &[
+            &["setStorage: sizes", "out of bounds for storage of size 0"],
+            &["data is not allocated yet"],
+        ],
+        example: "RuntimeError: setStorage: sizes [32000, 4096], strides [4096, 1], storage offset 0, and itemsize 2 requiring a storage size of 262144000 are out of bounds for storage of size 0",
+        seen_in: "unslothai/unsloth#409",
+        ..FAILURE
+    },
+    Failure {
         names: &["weights that are not gathered"],
         about: "A tensor is empty. Under ZeRO-3, a part of the model is used outside its engine, so that its weights are still sharded: a merge of LoRA, a reference model, an embedding, a vision tower in a template, lm_head in the loss of Liger. Or the weights were saved empty, by save_pretrained() under ZeRO-3.",
         advice: "--deepspeed zero2 (a merge of LoRA: in a script of its own, without DeepSpeed), or hand that model to deepspeed.initialize too; --use_liger_kernel false where Liger computes the loss, or a newer TRL, which gathers lm_head; where a saved model is loaded: save it with trainer.save_model(), or make it whole with zero_to_fp32.py",
@@ -2104,6 +2321,29 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["Unsloth on several GPUs"],
+        about: "Unsloth is made for one GPU. Newer versions train on several with DDP, none under ZeRO-3, which shards the weights that Unsloth's kernels use directly.",
+        advice: "one GPU (--nproc-per-node 1, CUDA_VISIBLE_DEVICES=0, without DeepSpeed); or several without Unsloth: use_unsloth: false (LLaMA-Factory), and enable_liger_kernel: true for its speed",
+        lines: &[
+            &["Unsloth currently does not work on multi GPU setups"],
+            &["Unsloth currently does not support multi GPU setups"],
+            &["Unsloth is incompatible with DeepSpeed"],
+        ],
+        example: "ValueError: Unsloth is incompatible with DeepSpeed ZeRO-3",
+        seen_in: "hiyouga/LlamaFactory#6940",
+        ..FAILURE
+    },
+    Failure {
+        names: &["Unsloth on several GPUs, as it is imported"],
+        about: "Unsloth is made for one GPU. While it is imported it uses torch.distributed with tensors of the CPU, which NCCL does not send.",
+        advice: "one GPU (--nproc-per-node 1, CUDA_VISIBLE_DEVICES=0, without DeepSpeed); or use_unsloth: false (LLaMA-Factory); or a newer Unsloth",
+        lines: &[&["No backend type associated with device type cpu"]],
+        traceback: &["/unsloth/", "/unsloth_zoo/"],
+        example: "[rank0]: RuntimeError: No backend type associated with device type cpu (in unsloth/models/rl.py)",
+        seen_in: "hiyouga/LlamaFactory#8113",
+        ..FAILURE
+    },
+    Failure {
         names: &["a tensor in host memory sent with NCCL"],
         about: "The ranks exchange a tensor that is in host memory, and NCCL sends only what is on GPUs: the model or a part of it was never moved to its GPU (torch sees none, device_map or offload put it there), or an object is sent before its device is set.",
         advice: "`zlaunch doctor` says which GPUs a rank sees; no device_map; for tensors that stay in host memory on purpose, both backends in the script: init_process_group(\"cpu:gloo,cuda:nccl\")",
@@ -2132,7 +2372,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["a process that was forked after CUDA was used"],
         about: "A process that has used the GPU cannot be copied by fork and use it again in the copy: a data worker, or an import of DeepSpeed before the ranks are started.",
         advice: "no CUDA in datasets and collators (--dataloader_num_workers 0 shows whether it is that), import deepspeed in the ranks only; or the start method spawn: multiprocessing.set_start_method(\"spawn\"), for vLLM VLLM_WORKER_MULTIPROC_METHOD=spawn",
-        lines: &[&["Cannot re-initialize CUDA in forked subprocess"]],
+        lines: &[
+            &["Cannot re-initialize CUDA in forked subprocess"],
+            &["CUDA error: initialization error"],
+        ],
         example: "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method",
         seen_in: "deepspeedai/DeepSpeed#7918",
         ..FAILURE
@@ -2314,6 +2557,7 @@ pub const FAILURES: &[Failure] = &[
         about: "GRPO makes num_generations answers to each prompt, so per_device_train_batch_size × ranks × steps_per_generation (by default gradient_accumulation_steps; older TRL: without it) must be a multiple of num_generations; for the evaluation, per_device_eval_batch_size × ranks. One answer has no others to be compared with, so it must be 2 or more.",
         advice: "another --num_generations, which divides that product, or another --per_device_train_batch_size, --steps_per_generation or number of ranks",
         lines: &[
+            &["generation_batch_size (", "must be divisible by"],
             &["must be divisible by num_generations"],
             &["divisible by the number of generations"],
             &["GRPO requires at least 2 generations per prompt"],
@@ -2531,7 +2775,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["tensors on two devices"],
         about: "A part of the model, or of the optimizer's states, stayed on another GPU or in host memory.",
         advice: "no device_map and no .cuda() without a number; upgrade DeepSpeed, if this is a step or a resumed run",
-        lines: &[&["Expected all tensors to be on the same device"]],
+        lines: &[
+            &["Expected all tensors to be on the same device"],
+            &["indices should be either on"],
+        ],
         example: "[rank0]: RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
         seen_in: "FreedomIntelligence/HuatuoGPT-o1#9",
         ..FAILURE
@@ -2802,6 +3049,7 @@ pub const FAILURES: &[Failure] = &[
         about: "ZeRO-3 prefetched weights while the trainer generated in inference mode, and the step uses the same tensors: they cannot be part of a backward pass.",
         advice: "newer TRL and DeepSpeed; until then no prefetch: --set zero_optimization.stage3_prefetch_bucket_size=0; where a script evaluates under torch.inference_mode(): torch.no_grad() instead",
         lines: &[
+            &["Inplace update to inference tensor outside InferenceMode"],
             &["Inference tensors cannot be saved for backward"],
             &["Cannot set version_counter for inference tensor"],
         ],
@@ -2897,7 +3145,7 @@ pub const FAILURES: &[Failure] = &[
     Failure {
         names: &["two precisions in one operation"],
         about: "One tensor is in 32 bits and another in 16: a part of the model, or the inputs, were not converted as the rest was. DeepSpeed converts the model that it is given, not what is added later, and not the inputs of a script.",
-        advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback; with LoRA, no zero_optimization.zero_quantized_nontrainable_weights",
+        advice: "the same precision everywhere: --bf16 true with --torch_dtype bfloat16 (ms-swift, TRL: --dtype bfloat16); in a script, .to(model.dtype) for the inputs or the module that is named in the traceback; with LoRA, no zero_optimization.zero_quantized_nontrainable_weights; a base in 8 bits computes in fp16: none with DeepSpeed, or 4 bits with bnb_4bit_compute_dtype as the precision of the training",
         lines: &[
             &["Found dtype", "but expected"],
             &["expected scalar type", "but found"],
@@ -2948,6 +3196,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["no fp16 on this GPU"],
+        about: "DeepSpeed takes fp16 on GPUs of compute capability 7.0 (Volta) and newer. On Pascal (P100, GTX 10) it can be allowed, and is slow on most of them.",
+        advice: "--env DS_ALLOW_DEPRECATED_FP16=1 on Pascal (capability 6); else --fp16 false --bf16 false, or a newer GPU",
+        lines: &[&["Type fp16 is not supported"]],
+        example: "ValueError: Type fp16 is not supported.",
+        seen_in: "deepseek-ai/DeepSeek-VL2#140",
+        ..FAILURE
+    },
+    Failure {
         names: &["no bf16 on this GPU"],
         about: "GPUs before Ampere do not support bf16. Where torch sees no GPU, it says the same.",
         advice: "--fp16 true --bf16 false",
@@ -2964,6 +3221,65 @@ pub const FAILURES: &[Failure] = &[
         }],
         example: "ValueError: Your setup doesn't support bf16/gpu. You need torch>=1.10, using Ampere GPU with cuda>=11.0",
         seen_in: "lm-sys/FastChat#399",
+        ..FAILURE
+    },
+    Failure {
+        names: &["what Lightning cannot do with DeepSpeed"],
+        about: "Lightning's strategy for DeepSpeed takes one model with one optimizer and at most one scheduler, trains on GPUs only, and leaves clipping to DeepSpeed.",
+        advice: "one optimizer from configure_optimizers; gradient_clip_val of the Trainer with the algorithm norm, or gradient_clipping of the config; every step with a loss; for several optimizers, strategy=\"ddp\"",
+        lines: &[
+            &["DeepSpeed currently only supports single optimizer"],
+            &["Currently only one optimizer is supported with DeepSpeed"],
+            &["DeepSpeed does not support clipping gradients by value"],
+            &["DeepSpeed handles gradient clipping automatically within the optimizer"],
+            &["DeepSpeed and the LBFGS optimizer are not compatible"],
+            &["DeepSpeed strategy is only supported on CUDA GPUs"],
+            &[
+                "Skipping backward by returning `None` from your `training_step` is not supported by `DeepSpeed`",
+            ],
+        ],
+        example: "MisconfigurationException: DeepSpeed currently only supports single optimizer, single optional scheduler.",
+        seen_in: "lightning 2.6.6",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a checkpoint of another strategy of Lightning"],
+        about: "Lightning's DeepSpeed saves a folder, and reads one: this is a single file of another strategy, or a file inside the folder.",
+        advice: "the folder itself as ckpt_path; for a single file, DeepSpeedStrategy(load_full_weights=True); to get one file, zero_to_fp32.py in the folder",
+        lines: &[
+            &["DeepSpeed was unable to load the checkpoint"],
+            &["path to a file inside a DeepSpeed checkpoint folder"],
+        ],
+        example: "RuntimeError: DeepSpeed was unable to load the checkpoint. Ensure you passed in a DeepSpeed compatible checkpoint or a single checkpoint file by setting `DeepSpeedStrategy(..., load_full_weights=True)`.",
+        seen_in: "lightning 2.6.6",
+        ..FAILURE
+    },
+    Failure {
+        names: &["arguments that this Lightning does not take"],
+        about: "The script was written for an older Lightning: in version 2, strategy, accelerator and devices may not be None, and some names are gone.",
+        advice: "strategy=\"auto\", accelerator=\"auto\", devices=\"auto\" instead of None (or deepspeed_stage_2); or pip install 'pytorch-lightning<2'",
+        lines: &[
+            &["You selected an invalid strategy name: `strategy=None`"],
+            &["You selected an invalid accelerator name: `accelerator=None`"],
+            &["Trainer.__init__() got an unexpected keyword argument 'gpus'"],
+            &["Trainer.__init__() got an unexpected keyword argument 'accelerator_args'"],
+        ],
+        example: "ValueError: You selected an invalid strategy name: `strategy=None`. It must be either a string or an instance of `pytorch_lightning.strategies.Strategy`.",
+        seen_in: "MeteoSwiss/ldcast#20",
+        ..FAILURE
+    },
+    Failure {
+        names: &["Slurm tasks that do not fit Lightning's devices"],
+        about: "Under Slurm, Lightning takes one task for each GPU, and counts them by --ntasks-per-node: its devices and num_nodes must be the same, and --ntasks is not read.",
+        advice: "#SBATCH --nodes=N --ntasks-per-node=GPUS and srun before python; Trainer(num_nodes=N, devices=GPUS); in an interactive shell, SLURM_JOB_NAME=bash makes Lightning start the ranks itself",
+        lines: &[
+            &["You set `--ntasks=", "is not supported"],
+            &["You set `devices=", "does not match the number of tasks"],
+            &["You set `--ntasks-per-node=", "does not match"],
+            &["The `srun` command is available on your system but is not used"],
+        ],
+        example: "RuntimeError: You set `--ntasks=8` in your SLURM bash script, but this variable is not supported. HINT: Use `--ntasks-per-node=8` instead.",
+        seen_in: "lightning 2.6.6",
         ..FAILURE
     },
     Failure {
@@ -3215,6 +3531,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an NCCL that vLLM cannot load"],
+        about: "vLLM loads NCCL's library by itself: the one that VLLM_NCCL_SO_PATH names, else torch's. That file is not there, is broken, or is for another system.",
+        advice: "unset VLLM_NCCL_SO_PATH (--unset-env VLLM_NCCL_SO_PATH), so that torch's own is taken; if it is not set, pip install --force-reinstall torch",
+        lines: &[&["Failed to load NCCL library from"]],
+        example: "(VllmWorker rank=3 pid=44710) ERROR 08-20 09:48:31 [pynccl_wrapper.py:229] Failed to load NCCL library from /root/work/nccl-2.21.5-1/build/lib/libnccl.so.2.21.5. It is expected if you are not running on NVIDIA/AMD GPUs.",
+        seen_in: "huggingface/trl#3925",
+        ..FAILURE
+    },
+    Failure {
         names: &["no answer from the vLLM server"],
         about: "The trainer waits for a vLLM server (GRPO in server mode), and none answers at its host and port.",
         advice: "start it first, on other GPUs: CUDA_VISIBLE_DEVICES=3 trl vllm-serve --model MODEL (ms-swift: swift rollout), then --vllm_server_host and --vllm_server_port with its address; no_proxy for that host where a proxy is set; or --vllm_mode colocate",
@@ -3293,13 +3618,35 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["no C compiler for Triton"],
+        about: "Triton compiles a small program before its first kernel, and finds no compiler.",
+        advice: "apt install gcc (or module load gcc, conda install -c conda-forge gxx), in the container, too; CC=/path/to/gcc where it has another name",
+        lines: &[&["Failed to find C compiler"]],
+        example: "RuntimeError: Failed to find C compiler. Please specify via CC environment variable or set triton.knobs.build.impl.",
+        seen_in: "triton 3.9.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["torch.compile that fails"],
+        about: "The model, or a part of it, is compiled (torch_compile, a decorator in its code, vLLM), and the compiler does not take it, in this version or together with DeepSpeed's hooks.",
+        advice: "--torch_compile false, or --env TORCHDYNAMO_DISABLE=1 to see whether it is that; for vLLM --vllm_enforce_eager true; a newer torch",
+        lines: &[&["torch._dynamo.exc."], &["torch._inductor.exc."]],
+        unlike: &["WARN", "Warning", "config.suppress_errors"],
+        example: "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["rank 0 is gone"],
         about: "The ranks ask rank 0 for the address of NCCL, and it did not answer: it ended before, or it is still loading.",
         advice: "look at what rank 0 said before; the network, if it said nothing",
-        lines: &[&[
-            "is setting up NCCL communicator and",
-            "ncclUniqueId from [0] via c10d key-value store",
-        ]],
+        lines: &[
+            &[
+                "is setting up NCCL communicator and",
+                "ncclUniqueId from [0] via c10d key-value store",
+            ],
+            &["Stop_waiting response is expected"],
+        ],
         // Rank 0 that ended.
         role: Consequence,
         example: "gpu004: RuntimeError: [14] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: Connection reset by peer.",
@@ -3390,6 +3737,8 @@ pub const FAILURES: &[Failure] = &[
         about: "A rank waits at a barrier, or for a value, that another rank never reached or gave: that one is slow (preparing data, saving, loading), has died, or does something else.",
         advice: "look for the first error of another rank. If one is only slow: --ddp_timeout 7200, and prepare the data once before (on one rank, into the cache). Without any other error, on several machines: the network (NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME)",
         lines: &[
+            &["Timed out waiting ", "ms for recv operation to complete"],
+            &["Timed out waiting ", "ms for send operation to complete"],
             &["wait timeout after", "ms, keys:"],
             &["successfully reached monitoredBarrier, but received errors"],
             &["Error: Socket Timeout"],
@@ -3450,10 +3799,29 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["code for another processor"],
+        about: "Compiled code uses instructions that this CPU does not have: it was compiled on another machine (DeepSpeed's CPU optimizer is compiled for the CPU at hand, and its cache may be shared), or a wheel is for newer CPUs.",
+        advice: "rm -r ~/.cache/torch_extensions, and TORCH_EXTENSIONS_DIR in a folder for each kind of machine; DS_BUILD_CPU_ADAM was done on the kind of machine that trains",
+        lines: &[
+            &["Illegal instruction"],
+            &["Signal 4 (SIGILL)"],
+            &["failed (exitcode: -4) local_rank"],
+            &["exits with return code = -4"],
+        ],
+        role: Consequence,
+        example: "torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: -4) local_rank: 0 (pid: 94) of binary: python",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["a rank crashed (SIGSEGV)"],
         about: "Compiled code crashed: an extension built for another version, a driver, or broken files in the cache of compiled operators.",
         advice: "rm -r ~/.cache/torch_extensions ~/.triton; PYTHONFAULTHANDLER=1 shows where it crashed",
         lines: &[
+            &["free(): invalid pointer"],
+            &["double free or corruption ("],
+            &["corrupted size vs. prev_size"],
+            &["malloc(): "],
             &["died with <Signals.SIGSEGV"],
             &["failed (exitcode: -11) local_rank"],
             &["Segmentation fault"],
@@ -3858,6 +4226,9 @@ pub const FAILURES: &[Failure] = &[
         about: "The name of the model or tokenizer is no folder here, so it is taken for a repository of the hub, and there is none of that name, or not for this user. Or the folder has no config.json or tokenizer, as one of a checkpoint's parts.",
         advice: "`ls FOLDER/config.json` in the folder of the launch, on every machine (an absolute path is safe); for a repository, its exact OWNER/NAME, and hf auth login for a private one",
         lines: &[
+            &["GatedRepoError"],
+            &["401 Client Error"],
+            &["403 Client Error"],
             &["Repo id must be in the form"],
             &["Repo id must use alphanumeric chars"],
             &["is not a local folder and is not a valid model identifier"],
@@ -3939,6 +4310,15 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "pyarrow.lib.ArrowInvalid: JSON parse error: Missing a closing quotation mark in string. in row 0",
         seen_in: "pyarrow 22.0.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a value that is missing in the data"],
+        about: "A sample has None where the collator wants a number or a text: a field that some rows do not have, or that is called otherwise there.",
+        advice: "filter the data (dataset.filter(lambda row: row[\"FIELD\"] is not None)), and the same fields in all files; --dataloader_num_workers 0 shows which row it is",
+        lines: &[&["Could not infer dtype of NoneType"]],
+        example: "RuntimeError: Could not infer dtype of NoneType",
+        seen_in: "torch 2.15.0",
         ..FAILURE
     },
     Failure {
@@ -4064,6 +4444,10 @@ pub const FAILURES: &[Failure] = &[
         about: "The text has another number of places for pictures than there are features: the sample was cut at the maximum length, in the middle of a picture, or the processor is of another version than the model's code.",
         advice: "a larger maximum length (--max_length, cutoff_len) or smaller pictures (MAX_PIXELS, --max_pixels), and no truncation (ms-swift: --truncation_strategy delete; TRL: --max_length None); the same transformers for preprocessing and training; beside vLLM, the same limits for pictures on both sides (mm_processor_kwargs) and a --vllm_max_model_len that is long enough",
         lines: &[
+            &[
+                "shape mismatch: value tensor of shape",
+                "cannot be broadcast to indexing result of shape",
+            ],
             &["mage features and image tokens do not match"],
             &["ideo features and video tokens do not match"],
             &["Mismatch in `image` token count"],
@@ -4157,11 +4541,32 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a scaler of fp16 for weights in bf16"],
+        about: "Training in fp16 scales the gradients, and the model was loaded in bf16, for which there is no scaling.",
+        advice: "--bf16 true --fp16 false; or the model in float32 (ms-swift: --torch_dtype float32) with --fp16 true",
+        lines: &[&[
+            "_amp_foreach_non_finite_check_and_unscale",
+            "not implemented for 'BFloat16'",
+        ]],
+        example: "NotImplementedError: \"_amp_foreach_non_finite_check_and_unscale_cuda\" not implemented for 'BFloat16'",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["operations for the CPU in 16 bits"],
         about: "torch has this operation not for fp16 on the CPU: the model, or a part of it, is in host memory, or there is no GPU.",
         advice: "see that the GPU is used (`zlaunch doctor`), and nothing is moved to the CPU (device_map, offload of a script's own); or --torch_dtype bfloat16, or float32",
         lines: &[&["\" not implemented for 'Half'"]],
         example: "RuntimeError: \"normal_kernel_cpu\" not implemented for 'Half'",
+        seen_in: "torch 2.15.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an operation that has no such precision"],
+        about: "torch, or this version of it, has no kernel for that operation and precision: bf16 or fp8 in a place that was written for fp32 (audio, interpolation, a sort, a loss), or a quantized weight where a plain one is wanted.",
+        advice: "a newer torch; in the script, that part in fp32 (x.float(), or autocast off around it); --fp16 true instead of bf16, or float32 for the model with --bf16 true, so that autocast chooses",
+        lines: &[&["\" not implemented for '"]],
+        example: "RuntimeError: \"triu_tril_cuda_template\" not implemented for 'BFloat16'",
         seen_in: "torch 2.15.0",
         ..FAILURE
     },
@@ -4217,6 +4622,8 @@ pub const FAILURES: &[Failure] = &[
             &["has been loaded with `device_map='auto'` in any distributed mode"],
             &["loaded in 8-bit or 4-bit precision on"],
             &["loaded in 8-bit or 4-bit precision with"],
+            &["DistributedDataParallel device_ids and output_device arguments only work"],
+            &["DistributedDataParallel's input module must be on the same type of devices"],
         ],
         example: "ValueError: You can't train a model that has been loaded with `device_map='auto'` in any distributed mode.",
         seen_in: "accelerate 1.15.0",
@@ -4578,6 +4985,24 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a file that is no valid JSON"],
+        about: "A file that should be JSON is not: a comma too much or missing, single quotes, comments, an empty or half written file, one object a line in a .json, or a page of the web instead of the file. The traceback tells who reads it.",
+        advice: "`python -m json.tool FILE` names the place; `zlaunch check FILE` does it for a config of DeepSpeed; data with one object a line are called .jsonl",
+        lines: &[&["JSONDecodeError: "]],
+        example: "json.decoder.JSONDecodeError: Expecting property name enclosed in double quotes: line 3 column 1 (char 20)",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a file that is no text"],
+        about: "A file is read as text and has bytes that are none: a model, an archive or a picture was named where text or JSON is wanted, or the text is in another encoding than UTF-8.",
+        advice: "`file NAME` says what it is; `iconv -f GBK -t UTF-8 OLD > NEW` for Chinese text of Windows; git lfs pull or a new download for a model",
+        lines: &[&["UnicodeDecodeError: '"]],
+        example: "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x80 in position 128: invalid start byte",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
         names: &["a file that is no valid YAML"],
         about: "The line that it names, or the one above, is not YAML: a tab, a colon without a space after it, a text with `: ` or `#` in it that is not in quotes, or lines that stand too far right.",
         advice: "mend that line (the file and the place stand below); `zlaunch check -- COMMAND` reads the run file and accelerate's config before anything starts",
@@ -4637,6 +5062,7 @@ pub const FAILURES: &[Failure] = &[
         about: "The forward pass writes into a tensor that needs a gradient, such as the output of the embedding (pictures put into it, with enable_input_require_grads), a weight, or what another part still needs.",
         advice: "in that line, a new tensor (.clone(), torch.where, masked_scatter) or `with torch.no_grad()` for weights; a newer version of the model's code or trainer, which does so",
         lines: &[
+            &["is a view and is being modified inplace"],
             &["a leaf Variable that requires grad is being used in an in-place operation"],
             &[
                 "a view of a leaf Variable that requires grad is being used in an in-place operation",
@@ -4645,6 +5071,15 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation.",
         seen_in: "stanford-crfm/BioMedLM#9",
+        ..FAILURE
+    },
+    Failure {
+        names: &["DeepSpeed's dataloader in place of torch's"],
+        about: "deepspeed.initialize(training_data=…) returns a dataloader of its own, which is no DataLoader of torch and has few of its attributes: the sampler is its data_sampler.",
+        advice: "in the script, ask for what it has (loader.data_sampler instead of loader.sampler), or make a DataLoader with a DistributedSampler and leave training_data out",
+        lines: &[&["'DeepSpeedDataLoader' object has no attribute '"]],
+        example: "AttributeError: 'DeepSpeedDataLoader' object has no attribute 'sampler'",
+        seen_in: "h2oai/h2o-llmstudio#529",
         ..FAILURE
     },
     Failure {
@@ -4881,6 +5316,7 @@ pub const FAILURES: &[Failure] = &[
         about: "Python found another file or folder of that name before the installed package: a script such as triton.py or deepspeed.py, or a folder, beside the script or where it was started.",
         advice: "python -c \"import triton; print(triton.__file__)\", with the name that the line puts in quotes last, run in the same folder, shows which one: rename it, and remove its __pycache__; if it shows nothing of yours, pip install --force-reinstall that package",
         lines: &[
+            &["AttributeError: partially initialized module '"],
             &["No module named '", "is not a package"],
             &["module 'deepspeed' has no attribute"],
             &["module 'accelerate' has no attribute 'Accelerator'"],
@@ -4934,6 +5370,39 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a Trainer of its own, for another transformers"],
+        about: "The script has a copy of transformers' Trainer, or one with methods copied from it, which calls transformers as it was at that time.",
+        advice: "the transformers of the script's requirements (of 2023 mostly: pip install 'transformers<4.31'), or a newer version of the script",
+        lines: &[
+            &["deepspeed_init() got an unexpected keyword argument"],
+            &["cannot import name 'deepspeed_init'"],
+            &["cannot import name 'deepspeed_reinit'"],
+            &["cannot import name 'ShardedDDPOption'"],
+            &["Trainer' object has no attribute 'deepspeed'"],
+            &["Trainer' object has no attribute 'is_deepspeed_enabled'"],
+            &["Trainer' object has no attribute 'accelerator'"],
+            &["Trainer' object has no attribute 'sharded_ddp'"],
+            &["Trainer' object has no attribute 'use_apex'"],
+            &["Trainer' object has no attribute 'use_cuda_amp'"],
+        ],
+        example: "AttributeError: 'SparseTrainer' object has no attribute 'deepspeed'",
+        seen_in: "TsinghuaC3I/SoRA#5",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a picture of a size that the model does not take"],
+        about: "The image processor cuts a picture into patches, and its height or width is no multiple of them: a resized_height or max_pixels for another model (28 pixels for Qwen2-VL and Qwen2.5-VL, 32 for Qwen3-VL), or a processor for another model.",
+        advice: "sizes as multiples of 28 (Qwen2-VL, Qwen2.5-VL) or 32 (Qwen3-VL), or none; the processor of this very model",
+        lines: &[
+            &["RuntimeError: shape '[", "is invalid for input of size"],
+            &["ValueError: cannot reshape array of size"],
+        ],
+        traceback: &["image_processing_"],
+        example: "[rank6]: RuntimeError: shape '[1, 1, 2, 3, 17, 2, 16, 12, 2, 16]' is invalid for input of size 1317120 (in image_processing_qwen2_vl_fast.py)",
+        seen_in: "2U1/Qwen-VL-Series-Finetune#206",
+        ..FAILURE
+    },
+    Failure {
         names: &["two packages of different times"],
         about: "A package is asked for something that it does not have, or no longer. If another package asks, one of the two is too old for the other; if its own file does, it is a fault of that version, or it does not support what the launch combines. If your own script asks, it was written for another version.",
         advice: "upgrade the package whose file the traceback names last; if it is the newest already, another version of the one that it asks: one from the time of the script or package that asks",
@@ -4968,7 +5437,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["a module that is not installed"],
         about: "This Python does not have the module; another one may have it.",
         advice: "`zlaunch doctor -- COMMAND` says which Python runs; pip install it there, on every machine",
-        lines: &[&["ModuleNotFoundError: No module named '"]],
+        lines: &[
+            &["ModuleNotFoundError: No module named '"],
+            &["No module named 'deepspeed'"],
+        ],
         example: "ModuleNotFoundError: No module named 'deepspeed'",
         seen_in: "Python 3.11",
         ..FAILURE
@@ -5005,6 +5477,16 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["FileNotFoundError: [Errno 2] No such file or directory"]],
         example: "FileNotFoundError: [Errno 2] No such file or directory: 'deepspeed/zero2.json'",
         seen_in: "axolotl-ai-cloud/axolotl#682",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a word that this transformers does not know"],
+        about: "The configuration names a type of model, and the table of transformers does not have it: transformers is older than the model, or the config.json is not one of a model.",
+        advice: "pip install -U transformers, in the Python that `zlaunch doctor -- COMMAND` names; trust_remote_code where the model brings its own code",
+        lines: &[&["KeyError: '"]],
+        traceback: &["configuration_auto.py"],
+        example: "KeyError: 'gpt_bigcode'",
+        seen_in: "OptimalScale/LMFlow#601",
         ..FAILURE
     },
     Failure {
