@@ -637,6 +637,13 @@ def drain(pipe):
 
 def report(rank):
     return f"Traceback (most recent call last): (RANK {rank})\n"
+
+def water(bed, size, rows):
+    if bed.kind == "hose16":
+        raise ValueError("Type hose16 is not watered by this tap.")
+    if rows == 0:
+        raise ZeroDivisionError("division by zero")
+    logger.error(f"Failed to water {bed}: {size}")
 "#;
 
 fn with_plumbing() -> Sandbox {
@@ -666,6 +673,9 @@ fn the_installed_packages_are_asked_who_says_it() {
     }
     // One of two that would both be needed is not advised.
     assert!(!run.stdout.contains("NUMBER"), "{}", run.stdout);
+    // It may end earlier in another version.
+    let shorter = sandbox.run(["explain", "ValueError: Type hose16 is not watered."]);
+    assert!(shorter.stdout.contains("in `water`"), "{shorter:?}");
     // A part is enough, and the rest is shown.
     let run = sandbox.run([
         "explain",
@@ -700,6 +710,8 @@ fn the_installed_packages_are_asked_who_says_it() {
         "ValueError: You cannot make a tap without giving a hose in the garden",
         // A script has a class of this name, too.
         "AttributeError: 'ModelArguments' object has no attribute 'hose'",
+        // Python's own.
+        "ZeroDivisionError: division by zero",
     ] {
         assert_eq!(sandbox.run(["explain", other]).status, Some(125), "{other}");
     }
@@ -750,12 +762,17 @@ fn a_message_is_found_however_it_was_pasted() {
             "{pasted}: {run:?}"
         );
     }
-    sandbox.file("job.log", "nothing is wrong with the sprinkler of rank 7\n");
-    let run = sandbox.run(["explain", "job.log"]);
-    assert_eq!(
-        (run.status, &*run.stderr),
-        (Some(1), "there is no error that zlaunch knows\n")
-    );
+    for other in [
+        "nothing is wrong with the sprinkler of rank 7\n",
+        "Failed to water the whole street because the main pipe of the town is broken\n",
+    ] {
+        sandbox.file("job.log", other);
+        let run = sandbox.run(["explain", "job.log"]);
+        assert_eq!(
+            (run.status, &*run.stderr),
+            (Some(1), "there is no error that zlaunch knows\n")
+        );
+    }
 }
 
 /// What a traceback shows of the source is no evidence, and the beginning of a `raise` may be that of another one.
@@ -863,6 +880,10 @@ fn a_row_says_no_more_than_it_knows() {
     assert!(told(aio, &[]).starts_with("no libaio"));
     let windows =
         format!("File \"C:\\Users\\me\\env\\Lib\\site-packages\\deepspeed\\op.py\"\n{aio}");
+    assert!(told(&windows, &[]).starts_with("DeepSpeed on Windows"));
+    let compiled = "AssertionError: Unable to pre-compile async_io\n";
+    assert!(told(compiled, &[]).starts_with("no libaio"));
+    let windows = format!("File \"D:\\DeepSpeed\\setup.py\", line 157, in <module>\n{compiled}");
     assert!(told(&windows, &[]).starts_with("DeepSpeed on Windows"));
     // Behind the labels of Ray and vLLM, and where it is indented.
     for (said, name) in [

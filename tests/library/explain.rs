@@ -487,6 +487,17 @@ fn wrapped_lines_are_joined() {
     assert_eq!(log.found[0].lines, [said]);
     assert_eq!(log.found[0].place, "job.log:2");
     assert_eq!(log.found[1].place, format!("job.log:{}", words.len() + 3));
+    // Beside the frame of a box, whose lines are longer in bytes than in columns.
+    let frame = format!("│ {} │\n", "❱ 893".repeat(10));
+    assert_eq!(frame.chars().count(), 55);
+    let boxed = found(&format!(
+        "{frame}{frame}AssertionError: Check batch related parameters. train_batch\n_size is not equal\n"
+    ));
+    assert!(
+        boxed.found[0].lines[0].ends_with("not equal"),
+        "{:?}",
+        boxed.found[0].lines
+    );
     let list = found(
         "ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments values:\n- ds gradient_clipping=0.5 vs hf max_grad_norm=1.0\n",
     );

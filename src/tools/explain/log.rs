@@ -251,7 +251,7 @@ fn unwrap(text: &mut Vec<u8>, start: usize) -> Vec<usize> {
     let wrapped = text.split_off(start);
     let width = lines(&wrapped)
         .filter(|line| line.trim_ascii().contains(&b' '))
-        .map(<[u8]>::len)
+        .map(columns)
         .max()
         .filter(|width| WIDTHS.contains(width));
     let mut joined = vec![];
@@ -281,10 +281,14 @@ fn goes_on(line: &[u8], next: &[u8], width: Option<usize>) -> bool {
         || [&b"-"[..], b"Traceback", b"Last"].contains(&word)
         || word.ends_with(b"Error:")
         || rank(next).is_some();
-    let length = line.len();
-    let has_no_room = width.is_some_and(|width| length > 0 && length + 1 + word.len() > width);
+    let has_no_room = width.is_some_and(|width| columns(line) + columns(word) >= width);
     let is_name = line.trim_ascii_end().ends_with(b"Error:") && !said(line).contains(' ');
     !is_new && has_no_room || is_name && !next.trim_ascii().is_empty()
+}
+
+/// Without the bytes that continue a character: the frame of a box has three.
+fn columns(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte >> 6 != 0b10).count()
 }
 
 /// A line of source that Python shows below its place.

@@ -195,7 +195,7 @@ impl<'a> Message<'a> {
             .and_then(|it| name(it.1))
             .filter(is_exception)
             .or(name(line));
-        let text = named.map_or(line, |it| it.1);
+        let text = named.map_or(line, |it| it.1).trim_end_matches('.');
         // A number or a name in quotes was not in the source.
         let plain = pieces(text, 3, "'\"`\\{}<>[]=/%");
         // Short messages have few words of their own.
@@ -314,7 +314,7 @@ impl<'a> Source<'a> {
                 code.contains(exception)
                     || code.contains(" = ") && below.any(|it| it.contains("raise "))
             }
-            (_, None) => !code.contains("help"),
+            (_, None) => same > 2 && !code.contains("help"),
         };
         let run = own
             .split(|pair| !message.pairs.contains(pair))

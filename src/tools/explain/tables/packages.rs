@@ -44,8 +44,12 @@ pub const OF_PYTHON: &[&str] = &[
     "KeyError",
     "ModuleNotFoundError",
     "NameError",
+    "OverflowError",
+    "RecursionError",
     "TypeError",
     "UnboundLocalError",
+    "UnicodeDecodeError",
+    "ZeroDivisionError",
 ];
 
 /// Classes that many scripts define for themselves, whatever package has one of that name.
