@@ -561,6 +561,10 @@ pub const FAILURES: &[Failure] = &[
         about: "The ranks were to talk over GPUs, and torch sees none here: a torch without CUDA, a container or job without GPUs, or an empty CUDA_VISIBLE_DEVICES.",
         advice: "`python -c 'import torch; print(torch.version.cuda, torch.cuda.device_count())'` with the same Python, and `nvidia-smi`; docker run --gpus all; Slurm: --gres=gpu:8; without a GPU: --env ACCELERATE_USE_CPU=true, or the trainer's --use_cpu true",
         lines: &[
+            &[
+                "FP16 Mixed precision training with AMP or APEX",
+                "can only be used on",
+            ],
             &["ProcessGroupNCCL is only supported with GPUs, no GPUs found"],
             &["mixed precision requires a GPU (not"],
             &["mixed precision requires a device in", "(not"],
@@ -682,6 +686,7 @@ pub const FAILURES: &[Failure] = &[
         about: "A kernel of the GPU found a value that it does not allow, mostly an index: a token ID outside of the embedding (tokens were added to the tokenizer but not to the model, or the tokenizer belongs to another model), a label outside of the classes, a position beyond the context; or probabilities that are NaN, in generate().",
         advice: "resize the embedding (LLaMA-Factory: resize_vocab: true), or use the model's own tokenizer; the first line with `Assertion` says what was wrong, CUDA_LAUNCH_BLOCKING=1 names the operation",
         lines: &[
+            &["cudaErrorAssert"],
             &["IndexError: index out of range in self"],
             &[".cu:", "Assertion `"],
             &["`srcIndex < srcSelectDimSize` failed"],
@@ -785,12 +790,21 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a rendezvous that was closed"],
+        about: "torchrun on another machine has ended, after success or a failure, and closed the meeting point of all; this one wanted to join or to go on. Or an earlier job with the same rendezvous ID did.",
+        advice: "look at how the torchrun of the other machines ended; the same number of steps on all ranks; a new --rdzv-id (zlaunch makes one for each job), and no restarts: --max-restarts 0",
+        lines: &[&["RendezvousClosedError"]],
+        role: Consequence,
+        example: "torch.distributed.elastic.rendezvous.api.RendezvousClosedError",
+        seen_in: "pytorch/pytorch#116974",
+        ..FAILURE
+    },
+    Failure {
         names: &["a machine did not join"],
         about: "Rank 0 waited for ranks that never started, or that cannot reach it.",
         advice: "start it on every machine with the same --nnodes, --master-addr and --master-port; `zlaunch doctor` inside the job compares the machines",
         lines: &[
             &["RendezvousTimeoutError"],
-            &["RendezvousClosedError"],
             &["waiting for clients.", "clients joined"],
             &["DistStoreError: Socket Timeout"],
         ],
@@ -1191,7 +1205,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["LLaMA-Factory without torchrun"],
         about: "LLaMA-Factory starts torchrun itself where it sees several GPUs. With one, DeepSpeed needs it too.",
         advice: "FORCE_TORCHRUN=1 llamafactory-cli train …; zlaunch -- llamafactory-cli train … always starts ranks",
-        lines: &[&["Please use `FORCE_TORCHRUN=1` to launch DeepSpeed training"]],
+        lines: &[
+            &["Please use `FORCE_TORCHRUN=1` to launch DeepSpeed training"],
+            &["Please launch distributed training with `llamafactory-cli` or `torchrun`"],
+        ],
         example: "ValueError: Please use `FORCE_TORCHRUN=1` to launch DeepSpeed training.",
         seen_in: "hiyouga/LlamaFactory#6268",
         ..FAILURE
@@ -1362,6 +1379,10 @@ pub const FAILURES: &[Failure] = &[
         advice: "load the CUDA that torch was built for (module load cuda/12, CUDA_HOME), or install a torch built for this CUDA; DS_SKIP_CUDA_CHECK=1 tries anyway",
         lines: &[
             &[
+                "The detected CUDA version",
+                "mismatches the version that was used to compile",
+            ],
+            &[
                 "Installed CUDA version",
                 "does not match the version torch was compiled with",
                 "unable to compile",
@@ -1383,6 +1404,28 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)",
         seen_in: "whittle-org/whittle#153",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a gcc that is too new for nvcc"],
+        about: "nvcc takes host compilers up to a certain gcc, and the one that it finds is newer.",
+        advice: "an older gcc: CC=gcc-12 CXX=g++-12 and NVCC_PREPEND_FLAGS='-ccbin g++-12' (apt install g++-12, module load gcc/12, conda install -c conda-forge gxx=12); or a newer CUDA of the same major version",
+        lines: &[&["unsupported GNU version"]],
+        example: "#error -- unsupported GNU version! gcc versions later than 14 are not supported!",
+        seen_in: "CUDA 12.9",
+        ..FAILURE
+    },
+    Failure {
+        names: &["DeepSpeed that is not installed"],
+        about: "pip builds DeepSpeed from source and that failed; the reason stands above. It asks torch and CUDA while it is built.",
+        advice: "torch first, then pip install --no-build-isolation deepspeed; without DS_BUILD_OPS (operators are compiled when they are first used); CUDA_HOME and nvcc where it asks for them",
+        lines: &[
+            &["Could not build wheels for deepspeed"],
+            &["Failed to build deepspeed"],
+            &["Failed building wheel for deepspeed"],
+        ],
+        example: "ERROR: Could not build wheels for deepspeed, which is required to install pyproject.toml-based projects",
+        seen_in: "pip 23.2.1",
         ..FAILURE
     },
     Failure {
@@ -1655,6 +1698,7 @@ pub const FAILURES: &[Failure] = &[
         about: "A library of CUDA is not there, or of another version: LD_LIBRARY_PATH or a CUDA module puts others before those that came with torch, or the package whose file the traceback names was built for another CUDA than torch's.",
         advice: "unset LD_LIBRARY_PATH, or do not load the CUDA module: torch brings its own libraries; or install that package again (pip install --force-reinstall --no-cache-dir PACKAGE) for torch's CUDA",
         lines: &[
+            &["failed to open libnvrtc-builtins"],
             &[
                 "ImportError: libcudart.so",
                 "cannot open shared object file",
@@ -2943,6 +2987,7 @@ pub const FAILURES: &[Failure] = &[
         about: "vLLM runs its engine in a process of its own, and this one ended. Why stands above, in lines that begin with EngineCore or Worker: memory, a model that this vLLM does not know, or a torch that it was not made for.",
         advice: "look for the first ERROR of EngineCore or Worker above; the vLLM and torch that the trainer's documentation names together; a smaller --vllm_max_model_len and --vllm_gpu_memory_utilization",
         lines: &[
+            &["RPC call to execute_model timed out"],
             &["Engine core initialization failed"],
             &["EngineDeadError"],
             &["Engine loop is not running"],
@@ -3070,6 +3115,16 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a tokenizer without its file"],
+        about: "sentencepiece got no file: the folder of the model has no tokenizer.model, so the slow tokenizer cannot be made.",
+        advice: "download the model's tokenizer files completely (tokenizer.model or tokenizer.json); or use_fast=True where there is a tokenizer.json",
+        lines: &[&["TypeError: not a string"]],
+        traceback: &["sentencepiece", "tokenization_"],
+        example: "TypeError: not a string",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
         names: &["a tokenizer of another transformers"],
         about: "The tokenizer_config.json names a class that this transformers does not have: it is older than the model, or the model was saved by a newer one (transformers 5 writes TokenizersBackend).",
         advice: "pip install -U transformers; or the tokenizer files of the model that this one was made from, in place of those that were saved",
@@ -3173,6 +3228,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an adapter whose weights did not arrive"],
+        about: "The file of the adapter has other names than this model, or nothing: it was saved by another version of PEFT or transformers (which renamed the model's parts), from a wrapped model, or empty under ZeRO-3. Those layers stay as they were made.",
+        advice: "the versions of peft and transformers with which it was saved; `python -c \"from safetensors import safe_open; print(list(safe_open('adapter_model.safetensors', 'pt').keys())[:5])\"` shows its names; with ZeRO-3, save by trainer.save_model()",
+        lines: &[&["Found missing adapter keys while loading the checkpoint"]],
+        example: "UserWarning: Found missing adapter keys while loading the checkpoint: ['base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight']",
+        seen_in: "huggingface/peft#2699",
+        ..FAILURE
+    },
+    Failure {
         names: &["LoRA modules that the model does not have"],
         about: "No layer of this model has one of these names: each architecture has its own.",
         advice: "--target_modules all-linear (ms-swift), --lora_target_modules all-linear (TRL), lora_target: all (LLaMA-Factory)",
@@ -3209,6 +3273,7 @@ pub const FAILURES: &[Failure] = &[
         about: "GPUs before Ampere do not support bf16. Where torch sees no GPU, it says the same.",
         advice: "--fp16 true --bf16 false",
         lines: &[
+            &["Bfloat16 is only supported on GPUs with compute capability"],
             &["Type bf16 is not supported on your device"],
             &["bf16 mixed precision requires PyTorch >= 1.10 and a supported device"],
             &["Your setup doesn't support bf16/gpu"],
@@ -3379,6 +3444,18 @@ pub const FAILURES: &[Failure] = &[
         ],
         example: "SyntaxError: invalid syntax",
         seen_in: "deepspeedai/DeepSpeedExamples#575",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a model that this ms-swift does not know"],
+        about: "ms-swift has a list of the models that it can train, and the name given with --model_type, or found in the model's config.json, is not on it: the model is newer, or the name is another one.",
+        advice: "pip install -U ms-swift; --model_type with a name from its list of supported models, or without it, so that it is found by itself",
+        lines: &[
+            &["model_type: '", "is not registered"],
+            &["model_type: '", "' not in ["],
+        ],
+        example: "ValueError: model_type: 'internvl2_5-38b' is not registered.",
+        seen_in: "modelscope/ms-swift#2676",
         ..FAILURE
     },
     Failure {
@@ -3654,12 +3731,24 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["NCCL failed in itself"],
+        about: "NCCL found something that it does not expect: a description of the hardware that is wrong (NCCL_TOPO_FILE, a virtual machine), machines with different versions of NCCL, a plugin for the network that does not suit it, a rank that ended, or a fault of NCCL.",
+        advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN or behind `Last error:`; without NCCL_TOPO_FILE; --env NCCL_NET_PLUGIN=none to try it without a plugin; the same environment on all machines, with a newer torch",
+        lines: &[
+            &["NCCL error in", "internal error"],
+            &["ncclInternalError: Internal check failed"],
+        ],
+        role: Consequence,
+        lines_below: 2,
+        example: "ncclInternalError: Internal check failed.",
+        seen_in: "NVIDIA/nccl#827",
+        ..FAILURE
+    },
+    Failure {
         names: &["NCCL failed in a system call"],
         about: "NCCL could not use a socket, shared memory or a network card, or a rank on the other side ended. In a container it is nearly always /dev/shm, which has 64 MB there; with several machines, the network interface.",
         advice: "--env NCCL_DEBUG=WARN, and look at the line with NCCL WARN; docker run --shm-size=64g (or --ipc=host); between machines, --env NCCL_SOCKET_IFNAME=eth0 (the interface that `ip addr` shows with the address of --master-addr), and NCCL_IB_DISABLE=1 to try it without InfiniBand",
         lines: &[
-            &["NCCL error in", "internal error"],
-            &["ncclInternalError: Internal check failed"],
             &["NCCL", "unhandled system error"],
             &["ncclSystemError: System call"],
         ],
@@ -3722,6 +3811,7 @@ pub const FAILURES: &[Failure] = &[
         about: "Nearly always two ranks are on one GPU, or ranks send different things at the same time. The line after `Last error:`, or one with NCCL WARN above, says which.",
         advice: "one GPU for each rank: --nproc-per-node GPUS, and no code that picks a GPU by itself; --env NCCL_DEBUG=WARN shows the reason",
         lines: &[
+            &["NCCL Error 5: invalid usage"],
             &["NCCL error", "invalid usage"],
             &["ncclInvalidUsage: This usually reflects invalid usage"],
         ],
@@ -3963,6 +4053,17 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an Accelerator that prepared no model"],
+        about: "accelerator.backward() hands the loss to DeepSpeed's engine, and this Accelerator has none: the model was not given to accelerator.prepare(), or to that of another Accelerator.",
+        advice: "model, optimizer, loader = accelerator.prepare(model, optimizer, loader), with the same Accelerator that calls backward()",
+        lines: &[&["'NoneType' object has no attribute 'backward'"]],
+        traceback: &["accelerate/"],
+        alone: true,
+        example: "AttributeError: 'NoneType' object has no attribute 'backward'",
+        seen_in: "accelerate 1.15.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["a placeholder instead of an optimizer"],
         about: "With an optimizer section in the config, accelerate gives the script a placeholder (DummyOptim), which DeepSpeed replaces. Here it is used before that (a scheduler of torch, or the trainer, looks inside it), or DeepSpeed never came, because the script runs without a launcher.",
         advice: "without a launcher: zlaunch --nproc-per-node GPUS -- COMMAND; else --unset optimizer, or a scheduler section too, so that the script takes a DummyScheduler",
@@ -4144,6 +4245,8 @@ pub const FAILURES: &[Failure] = &[
         about: "A library of CUDA failed in a multiplication or a convolution. One of these: an earlier kernel had failed and is reported here (a wrong index, mostly), the GPU is full, or another libcublas or libcudnn than torch's own is loaded, by LD_LIBRARY_PATH or from a package of another CUDA.",
         advice: "CUDA_LAUNCH_BLOCKING=1 once, which names the operation; --unset-env LD_LIBRARY_PATH, and pip install --force-reinstall torch with the nvidia-* packages of its CUDA; a smaller micro batch if nvidia-smi shows a full GPU",
         lines: &[
+            &["CUSOLVER_STATUS_"],
+            &["CUSPARSE_STATUS_"],
             &["CUBLAS_STATUS_EXECUTION_FAILED"],
             &["CUBLAS_STATUS_INTERNAL_ERROR"],
             &["CUBLAS_STATUS_INVALID_VALUE"],
@@ -4671,7 +4774,10 @@ pub const FAILURES: &[Failure] = &[
         names: &["fp16 and bf16 together"],
         about: "Both precisions are asked for, and only one can be used.",
         advice: "one of --fp16 true and --bf16 true (bf16 from Ampere on), and \"auto\" for both in the config",
-        lines: &[&["At most one of fp16 and bf16 can be True"]],
+        lines: &[
+            &["At most one of fp16 and bf16 can be True"],
+            &["fp16 and bf16 modes cannot be simultaneously enabled"],
+        ],
         example: "ValueError: At most one of fp16 and bf16 can be True, but not both",
         seen_in: "transformers 5.19.0",
         ..FAILURE
@@ -4701,14 +4807,25 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["an accelerate that is missing or too old"],
+        about: "transformers uses accelerate to load and to train, and the Python that runs has none, or one that is too old.",
+        advice: "pip install -U accelerate, in the Python that `zlaunch doctor -- COMMAND` names, on every machine",
+        lines: &[
+            &["requires `accelerate>="],
+            &["requires Accelerate: `pip install"],
+            &["name 'init_empty_weights' is not defined"],
+        ],
+        example: "ImportError: Using the `Trainer` with `PyTorch` requires `accelerate>=1.1.0`: Please run `pip install transformers[torch]` or `pip install 'accelerate>=1.1.0'`",
+        seen_in: "transformers 5.19.0",
+        ..FAILURE
+    },
+    Failure {
         names: &["no DeepSpeed for accelerate"],
         about: "The Python that runs has no package deepspeed, or only a folder of that name; another Python may have it.",
         advice: "`zlaunch doctor -- COMMAND` says which Python runs: pip install deepspeed there, on every machine; no folder called deepspeed beside the script",
         lines: &[
             &["DeepSpeed is not installed =>"],
             &["DeepSpeed is not available =>"],
-            &["requires `accelerate>="],
-            &["requires Accelerate: `pip install"],
             &["--deepspeed requires deepspeed"],
         ],
         example: "ImportError: DeepSpeed is not installed => run `pip install deepspeed` or build it from source.",
@@ -4824,10 +4941,30 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["no Ray at that address"],
+        about: "The program joins a Ray that runs already, and there is none: it was not started, has ended, or belongs to another user or machine.",
+        advice: "ray start --head on the first machine, ray start --address=HEAD:6379 on the others; `ray status`; --unset-env RAY_ADDRESS where none is meant",
+        lines: &[&["Could not find any running Ray instance"]],
+        example: "ConnectionError: Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag or `RAY_ADDRESS` environment variable.",
+        seen_in: "ray 2.60.0",
+        ..FAILURE
+    },
+    Failure {
+        names: &["more GPUs than Ray has"],
+        about: "The models of the run together ask for more GPUs than the Ray cluster has: a machine did not join, or actor, critic, reference and vLLM each have GPUs of their own.",
+        advice: "`ray status` shows what there is; fewer GPUs for each model, or models that share them (OpenRLHF: --colocate_all_models); for verl trainer.n_gpus_per_node and trainer.nnodes as they are",
+        lines: &[&["Total available GPUs", "is less than total desired GPUs"]],
+        example: "ValueError: Total available GPUs 4 is less than total desired GPUs 8",
+        seen_in: "verl 0.9.1",
+        ..FAILURE
+    },
+    Failure {
         names: &["a process of Ray that died"],
         about: "Ray says that a process ended, and not why: it was killed because host memory ran out, it crashed in compiled code, or Ray was stopped. What it said itself may stand above, or in its own log.",
         advice: "ls -t /tmp/ray/session_latest/logs/worker-*.err on the machine whose address is in the message; `dmesg -T | grep -i killed`; less host memory if it was killed (less offload, fewer workers, a smaller vLLM), RAY_memory_usage_threshold=0.98",
         lines: &[
+            &["ActorUnavailableError"],
+            &["ActorDiedError"],
             &["The actor died unexpectedly before finishing this task"],
             &["was killed due to the node running low on memory"],
             &["The actor is dead because its worker process has died"],
@@ -5000,6 +5137,22 @@ pub const FAILURES: &[Failure] = &[
         lines: &[&["UnicodeDecodeError: '"]],
         example: "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x80 in position 128: invalid start byte",
         seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a number that is a text"],
+        about: "A number was given as text: YAML reads 1e-5 as a text (1.0e-5 is a number), JSON has quotes around it, or an argument was not converted.",
+        advice: "1.0e-5 in YAML, no quotes in JSON; `zlaunch check CONFIG` names such values of DeepSpeed's config",
+        lines: &[
+            &["not supported between instances of 'float' and 'str'"],
+            &["not supported between instances of 'str' and 'float'"],
+            &["not supported between instances of 'str' and 'int'"],
+            &["not supported between instances of 'int' and 'str'"],
+        ],
+        traceback: &["/optim/", "lr_scheduler", "training_args.py", "deepspeed/"],
+        alone: true,
+        example: "TypeError: '<=' not supported between instances of 'float' and 'str'",
+        seen_in: "torch 2.15.0",
         ..FAILURE
     },
     Failure {
@@ -5438,6 +5591,8 @@ pub const FAILURES: &[Failure] = &[
         about: "This Python does not have the module; another one may have it.",
         advice: "`zlaunch doctor -- COMMAND` says which Python runs; pip install it there, on every machine",
         lines: &[
+            &["/python: No module named "],
+            &["/python3: No module named "],
             &["ModuleNotFoundError: No module named '"],
             &["No module named 'deepspeed'"],
         ],
@@ -5471,6 +5626,15 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a script that is not there"],
+        about: "Python was given a script that is not in the folder where it was started, or not on this machine.",
+        advice: "an absolute path, or start it in the right folder; on several machines, the script on all of them",
+        lines: &[&["can't open file '", "No such file or directory"]],
+        example: "python: can't open file '/x/train.py': [Errno 2] No such file or directory",
+        seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
         names: &["a file that is not there"],
         about: "The path is relative to the folder in which the launch was started, or the file is not on this machine.",
         advice: "an absolute path, or start it in the right folder; on several machines the file must be on all of them",
@@ -5487,6 +5651,59 @@ pub const FAILURES: &[Failure] = &[
         traceback: &["configuration_auto.py"],
         example: "KeyError: 'gpt_bigcode'",
         seen_in: "OptimalScale/LMFlow#601",
+        ..FAILURE
+    },
+    Failure {
+        names: &["something that does not go with ZeRO-3"],
+        about: "The program refuses this under ZeRO-3, where every rank has a part of each weight: it needs them whole. The message names what.",
+        advice: "--deepspeed zero2, or zero2_offload, where the model fits; else without what the message names (in LLaMA-Factory that key of its YAML)",
+        lines: &[
+            &["incompatible with DeepSpeed ZeRO-3"],
+            &["not compatible with DeepSpeed ZeRO-3"],
+            &["not supported in DeepSpeed ZeRO-3"],
+            &["not supported with DeepSpeed ZeRO-3"],
+            &["not supported under DeepSpeed ZeRO-3"],
+            &["adapters in DeepSpeed ZeRO-3"],
+            &["under DeepSpeed ZeRO-3"],
+            &["in DeepSpeed ZeRO-3."],
+        ],
+        here: &[NOT_ZERO3],
+        example: "ValueError: `predict_with_generate` is incompatible with DeepSpeed ZeRO-3.",
+        seen_in: "hiyouga/LlamaFactory#5629",
+        ..FAILURE
+    },
+    Failure {
+        names: &["something that does not go with DeepSpeed"],
+        about: "The program refuses this together with DeepSpeed, which has an optimizer, a precision or a way to split weights of its own. The message names what.",
+        advice: "without what the message names: for an optimizer --optim adamw_torch; or the launch without a config of DeepSpeed, with DDP or FSDP",
+        lines: &[
+            &["incompatible with DeepSpeed"],
+            &["not compatible with DeepSpeed"],
+            &["not supported with DeepSpeed"],
+            &["not yet validated with DeepSpeed"],
+            &["deepspeed not supported with"],
+            &["deepspeed and fsdp cannot be used together"],
+            &["incompatible with deepspeed"],
+        ],
+        example: "ValueError: GaLore and APOLLO are incompatible with DeepSpeed yet.",
+        seen_in: "llamafactory 0.9.5",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a quantized model that LLaMA-Factory does not train so"],
+        about: "LLaMA-Factory trains a quantized model with one LoRA or OFT adapter on each GPU, and refuses what would change the quantized weights themselves.",
+        advice: "finetuning_type: lora with one new adapter; full training, several adapters, a resized vocabulary or merging need the model without quantization_bit",
+        lines: &[
+            &["Quantized models can only be used for the LoRA"],
+            &["Quantization is only compatible with the LoRA"],
+            &["Quantized model only accepts a single adapter"],
+            &["Cannot resize embedding layers of a quantized model"],
+            &["Cannot merge adapters to a quantized model"],
+            &["Cannot use device map for quantized models in training"],
+            &["Cannot create new adapter upon a quantized model"],
+        ],
+        example: "ValueError: Quantized models can only be used for the LoRA or OFT tuning.",
+        seen_in: "llamafactory 0.9.5",
         ..FAILURE
     },
     Failure {
