@@ -258,6 +258,23 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["out of GPU memory in pictures"],
+        about: "The tower that reads pictures or videos ran out of memory: its activations grow with the pixels of all pictures of a micro batch, and without flash attention with their square.",
+        advice: "smaller pictures (MAX_PIXELS=1003520 for Qwen-VL, --max_pixels, image_max_pixels), fewer frames (FPS_MAX_FRAMES, video_max_pixels), --per_device_train_batch_size 1, --attn_impl flash_attn (ms-swift); --freeze_vit true keeps no activations of it",
+        lines: &[&["CUDA out of memory"]],
+        traceback: &[
+            "_prepare_attention_mask",
+            "get_image_features",
+            "get_video_features",
+            "clip_encoder.py",
+            "modeling_siglip",
+            "modeling_intern_vit",
+        ],
+        example: "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.15 GiB. GPU 0 has a total capacity of 47.54 GiB of which 188.75 MiB is free. (in _prepare_attention_mask)",
+        seen_in: "modelscope/ms-swift#5199",
+        ..FAILURE
+    },
+    Failure {
         names: &["out of GPU memory in a step"],
         about: "Weights, gradients, optimizer states and the activations of the micro batch do not fit on the GPU together.",
         advice: "`zlaunch fit -- COMMAND` says what fits. Halve --per_device_train_batch_size and double --gradient_accumulation_steps, add --gradient_checkpointing true, or shard more (zero2, zero3, zero3_offload)",
@@ -1883,6 +1900,7 @@ pub const FAILURES: &[Failure] = &[
         about: "The checkpoint was saved under ZeRO-3 without gathering the weights, so each of them is empty.",
         advice: "python zero_to_fp32.py CHECKPOINT OUTPUT, in the folder of the checkpoint; next time --set zero_optimization.stage3_gather_16bit_weights_on_model_save=true",
         lines: &[
+            &["start (", "exceeds dimension size (0)"],
             &["copying a param with shape torch.Size([0]) from checkpoint"],
             &["size mismatch - ckpt: torch.Size([0]) vs"],
         ],
@@ -2642,7 +2660,7 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
-        names: &["ranks that run different experts"],
+        names: &["ranks that run different modules"],
         about: "Every rank must run the same modules in the same order (under ZeRO-3 to gather weights, else to reduce gradients), and here they differ: experts that not every rank uses, or pictures or videos in some batches only.",
         advice: "every kind of data in every batch, or the tower of pictures frozen; under ZeRO-3, --deepspeed zero2; or the block of experts as a leaf module, which is gathered as a whole: --set 'zero_optimization.leaf_module.classes=[\"CLASS\"]' (DeepSpeed 0.18), deepspeed.utils.set_z3_leaf_modules() before",
         lines: &[
@@ -2740,6 +2758,15 @@ pub const FAILURES: &[Failure] = &[
         here: &[NOT_ZERO3],
         example: "NotImplementedError: Cannot copy out of meta tensor; no data!",
         seen_in: "axolotl-ai-cloud/axolotl#1249",
+        ..FAILURE
+    },
+    Failure {
+        names: &["a quantized model with FSDP"],
+        about: "FSDP joins the weights of a block into one tensor of floating-point numbers, and weights in 8 bits are whole numbers.",
+        advice: "QLoRA in 4 bits with bnb_4bit_quant_storage as the precision of the training (axolotl: load_in_4bit: true, adapter: qlora); or no load_in_8bit; or --deepspeed zero2",
+        lines: &[&["Cannot flatten integer dtype tensors"]],
+        example: "ValueError: Cannot flatten integer dtype tensors",
+        seen_in: "torch 2.15.0",
         ..FAILURE
     },
     Failure {
@@ -4245,8 +4272,8 @@ pub const FAILURES: &[Failure] = &[
         about: "A library of CUDA failed in a multiplication or a convolution. One of these: an earlier kernel had failed and is reported here (a wrong index, mostly), the GPU is full, or another libcublas or libcudnn than torch's own is loaded, by LD_LIBRARY_PATH or from a package of another CUDA.",
         advice: "CUDA_LAUNCH_BLOCKING=1 once, which names the operation; --unset-env LD_LIBRARY_PATH, and pip install --force-reinstall torch with the nvidia-* packages of its CUDA; a smaller micro batch if nvidia-smi shows a full GPU",
         lines: &[
-            &["CUSOLVER_STATUS_"],
-            &["CUSPARSE_STATUS_"],
+            &["cusolver error: "],
+            &["cusparse error: "],
             &["CUBLAS_STATUS_EXECUTION_FAILED"],
             &["CUBLAS_STATUS_INTERNAL_ERROR"],
             &["CUBLAS_STATUS_INVALID_VALUE"],
