@@ -163,7 +163,7 @@ pub const FAILURES: &[Failure] = &[
         names: &["out of GPU memory where vLLM wakes up"],
         about: "vLLM slept, with its weights and cache off the GPU, and wants that memory back while the training still holds its own.",
         advice: "a smaller share for vLLM (--vllm_gpu_memory_utilization 0.3), and weights and optimizer off the GPU meanwhile (ms-swift: --offload_model true --offload_optimizer true; a template with offload); or a vLLM server on other GPUs",
-        lines: &[&["CUDA Error: out of memory at ", "cumem_allocator"]],
+        lines: &[&["CUDA Error: out of memory at "]],
         example: "(LLMRayActor pid=347862) CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62",
         seen_in: "TideDra/lmm-r1#43",
         ..FAILURE
@@ -268,7 +268,7 @@ pub const FAILURES: &[Failure] = &[
             "get_video_features",
             "clip_encoder.py",
             "modeling_siglip",
-            "modeling_intern_vit",
+            "modeling_internvl",
         ],
         example: "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.15 GiB. GPU 0 has a total capacity of 47.54 GiB of which 188.75 MiB is free. (in _prepare_attention_mask)",
         seen_in: "modelscope/ms-swift#5199",
