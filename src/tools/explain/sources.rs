@@ -276,8 +276,9 @@ impl<'a> Source<'a> {
     /// How many pairs of words a statement and a message have in common.
     fn score(&self, at: &Range<usize>, message: &Message) -> Option<usize> {
         let code = self.code(at);
-        // The documentation of a class or a function.
-        if code.trim_start_matches('r').starts_with('"') {
+        // The documentation of a class or a function; and of an attribute that is missing, Python says the same.
+        if code.trim_start_matches('r').starts_with('"') || code.contains("object has no attribute")
+        {
             return None;
         }
         let text = literals(&self.tokens[at.clone()]);
@@ -306,13 +307,10 @@ impl<'a> Source<'a> {
             // `message = "…"`, and below: `raise ValueError(message)`.
             // Or a function raises it: `self._log_and_throw(ValueError, "…")`.
             (None, Some(exception)) => {
-                let below = self
-                    .tokens
-                    .get(at.end)
-                    .map_or("", |token| &self.text[token.at..]);
-                let mut below = below.lines().take(4);
+                let next = self.tokens.get(at.end);
+                let below = next.map_or("", |token| &self.text[token.at..]);
                 code.contains(exception)
-                    || code.contains(" = ") && below.any(|it| it.contains("raise "))
+                    || code.contains(" = ") && below.lines().take(4).any(|it| it.contains("raise "))
             }
             (_, None) => same > 2 && !code.contains("help"),
         };
@@ -330,13 +328,11 @@ impl<'a> Source<'a> {
             || is_share(own.len(), 9);
         let is_first = own.first() == message.pairs.first();
         let is_whole = same > 1 && same == own.len() && (is_first || of_message(6));
-        if is_meant && is_whole {
-            return Some(same);
-        }
         let is_enough = begins && run > 3;
         let is_most = is_share(own.len(), 6) && (of_message(5) || same > 4);
         // A message may be cut, so that the source has more.
-        (is_meant && is_enough && (is_most || of_message(7))).then_some(same)
+        let is_it = is_whole || is_enough && (is_most || of_message(7));
+        (is_meant && is_it).then_some(same)
     }
 
     /// The statement of a frame, if the installed version has it on the same line.

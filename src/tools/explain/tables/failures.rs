@@ -1166,6 +1166,33 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a script that runs without accelerate's DeepSpeed"],
+        about: "The script takes DeepSpeed's config from accelerate's state, which has none: it was started with python or torchrun alone, or by `accelerate launch` with a config file in which distributed_type is not DEEPSPEED.",
+        advice: "zlaunch --nproc-per-node GPUS --deepspeed zero2 -- COMMAND; or accelerate launch --config_file FILE, with distributed_type: DEEPSPEED in it",
+        lines: &[
+            &["'NoneType' object has no attribute 'deepspeed_config'"],
+            &["'NoneType' object has no attribute 'hf_ds_config'"],
+            &["'NoneType' object has no attribute 'zero_stage'"],
+        ],
+        example: "AttributeError: 'NoneType' object has no attribute 'deepspeed_config'",
+        seen_in: "OpenMOSS/MOSS#80",
+        ..FAILURE
+    },
+    Failure {
+        names: &["an engine that was made without a config"],
+        about: "The script calls DeepSpeedEngine itself. Since DeepSpeed 0.9 that wants a DeepSpeedConfig (config_class), which deepspeed.initialize() makes.",
+        advice: "deepspeed.initialize(model=..., config=...) instead of DeepSpeedEngine(...); or config_class=DeepSpeedConfig(config) for the class",
+        lines: &[
+            &["'NoneType' object has no attribute 'optimizer_name'"],
+            &["'NoneType' object has no attribute 'fp16_enabled'"],
+        ],
+        traceback: &["deepspeed/runtime/engine.py"],
+        alone: true,
+        example: "AttributeError: 'NoneType' object has no attribute 'optimizer_name'",
+        seen_in: "deepspeedai/DeepSpeed#3309",
+        ..FAILURE
+    },
+    Failure {
         names: &["training arguments that were not finished"],
         about: "TrainingArguments makes this in its __post_init__, and a class of the script that is derived from it has one of its own, which does not call that of its parent; or the arguments are of another class.",
         advice: "super().__post_init__() first in the __post_init__ of that class",
@@ -1902,6 +1929,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[
             &["start (", "exceeds dimension size (0)"],
             &["copying a param with shape torch.Size([0]) from checkpoint"],
+            &["does not match the vocab size of the LoRA weight 0!"],
             &["size mismatch - ckpt: torch.Size([0]) vs"],
         ],
         example: "size mismatch for model.decoder.layers.25.self_attn.q_proj.weight: copying a param with shape torch.Size([0]) from checkpoint, the shape in current model is torch.Size([2560, 2560]).",
@@ -3486,6 +3514,18 @@ pub const FAILURES: &[Failure] = &[
         ..FAILURE
     },
     Failure {
+        names: &["a script that does not take --deepspeed"],
+        about: "The script has a parser of its own, without --deepspeed: only TrainingArguments of transformers and deepspeed.add_config_arguments() add it, and neither does so in this one. Or the script reads no config at all and does not call DeepSpeed.",
+        advice: "parser = deepspeed.add_config_arguments(parser) in the script, and --deepspeed --deepspeed_config FILE; a script with accelerate gets its config from the launch: zlaunch --nproc-per-node GPUS --deepspeed zero2 -- COMMAND",
+        lines: &[
+            &[".py: error: unrecognized arguments: ", "--deepspeed "],
+            &[".py: error: unrecognized arguments: ", "--deepspeed="],
+        ],
+        example: "train.py: error: unrecognized arguments:  --deepspeed ./ds_config.json",
+        seen_in: "deepspeedai/DeepSpeed#3961",
+        ..FAILURE
+    },
+    Failure {
         names: &["an argument that the trainer does not have"],
         about: "The argument has another name in this version, or belongs to another trainer. Or the script imports another checkout of the package that should have it: the traceback has its path.",
         advice: "zlaunch check -- COMMAND names it, and the nearest one that exists",
@@ -3501,8 +3541,8 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["arguments that never came"],
-        about: "The script, or the launcher, asks for an argument that the command does not have, or did not get: torchrun and deepspeed want the script itself, and the deepspeed launcher puts --local_rank in front, so a script that expects its run file first does not read it.",
-        advice: "give them in the command; with a run file (YAML, JSON), start it with torchrun: zlaunch --nproc-per-node GPUS -- COMMAND",
+        about: "The script, or the launcher, asks for an argument that the command does not have, or did not get: torchrun and deepspeed want the script itself, and the deepspeed launcher puts --local_rank in front, so a script that expects its run file first does not read it. A space behind a backslash, or a line without one, ends the command before them.",
+        advice: "give them in the command (`cat -A SCRIPT` shows what stands behind each backslash); with a run file (YAML, JSON), start it with torchrun: zlaunch --nproc-per-node GPUS -- COMMAND",
         lines: &[&["error: the following arguments are required: "]],
         example: "train.py: error: the following arguments are required: --output_dir/--output-dir",
         seen_in: "hiyouga/LlamaFactory#6075",
@@ -5159,8 +5199,8 @@ pub const FAILURES: &[Failure] = &[
     },
     Failure {
         names: &["a file that is no text"],
-        about: "A file is read as text and has bytes that are none: a model, an archive or a picture was named where text or JSON is wanted, or the text is in another encoding than UTF-8.",
-        advice: "`file NAME` says what it is; `iconv -f GBK -t UTF-8 OLD > NEW` for Chinese text of Windows; git lfs pull or a new download for a model",
+        about: "A file is read as text and has bytes that are none: a model, an archive or a picture was named where text or JSON is wanted, or the text is in another encoding than UTF-8. With urlsafe_b64decode in the traceback it is no file: DeepSpeed's config is not there, and its name is read as base64.",
+        advice: "`ls` the config of DeepSpeed, if there is one; `file NAME` says what another file is; `iconv -f GBK -t UTF-8 OLD > NEW` for Chinese text of Windows; git lfs pull or a new download for a model",
         lines: &[&["UnicodeDecodeError: '"]],
         example: "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x80 in position 128: invalid start byte",
         seen_in: "Python 3.11",
@@ -5611,6 +5651,15 @@ pub const FAILURES: &[Failure] = &[
         is_of_versions: true,
         example: "ImportError: cannot import name 'nothing' from 'json' (/usr/lib/python3.11/json/__init__.py)",
         seen_in: "Python 3.11",
+        ..FAILURE
+    },
+    Failure {
+        names: &["kernels that DeepSpeed is built with"],
+        about: "DS_BUILD_OPS=1 builds all operations of DeepSpeed, and those for inference (FastGen) want the package deepspeed-kernels. Training does not need them.",
+        advice: "pip install deepspeed without DS_BUILD_OPS, or only with those that are used (DS_BUILD_CPU_ADAM=1, DS_BUILD_FUSED_ADAM=1); or pip install deepspeed-kernels first",
+        lines: &[&["No module named 'dskernels'"]],
+        example: "ModuleNotFoundError: No module named 'dskernels'",
+        seen_in: "datawhalechina/self-llm#308",
         ..FAILURE
     },
     Failure {
