@@ -230,7 +230,8 @@ fn its_time_is_limited() {
     assert_eq!(run.status, Some(3), "{}", run.stdout);
     // On a busy machine, a second is too short to come as far as the trainer.
     assert!(
-        run.stdout.contains("; stopped after 1 s\n  help: --timeout"),
+        run.stdout
+            .contains("; stopped after 1 s\n  help: --timeout"),
         "{}",
         run.stdout
     );
