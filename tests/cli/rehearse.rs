@@ -17,7 +17,6 @@ const OPTIONS: &[&str] = &["--nproc-per-node", "2", "--deepspeed", "zero2"];
 
 /// What ms-swift tells up to the trainer.
 const STARTED: &str = r#"{"event": "start", "seconds": 0.0}
-{"event": "arguments", "seconds": 5.1, "of": "Seq2SeqTrainingArguments"}
 {"event": "model", "seconds": 5.3, "name": "Qwen3ForCausalLM", "parameters": 8190735360}
 {"event": "dataset", "seconds": 5.4, "rows": 300}
 {"event": "trainer", "seconds": 6.0, "of": "Seq2SeqTrainer"}"#;

@@ -116,7 +116,7 @@ if word in ("ranks", "sum", "plain", "scalar", "types", "gather"):
     engine.backward(engine(rows.bfloat16() if word == "types" else rows).mean())
     sys.exit(engine.step())
 from datasets import load_dataset
-from transformers import AutoConfig, AutoModelForCausalLM, BertForSequenceClassification, Trainer, TrainingArguments
+from transformers import AutoConfig, AutoModelForCausalLM, BertForSequenceClassification, Trainer, TrainerCallback, TrainingArguments
 PARTITIONED = ("added", "cast", "touched")
 args = TrainingArguments("out", max_steps=2, eval_strategy="steps", eval_steps=1, save_steps=1, per_device_train_batch_size=2, gradient_accumulation_steps=1, report_to="none",
                          bf16=word in PARTITIONED, deepspeed="zero3.json" if word in ("device map", *PARTITIONED) else "zero2.json")
@@ -131,6 +131,9 @@ data = data.map(tokens, remove_columns=["label"])
 def metrics(found):
     assert len(set(numpy.asarray(found.label_ids).tolist())) == 2, "one class only"
     assert word != "lengths" or len(found.predictions) == len(data)
+    if word == "decode":
+        from tokenizers import Tokenizer, models
+        Tokenizer(models.BPE()).decode([-100])
     return {"accuracy": {"metric": {}["nothing"]} if word == "metric" else 1.0}
 if word in CAUSAL:
     model = AutoModelForCausalLM.from_pretrained(word if word in ("generation", "index", "heads") else "wide", **({"device_map": "auto"} if word == "device map" else {}))
@@ -154,9 +157,29 @@ elif word in ("parts", "doubles", *PARTITIONED):
 else:
     model = BertForSequenceClassification.from_pretrained("bert", num_labels=5, **({"use_flash_attn": True} if word == "argument" else {}))
     assert model.classifier.weight.shape[0] == model.config.num_labels == 5
-Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, compute_metrics=None if word in CAUSAL else metrics).train(resume_from_checkpoint="old" if word == "resume" else None)
+class Rows(torch.utils.data.Dataset):
+    asked = 0
+    def __len__(self):
+        return len(data)
+    def __getitem__(self, index):
+        self.asked += 1
+        torch.ones(2).view(2 if self.asked < 7 else 3)
+        return data[index]
+class Losses(TrainerCallback):
+    def on_log(self, args, state, control, logs=None, **more):
+        print(logs["loss"] if "eval_loss" not in logs else "")
+if word == "rows":
+    args.max_steps = 9
+trainer = Trainer(model=model, args=args, train_dataset=Rows() if word == "rows" else data, eval_dataset=data, compute_metrics=None if word in CAUSAL else metrics,
+                  callbacks=[Losses()] if word == "last log" else None)
+trainer.train(resume_from_checkpoint="old" if word == "resume" else None)
+trainer.save_model("final")
+assert word != "history" or len(trainer.state.log_history) > 99
+if word == "behind":
+    trainer.save_models("final")
 """
 OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
+             "rows": (1, "invalid for input"), "last log": (1, "KeyError: 'loss'"), "decode": (1, "OverflowError"), "history": (0, "with few rows"), "behind": (1, "save_models"),
              "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
              "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "No such file"), "heads": (1, "divide"), "parts": (0, ""), "doubles": (1, "ouble"), "mask": (0, ""), "resume": (1, "would read"), "gather": (1, "1 tensors are given"),
              "added": (1, "dtype"), "cast": (0, ""), "touched": (1, "too many indices")}

@@ -107,9 +107,9 @@ class Miniature:
 
     process = None  # its id, in the process that has started it
     # Uneven: heads do not divide, as they do not at the true size. Builds: what is made now is part of a model that is made already.
-    # Cut: a loop of the script's own has ended after its first step, for the sake of what comes behind it.
+    # Cut: the training has ended early, for the sake of what comes behind it.
     is_here = is_shrunk = is_uneven = builds = is_cut = False
-    vocabulary = 1
+    vocabulary, since = 1, None
 
     def start(self):
         if self.is_here or self.process is not None or threading.current_thread() is not threading.main_thread():
@@ -136,6 +136,14 @@ class Miniature:
         """It has nothing to say, and the shapes are all that is known."""
         REPORT.tell("shapes", message=why)
         finish()
+
+    def is_late(self, times=1):
+        """Whether it has gone on for long enough since its first step. What comes behind the training has twenty seconds."""
+        now = time.time()
+        if not self.since:
+            self.since = now
+            threading.Timer(20, lambda: (REPORT.tell("end"), finish())).start()
+        return now - self.since > times * (self.since - START) / 8
 
     def answer(self, patience):
         """Its events. The last one says how it ended, unless it was stopped."""
@@ -196,8 +204,8 @@ def refuse_network(event, args):
 def remember_who_asked(verdict="network"):
     """What asked for something, and may say something else about it than that it is not there."""
     for frame, line in traceback.walk_stack(sys._getframe(1)):
-        if "/deepspeed/runtime/" in frame.f_code.co_filename:
-            break  # DeepSpeed needs the other ranks for itself.
+        if verdict == "unsure" and re.search("/deepspeed/runtime/|/transformers/trainer", frame.f_code.co_filename):
+            break  # They need the other ranks for themselves.
         if verdict == "network" or not re.search(r"/(site|dist)-packages/|/lib/python3", frame.f_code.co_filename):
             ASKED[id(frame)] = frame, line, verdict
 
@@ -277,14 +285,6 @@ def write_into_private_folder():
     def listdir(real, path="."):
         return real(path) if isinstance(path, int) else [entry.name for entry in os.scandir(path)]
 
-    @instead_of(os, "symlink")
-    def symlink(real, target, path, *more, **options):
-        return real(target, written(path), *more, **options)
-
-    @instead_of(os, "link")
-    def link(real, target, path, *more, **options):
-        return real(seen(target), written(path), *more, **options)
-
     def reading(real, path, *more, **options):
         return real(seen(path, **options), *more, **options)
 
@@ -302,6 +302,9 @@ def write_into_private_folder():
         place = os.path.abspath(path)
         real(place if os.access.__wrapped__(place, os.F_OK) else seen(place))
 
+    redirect(os, "symlink", "dst")
+    redirect(os, "link", "dst")
+    redirect(os, "link", "src", seen)
     instead_of(os, "getcwd")(lambda real: real().replace(SPEC.written, ""))
     io.open = builtins.open
     for name in "stat lstat statvfs access".split():
@@ -435,10 +438,10 @@ def load_few_rows(fetcher):
 
 
 def load_few_batches(batches):
-    """A loop of the script's own ends after its first step, and what comes behind it has one batch."""
+    """A loop of the script's own ends soon after its first step, and what comes behind it has one batch."""
     @instead_of(batches, "__next__")
     def __next__(following, self):
-        if self._num_yielded and "optimizer step" in REPORT.passed and "trainer" not in REPORT.passed:
+        if self._num_yielded and "optimizer step" in REPORT.passed and ("trainer" not in REPORT.passed or MINIATURE.is_cut) and MINIATURE.is_late():
             MINIATURE.is_cut = True
             raise StopIteration
         return following(self)
@@ -874,13 +877,6 @@ def hook_datasets(module):
 
 # ---- the trainer ----
 
-def hook_training_args(module):
-    @instead_of(module.TrainingArguments, "__post_init__")
-    def __post_init__(post_init, self):
-        post_init(self)
-        REPORT.reach("arguments", of=type(self).__name__)
-
-
 def hook_trainer(module):
     trainer = module.Trainer
 
@@ -897,8 +893,7 @@ def hook_trainer(module):
         REPORT.reach("trainer", of=type(self).__name__)
 
     for name in "init_hf_repo push_to_hub _push_from_checkpoint".split():
-        if hasattr(trainer, name):
-            setattr(trainer, name, lambda *_, **__: None)
+        setattr(trainer, name, lambda *_, **__: None)
 
     @instead_of(trainer, "save_model")
     def save_model(save, *args, **options):
@@ -906,7 +901,11 @@ def hook_trainer(module):
 
     @instead_of(trainer, "_maybe_log_save_evaluate")
     def log_save_evaluate(after_step, self, *args, **options):
-        """What the arguments ask for at some step is done after the first."""
+        """What the arguments ask for at some step is done after the first. Then the training goes on for a while, and ends as it would."""
+        if "stepped" in REPORT.passed:
+            after_step(self, *args, **options)
+            self.control.should_training_stop |= MINIATURE.is_late()
+            return
         evaluates = "no" not in str(getattr(self.args, "eval_strategy", None) or getattr(self.args, "evaluation_strategy", "no")).lower()
         saves = "no" not in str(self.args.save_strategy).lower()
         whole, evaluate = self.eval_dataset, self.evaluate
@@ -916,19 +915,23 @@ def hook_trainer(module):
             try:
                 return evaluate(*given, **more)
             except Exception:
-                if self.eval_dataset is not some or some is whole:
-                    raise
                 self.eval_dataset = whole  # What fails for some rows is tried with all.
                 return evaluate(*given, **more)
 
         self.evaluate = evaluate_some
-        self.control.should_evaluate, self.control.should_save = evaluates, saves
+        vars(self.control).update(should_log=True, should_evaluate=evaluates, should_save=saves)
         after_step(self, *args, **options)
         for name in ["evaluation"] * evaluates + ["checkpoint"] * saves:
             REPORT.reach(name)
         if saves:
             read_again(self)
-        raise Arrived("the first step")
+        REPORT.passed.add("stepped")
+
+    @instead_of(trainer, "train")
+    def train(train, *args, **options):
+        result = train(*args, **options)
+        MINIATURE.is_cut = MINIATURE.is_here
+        return result
 
     def read_again(self):
         """As a launch does that is resumed."""
@@ -1075,14 +1078,14 @@ def hook_deepspeed(deepspeed):
             def backward(self, *args, **options):
                 result = super().backward(*args, **options)
                 REPORT.reach("backward")
-                if (time.process_time() - self.began) / (self.micro_steps + 1) * self.gradient_accumulation_steps() > 20:
-                    raise Arrived("the first backward pass")  # As many of these as make a step would take long.
+                if time.process_time() - self.began > 20:
+                    raise Arrived("the first backward passes")  # As many of these as make a step would take long.
                 return result
 
             def _take_model_step(self, *args, **options):
                 super()._take_model_step(*args, **options)
                 REPORT.reach("optimizer step")
-                if self.global_steps > (9 if MINIATURE.is_cut else 2):  # Several epochs, or no data loader.
+                if "trainer" not in REPORT.passed and MINIATURE.is_late(2):  # Many epochs, or no data loader.
                     raise Arrived("the first steps")
 
             def save_checkpoint(self, *args, **options):
@@ -1213,7 +1216,6 @@ HOOKS = {
     "transformers.masking_utils": hook_masks,
     "transformers.modeling_attn_mask_utils": hook_masks,
     "transformers.tokenization_utils_base": lambda module: redirect(module.PreTrainedTokenizerBase, "save_pretrained", "save_directory", lambda it: copy_of(it) if is_elsewhere(it) else it),
-    "transformers.training_args": hook_training_args,
     "transformers.trainer": hook_trainer,
     "datasets": hook_datasets,
     "huggingface_hub.errors": hook_offline,
@@ -1350,8 +1352,6 @@ OF_THE_NETWORK = re.compile(r"a rehearsal has no network|offline mode|couldn't c
 # The sandbox stops a write in one of these ways, and another program that it stops only fails.
 OF_THE_SANDBOX = re.compile(r"Read-only file system|readonly database|unable to open database file|Invalid cross-device link|File too large|^CalledProcessError", re.M)
 OF_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
-# Their innermost frame tells nothing: they are raised by Python itself, and are as real as a `raise`.
-RAISED_BY_PYTHON = (*OF_FILES, ImportError, KeyError, TypeError, ValueError, SyntaxError, NameError, ZeroDivisionError, IndexError, AttributeError)
 
 
 def chain_of(error, most=20):
@@ -1429,7 +1429,7 @@ def judge(error):
     is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in handing_on for frame in frames[-4:])
     if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
-    return "refused" if is_raised or isinstance(error, RAISED_BY_PYTHON) or not in_torch else "unsure"
+    return "refused"
 
 
 # What a CPU is not or does not have.
@@ -1451,10 +1451,9 @@ def judge_values(error, said, last, is_raised):
         return "unsure" if is_raised else "limit"  # It has no other ranks and no operators. The files of a checkpoint are real.
     if isinstance(error, NotImplementedError) or isinstance(error, AttributeError) and "/site-packages/" in last.filename:
         return "unsure"
-    if is_raised or isinstance(error, RAISED_BY_PYTHON):
-        return "refused"
-    # Torch's own words about shapes and values, unless it may be the smaller shapes.
-    return "refused" if isinstance(error, RuntimeError) and (not MINIATURE.is_shrunk or is_meant) else "unsure"
+    # Torch's own words about shapes and values may be of the smaller shapes, but not of those of the data.
+    is_of_data = any(frame.name == "fetch" for frame in frames_of(error))
+    return "refused" if is_raised or not isinstance(error, RuntimeError) or is_meant or is_of_data or not MINIATURE.is_shrunk else "unsure"
 
 
 def agree(event, more):

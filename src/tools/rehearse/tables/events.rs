@@ -121,10 +121,6 @@ pub const STAGES: &[Stage] = &[
         name: "the start",
     },
     Stage {
-        event: "arguments",
-        name: "the arguments",
-    },
-    Stage {
         event: "model",
         name: "the model",
     },
