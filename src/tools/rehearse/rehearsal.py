@@ -885,11 +885,6 @@ def hook_trainer(module):
         init(self, *args, **options)
         # Trackers were found to be installed, and send nothing.
         self.callback_handler.callbacks = [it for it in self.callback_handler.callbacks if not type(it).__module__.startswith("transformers.integrations")]
-        # Whether a batch has a token that the model does not know is seen in the step; the first batch need not have it.
-        with contextlib.suppress(Exception):
-            token, rows = max(self.processing_class.get_vocab().values()), self.model.get_input_embeddings().weight.shape[0]
-            if token >= rows:
-                REPORT.tell("note", text=f"the tokenizer has tokens up to {token}, and the embedding of the model has {rows} rows: a text with such a token ends the training")
         REPORT.reach("trainer", of=type(self).__name__)
 
     for name in "init_hf_repo push_to_hub _push_from_checkpoint".split():
@@ -1376,13 +1371,14 @@ def where(error):
 def judge(error):
     """`refused`: the trainer itself says no. `network`, `limit`: the pretence is why it fails. `unsure`: it may be."""
     said = "\n".join(f"{type(it).__name__}: {words_of(it)}" for it in chain_of(error))
+    is_theirs = any(re.search(r"/(accelerate|deepspeed|peft|safetensors)/|/trainer\.py", frame.filename) and not re.match("_?load", frame.name) for frame in frames_of(error)[-1:])
+    if MINIATURE.is_cut and not is_theirs and ("NoneType" in said or not isinstance(error, (AttributeError, ImportError, TypeError))):
+        # What a longer loop would have set or counted may be missing.
+        REPORT.tell("unread", text=f"after its first steps, with few rows of the data, it ends with {said}")
+        return "unsure" if isinstance(error, (AttributeError, KeyError, RuntimeError, TypeError)) else "end"
     is_own_wish = SPEC.stays_offline and re.search("OfflineModeIsEnabled|offline mode", said) and "a rehearsal has no network" not in said
     if not SPEC.online and OF_THE_NETWORK.search(said) and not is_own_wish:
         return "network"
-    if MINIATURE.is_cut and ("NoneType" in said or not isinstance(error, (AttributeError, ImportError, TypeError))):
-        # What a longer loop would have set or counted may be missing.
-        REPORT.tell("unread", text=f"after its first step, with few rows of the data, it ends with {said}")
-        return "unsure" if isinstance(error, (AttributeError, KeyError, RuntimeError, TypeError)) else "end"
     for frame, line in list(traceback.walk_tb(error.__traceback__))[-1:]:
         _, before, verdict = ASKED.get(id(frame), (None, line + 1, None))
         if 0 <= line - before <= 40:
@@ -1427,7 +1423,7 @@ def judge(error):
         is_argument = isinstance(error, TypeError) and re.search("unexpected keyword argument|required positional argument", said)
         return "refused" if is_argument or isinstance(error, OF_FILES) or is_raised and not REPORT.guessed and not in_torch else "unsure"
     is_ours = isinstance(error, TypeError) and any(frame.filename == __file__ and frame.name not in handing_on for frame in frames[-4:])
-    if is_ours or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
+    if is_ours or "attribute 'ds_" in said or isinstance(error, NotImplementedError) or in_torch and isinstance(error, RuntimeError):
         return "unsure"
     return "refused"
 
@@ -1462,7 +1458,7 @@ def agree(event, more):
     is_over = event in "refused network unable".split() and (REPORT.reached == "resuming" or "initialize" not in REPORT.passed)
     if MINIATURE.is_here or MINIATURE.process is None or is_over:
         return event, more
-    told = MINIATURE.answer(max(30, time.time() - START))
+    told = MINIATURE.answer(max(50, time.time() - START))
     other = next((dict(it) for it in told if it["event"] in ENDINGS), {"event": "shapes", "message": "the first step took too long, or too much memory"})
     name = other.pop("event")
     steps = "forward,backward,optimizer step,evaluation,checkpoint,checkpoint read again".split(",")
