@@ -78,7 +78,7 @@ class OwnForCausalLM(Qwen2ForCausalLM):
 SCRIPT = """
 import json, re, sys, numpy, torch
 word = sys.argv[1]
-if word in ("loop", "count", "typo", "size"):
+if word in ("loop", "count", "typo", "size", "memory"):
     import deepspeed
     with deepspeed.zero.Init(config_dict_or_path="plain3.json"):
         model = torch.nn.Linear(4, 1)
@@ -86,6 +86,8 @@ if word in ("loop", "count", "typo", "size"):
     engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config="plain3.json")
     rows = torch.utils.data.DataLoader(torch.ones(400000, 4), batch_size=4)
     for row in rows:
+        if word == "memory" and engine.global_steps:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
         engine.backward(engine(row.to(engine.device)).mean())
         engine.step()
     engine.eval()
@@ -185,7 +187,7 @@ if word == "unasked":
     trainer.get_eval_dataloader()
 """
 OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
-             "size": (1, "divisible"), "unasked": (1, "requires an eval_dataset"), "rows": (1, "invalid for input"), "last log": (1, "KeyError: 'loss'"), "decode": (1, "OverflowError"), "history": (0, "with few rows"), "behind": (1, "save_models"),
+             "size": (1, "divisible"), "memory": (0, "optimizer step"), "unasked": (1, "requires an eval_dataset"), "rows": (1, "invalid for input"), "last log": (1, "KeyError: 'loss'"), "decode": (1, "OverflowError"), "history": (0, "with few rows"), "behind": (1, "save_models"),
              "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
              "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "No such file"), "heads": (1, "divide"), "parts": (0, ""), "doubles": (1, "ouble"), "mask": (0, ""), "resume": (1, "would read"), "gather": (1, "1 tensors are given"),
              "added": (1, "dtype"), "cast": (0, ""), "touched": (1, "too many indices")}

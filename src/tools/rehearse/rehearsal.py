@@ -1435,7 +1435,7 @@ OF_THE_PROCESSOR = re.compile(r"\bcpu\b|CPU|\bdevice|kernel|backend|[Cc]ompil|im
 def judge_values(error, said, last, is_raised):
     """In the miniature. Before `initialize` the true model has had its say, but not of its parts. The memory of this machine says nothing about that of the launch."""
     if "initialize" not in REPORT.passed and (is_raised or "partitioned" not in REPORT.passed) or "can't allocate memory" in said:
-        return "shapes"
+        return "end" if "optimizer step" in REPORT.passed else "shapes"
     has_words = is_raised and str(error) or OF_TYPES.search(said)
     is_meant = has_words or isinstance(error, (ImportError, KeyError, ZeroDivisionError, ValueError, *OF_FILES)) or re.search(
         r"unexpected keyword argument|TypeError: .*'str'|does not require grad|dim\(\) cannot be 0", said)
