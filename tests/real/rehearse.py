@@ -97,11 +97,13 @@ if word in ("loop", "count", "typo", "size", "memory"):
         engine.set_train_batch_size(7)
     engine.save_checkpoint("saved", **({"name": "last"} if word == "typo" else {}))
     sys.exit()
-if word in ("ranks", "sum", "plain", "scalar", "types", "gather"):
+if word in ("ranks", "sum", "plain", "undefined", "scalar", "types", "gather"):
     import deepspeed, torch.distributed as dist
     deepspeed.init_distributed()
     if word == "plain":
         raise ValueError("no such thing")
+    if word == "undefined":
+        no_such_name
     own = re.search("^cuda.*= '(.*)'", open(torch.version.__file__).read(), re.M)
     assert not own or own[1] == torch.version.cuda, "torchvision, which is built for a CUDA, compares this"
     total = torch.ones(1, device="cuda")
@@ -188,7 +190,7 @@ if word == "unasked":
 """
 OWN_WORDS = {"labels": (0, ""), "split": (0, ""), "lengths": (0, ""), "saved": (0, ""), "adapter": (0, ""), "loop": (0, "checkpoint"), "count": (0, "with few rows"), "typo": (1, "argument 'name'"),
              "size": (1, "divisible"), "memory": (0, "optimizer step"), "unasked": (1, "requires an eval_dataset"), "rows": (1, "invalid for input"), "last log": (1, "KeyError: 'loss'"), "decode": (1, "OverflowError"), "history": (0, "with few rows"), "behind": (1, "save_models"),
-             "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
+             "sum": (0, ""), "ranks": (3, "not sure"), "plain": (1, "the script rejected"), "undefined": (1, "NameError"), "scalar": (1, "cannot be 0"), "types": (0, ""), "metric": (1, "nothing"), "positions": (1, "512"),
              "argument": (1, "use_flash_attn"), "device map": (1, "device_map"), "generation": (1, "temperature"), "index": (1, "No such file"), "heads": (1, "divide"), "parts": (0, ""), "doubles": (1, "ouble"), "mask": (0, ""), "resume": (1, "would read"), "gather": (1, "1 tensors are given"),
              "added": (1, "dtype"), "cast": (0, ""), "touched": (1, "too many indices")}
 WIDE = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
