@@ -16,7 +16,7 @@ use super::{
     reader::{Reader, Subcommand, Tools, describes_launch},
     tables::{
         foreign_options::{FOREIGN_OPTIONS, Instead, Place},
-        other_commands::{NEEDLESS, OTHER_COMMANDS},
+        other_commands::{JOB_STARTERS, NEEDLESS, OTHER_COMMANDS},
     },
 };
 use crate::{
@@ -252,7 +252,7 @@ fn is_meant_as_program(reader: &Reader, word: &OsStr) -> bool {
     let text = word.to_string_lossy();
     let is_said = |word: &OsString| word == "--" || word == "--trainer" || word == "--launcher";
     reader.options.iter().any(is_said)
-        || ["mpirun", "mpiexec", "sbatch", "salloc"].contains(&&*text)
+        || JOB_STARTERS.contains(&&*text)
         || text.contains('/')
         || trains(word)
         || Prefix::is_one(word)
@@ -315,19 +315,18 @@ fn meant_word(reader: &Reader, word: &str, rest: &[OsString], is_program: bool) 
     if let Some(row) = OTHER_COMMANDS.iter().find(|row| row.name == word) {
         return Some(is("not a sub-command", row.subcommand, &[row.option]));
     }
-    if word == "zlaunch" && !rest.is_empty() {
-        return Some(is("in the command again: once is enough", place, &[]));
-    }
-    if NEEDLESS.contains(&word) && !rest.is_empty() && !is_program {
-        return Some(is(
-            "not a sub-command: without one, zlaunch launches",
-            place,
-            &[],
-        ));
-    }
-    // `--strict true`
-    if word != "1" && schema::truth(&word.into()) == Some(true) && !rest.is_empty() {
-        return Some(is("not a value: a switch takes none", place, &[]));
+    let needless = match word {
+        "1" => None,
+        "zlaunch" => Some("in the command again: once is enough"),
+        _ if NEEDLESS.contains(&word) && !is_program => {
+            Some("not a sub-command: without one, zlaunch launches")
+        }
+        // `--strict true`
+        _ => (schema::truth(&word.into()) == Some(true))
+            .then_some("not a value: a switch takes none"),
+    };
+    if let Some(why) = needless.filter(|_| !rest.is_empty()) {
+        return Some(is(why, place, &[]));
     }
     // The trainer need not be on this machine.
     if place == "fit" && !is_program && !trains(word.as_ref()) {

@@ -5,26 +5,22 @@ use std::{any::Any, ffi::OsString};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use super::values::{self, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS};
+use super::{
+    tables::words::NOT_OPTIONS,
+    values::{self, CONFIGS, FORMATS, LAUNCHERS, REPORT_FORMATS, RULES, TRAINERS},
+};
 use crate::{
     base::{
         options::{
             AnyValue, Given, launch_options, new_launch_options, spelled, variable, variable_of,
         },
         source::{Source, Sourced},
-        vars,
     },
     config::{layers::Layers, template::Search},
     host::Host,
     report::{self, prelude::*, reading::path_advice},
     request::{Format, Launch},
 };
-
-const NOT_OPTIONS: [&str; 3] = [
-    vars::ZLAUNCH_LANG,
-    vars::ZLAUNCH_SHIM,
-    vars::ZLAUNCH_SHIM_OF,
-];
 
 /// The arguments of a sub-command, which clap fills.
 pub trait Tool: Args {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::{
     command::{
         argv::{Args, hf_bool},
-        tables::{Input, Reads},
+        tables::{FOLDERS, Input, LAST_CHECKPOINT, Reads},
     },
     host::Host,
 };
@@ -64,7 +64,7 @@ impl Input {
     /// The path where the trainer looks for the value, if nothing is there.
     fn missing_path(&self, name: &str, value: &str, host: &Host) -> Option<PathBuf> {
         // No hub has checkpoints. `true` means the last one, and scripts have other words for it.
-        let is_last = hf_bool(value).is_some() || ["latest", "last", "auto"].contains(&value);
+        let is_last = hf_bool(value).is_some() || LAST_CHECKPOINT.contains(&value);
         let is_checkpoint = name == "resume_from_checkpoint" && !is_last;
         let is_file = (self.reads == Reads::File || is_checkpoint) && !value.contains(['$', '{']);
         let value = value.trim();
@@ -105,7 +105,7 @@ fn is_path(value: &str) -> bool {
         .matches('/')
         .count()
         > 1;
-    (starts || ["~", ".", ".."].contains(&value) || is_deep)
+    (starts || FOLDERS.contains(&value) || is_deep)
         && !value.contains("://")
         && !value.contains(['$', '*', '?', '{', '['])
 }

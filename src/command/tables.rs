@@ -15,7 +15,7 @@ pub mod training;
 pub use arguments::ACCELERATE_OPTIONS;
 pub use arguments::*;
 pub use auto_sources::{AutoSource, Keys};
-pub use axolotl::{AXOLOTL_NAMES, AXOLOTL_VARIABLES};
+pub use axolotl::*;
 pub use inputs::*;
 pub use inputs::{Input, Reads};
 pub use python::*;

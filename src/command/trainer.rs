@@ -12,7 +12,7 @@ use crate::{
         job::{Job, Trainer},
         python::Python,
         run_file,
-        tables::front_end::RunFilePlace,
+        tables::{FIRST_PACKAGES, OTHER_PROGRAMS, front_end::RunFilePlace},
         target::{ParsedCommand, Target, base_name, is_script},
     },
     host::{Host, is_shim},
@@ -134,7 +134,7 @@ pub fn of_console(name: &str) -> Option<&'static Trainer> {
 
 /// By the names pip knows.
 pub fn packages() -> Vec<&'static str> {
-    let mut packages = vec!["torch", "transformers", "accelerate", "deepspeed"];
+    let mut packages = FIRST_PACKAGES.to_vec();
     for package in distributions() {
         if !packages.contains(&package) {
             packages.push(package);
@@ -162,7 +162,7 @@ pub fn not_found(word: &OsStr, host: &Host) -> Problem {
         .iter()
         .flat_map(|trainer| trainer.launch.consoles)
         .copied()
-        .chain(["torchrun", "deepspeed", "accelerate", "python"])
+        .chain(OTHER_PROGRAMS)
         .filter(|known| *known != name);
     let help = if name.parse::<f64>().is_ok() {
         say("the option before it takes no further value")

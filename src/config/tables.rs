@@ -10,7 +10,7 @@ mod value_types;
 
 pub use aliases::ALIASES;
 pub use auto_rules::Formula;
-pub use auto_rules::{AutoRule, RULES};
+pub use auto_rules::{AutoRule, PRECISION_ARGUMENTS, RULES};
 pub use other_configs::{OTHER_CONFIGS, OtherConfig};
 pub use ranges::NumberRange;
 pub use ranges::RANGES;

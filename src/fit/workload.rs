@@ -7,7 +7,7 @@ use super::{
     tables::{
         algorithms::NO_LOSS,
         architectures::Scores,
-        words::{Attention, Tuner},
+        words::{ALL_LINEAR, Attention, Tuner},
     },
 };
 
@@ -61,7 +61,7 @@ impl Adapters {
     fn new(shape: &Shape, settings: &TrainingSettings) -> Self {
         let targets = settings.lora_targets.as_str();
         let rank = settings.lora_rank;
-        let is_all = ["all-linear", "all", "default"].contains(&targets);
+        let is_all = ALL_LINEAR.contains(&targets);
         let mut adapters = Adapters {
             params: only_if(is_all, rank * shape.routed),
             experts: only_if(

@@ -12,9 +12,11 @@ use super::{
     config::{PlannedConfig, PlannedFile},
     decision::Plan,
     environment::{Environment, Setting},
+    tables::REFUSED_PLAN,
 };
 use crate::{
     base::{
+        json,
         layout::{TextTable, escape_controls},
         shell::quoted,
         vars,
@@ -369,11 +371,9 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 
 /// A refused plan: every field is there, and the diagnostics say why.
 pub fn refused_json(problems: &[Problem]) -> Value {
-    json!({
-        "version": 1, "template": null, "trainer": null, "topology": null, "batch": null, "launcher": null, "local": null,
-        "config": null, "config_path": null, "run_file_path": null, "fills": [], "changed": [], "left_auto": [],
-        "env": null, "argv": null, "diagnostics": diagnostics_json(problems),
-    })
+    let mut plan = json::parse_built_in(REFUSED_PLAN);
+    plan["diagnostics"] = diagnostics_json(problems);
+    plan
 }
 
 pub fn diagnostics_json(problems: &[Problem]) -> Value {

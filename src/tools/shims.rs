@@ -8,10 +8,8 @@ use std::{
 
 use clap::ValueHint;
 
-use super::prelude::*;
+use super::{prelude::*, tables::shims::LAUNCHERS};
 use crate::{base::shell::quoted, command::trainer, exec, host::is_shim};
-
-const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
 /// The launchers, and every trainer that takes a config.
 fn names() -> Vec<&'static str> {

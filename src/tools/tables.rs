@@ -4,4 +4,5 @@ pub mod checked;
 pub mod completions;
 pub mod fit_options;
 pub mod generate;
+pub mod shims;
 pub mod subcommands;

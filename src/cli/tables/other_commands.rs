@@ -27,3 +27,6 @@ pub const OTHER_COMMANDS: &[OtherCommand] = &[
 
 /// Words of other launchers' command lines that zlaunch has no need of.
 pub const NEEDLESS: &[&str] = &["launch", "run", "exec", "start", "train"];
+
+/// Programs that start jobs, and that nobody means for a sub-command.
+pub const JOB_STARTERS: &[&str] = &["mpirun", "mpiexec", "sbatch", "salloc"];

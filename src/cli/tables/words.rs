@@ -1,7 +1,7 @@
 //! The words that options take.
 
 use crate::{
-    base::options::Words,
+    base::{options::Words, vars},
     command::{job::Trainer, trainer},
     config::template::search::BUILT_IN,
     ranks::launcher::Launcher,
@@ -41,3 +41,10 @@ pub const SHIM_ACTIONS: Words<&str> = || {
         ("list", "list"),
     ]
 };
+
+/// Variables of zlaunch that stand for no option.
+pub const NOT_OPTIONS: [&str; 3] = [
+    vars::ZLAUNCH_LANG,
+    vars::ZLAUNCH_SHIM,
+    vars::ZLAUNCH_SHIM_OF,
+];

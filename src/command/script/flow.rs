@@ -338,7 +338,7 @@ impl<'a> ArgumentFlow<'a> {
     fn is_passed(&self, name: &str) -> bool {
         (1..self.tokens.len())
             .filter(|at| self.is(*at, name))
-            .any(|at| self.tokens[at - 1].is_one_of(&["(", ",", "="]) && self.ends_argument(at + 1))
+            .any(|at| "(,=".contains(self.tokens[at - 1].text) && self.ends_argument(at + 1))
     }
 
     /// The options of transformers' parser, where the script shows them.

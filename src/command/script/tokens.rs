@@ -63,7 +63,7 @@ pub fn tokens(source: &str) -> Vec<Token<'_>> {
         if first == '\n' {
             starts_statement |= depth == 0 && !source[..at].ends_with('\\');
         } else if !first.is_whitespace() && first != '#' && first != '\\' {
-            if [")", "]", "}"].contains(&text) {
+            if ")]}".contains(first) {
                 depth = depth.saturating_sub(1);
             }
             let column = || at - source[..at].rfind('\n').map_or(0, |newline| newline + 1);
@@ -75,7 +75,7 @@ pub fn tokens(source: &str) -> Vec<Token<'_>> {
                 depth,
             });
             starts_statement = false;
-            if ["(", "[", "{"].contains(&text) {
+            if "([{".contains(first) {
                 depth += 1;
             }
         }

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use crate::base::vars;
 
+pub const AXOLOTL_MODULE: &str = "axolotl.cli.train";
+
 /// A variable that `axolotl train` sets where the user has none.
 pub struct AxolotlVariable {
     pub name: &'static str,

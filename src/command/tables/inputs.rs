@@ -130,3 +130,9 @@ pub const TRL_INPUTS: &[Input] = &[
         certain: false,
     },
 ];
+
+/// What scripts take for the last checkpoint, besides a bool.
+pub const LAST_CHECKPOINT: &[&str] = &["latest", "last", "auto"];
+
+/// Words that can be nothing but folders.
+pub const FOLDERS: &[&str] = &["~", ".", ".."];

@@ -14,18 +14,17 @@ use crate::{
         job::{Job, Trainer},
         python::Python,
         run_file::{self, RunFile},
-        tables::{AXOLOTL_NAMES, AXOLOTL_VARIABLES},
+        tables::{AXOLOTL_MODULE, AXOLOTL_NAMES, AXOLOTL_VARIABLES},
         target::{ParsedCommand, Target},
     },
     host::Host,
 };
 
-pub const MODULE: &str = "axolotl.cli.train";
-
 pub const COMMAND: ArgumentClass = ArgumentClass {
     distribution: "axolotl",
     name: "train",
 };
+
 pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host) -> Option<Job> {
     let mut job = Job::of(trainer, command, host);
     if trainer.is_console(&command.target) {
@@ -39,8 +38,8 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         job.words.extend(options(&job, &rest[1..])?);
         job.variables = variables(job.python.as_ref(), job.version(), host);
         // By name, as axolotl itself does: the current folder is then on `sys.path`.
-        job.target = Target::module(MODULE);
-    } else if !command.target.is_module(MODULE) {
+        job.target = Target::module(AXOLOTL_MODULE);
+    } else if !command.target.is_module(AXOLOTL_MODULE) {
         return None;
     }
     if let Some(file) = run_file::first(&job.words).cloned()

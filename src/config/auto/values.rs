@@ -21,7 +21,7 @@ use crate::{
         script::flow::ArgumentFlow,
         tables::front_end::{ArgumentParser, HalfPrecision},
     },
-    config::tables::{AutoRule, Formula, RULES},
+    config::tables::{AutoRule, Formula, PRECISION_ARGUMENTS, RULES},
     host::Host,
     ranks::topology::Topology,
     report::Problem,
@@ -193,8 +193,9 @@ impl<'a> FillContext<'a> {
         if args.is_given("half_precision_backend") || args.is_given("fp16_backend") {
             return defer("--half_precision_backend decides too");
         }
-        let names = ["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"];
-        let said = self.given(&names, |args| (self.job.trainer.precision)(args, half))?;
+        let said = self.given(PRECISION_ARGUMENTS, |args| {
+            (self.job.trainer.precision)(args, half)
+        })?;
         match (said, model.precision_unknown) {
             (Some(given), _) => Ok(given.into()),
             (None, Some(why)) => defer(why),

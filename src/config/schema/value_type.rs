@@ -11,6 +11,7 @@ use crate::{
         python_value::{self, number},
         recorded::Version,
     },
+    command::argv::hf_bool,
     config::tables::{
         DEFINITIONS, FORM_SCHEMAS, Form, NUMBER_CHOICES, NumberRange, RANGES, TYPES, ValueType,
     },
@@ -174,9 +175,9 @@ pub fn truth(value: &Value) -> Option<bool> {
         _ => return None,
     };
     match text.as_str() {
-        "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
-        "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
-        _ => None,
+        "off" => Some(false),
+        "on" => Some(true),
+        word => hf_bool(word),
     }
 }
 

@@ -245,3 +245,6 @@ pub const RULES: &[AutoRule] = &[
         how: LeftOpen("accelerate overwrites it with infinity"),
     },
 ];
+
+/// The arguments that decide the precision.
+pub const PRECISION_ARGUMENTS: &[&str] = &["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"];

@@ -78,3 +78,6 @@ impl FitFormat {
         ("svg", FitFormat::Svg),
     ];
 }
+
+/// The words for adapters on all linear layers.
+pub const ALL_LINEAR: &[&str] = &["all-linear", "all", "default"];

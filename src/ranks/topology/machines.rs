@@ -9,7 +9,7 @@ use super::{
     engine::{hosts, port_of_job, without_port},
     first_text, foreign_address, is_loopback, is_set, machines_of, not_understood, number, parsed,
     place_unknown, refused, same_count,
-    tables::engines::{Engine, Kind, Role, SHOW_A_JOB},
+    tables::engines::{Engine, Kind, Role, SHOW_A_JOB, TRAINING_ROLES},
     text, too_large,
 };
 use crate::{
@@ -203,8 +203,7 @@ pub fn detect_vertex(engine: &Engine, host: &Host) -> Answer {
     let mut first = None;
     let mut index = None;
     let mut count = 0;
-    // The roles that train, in the order of their ranks.
-    for role in ["workerpool0", "workerpool1", "chief", "master", "worker"] {
+    for role in TRAINING_ROLES {
         for (at, address) in json["cluster"][role]
             .as_array()
             .into_iter()

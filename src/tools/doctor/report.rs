@@ -9,7 +9,7 @@ use std::{
 use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
-use super::tables::meeting::SHOWN_VARIABLES;
+use super::tables::meeting::{SHOWN_VARIABLES, SSH_OPTIONS};
 use crate::{
     base::{
         layout::{Line, TextTable},
@@ -443,9 +443,8 @@ impl<'a> Examination<'a> {
 /// Tries the machines of a hostfile as DeepSpeed's runner will: through ssh, without a password.
 fn unreachable(names: &[&str]) -> Option<Problem> {
     let tried = names.iter().map(|name| {
-        let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--"];
         let mut command = Command::new("ssh");
-        command.args(options).args([name, "true"]);
+        command.args(SSH_OPTIONS).args([name, "true"]);
         let streams = command.stdin(Stdio::null()).stdout(Stdio::null());
         (*name, streams.stderr(Stdio::null()).spawn())
     });

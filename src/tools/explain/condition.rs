@@ -134,7 +134,7 @@ fn asked<'a>(before: &str, after: &'a str) -> Asked<'a> {
         (_, Some(value)) => Asked::Unequal(value),
         _ if begins(&["not in ", "is None"]) => Asked::Missing,
         _ if begins(&["in ", "is not None"]) || before.contains("len(") => Asked::Given,
-        _ if begins(&["<", ">", "%", "+", "*", "/", ".", ","]) => Asked::Other,
+        _ if after.starts_with(|c| "<>%+*/.,".contains(c)) => Asked::Other,
         _ if before[..word].ends_with("not ") => Asked::Missing,
         _ => Asked::True,
     }

@@ -8,8 +8,8 @@ use crate::{
         job::{Job, Trainer},
         model::{HiddenSizeLookup, Hub},
         tables::{
-            AXOLOTL_INPUTS, CONFIG_OPTIONS, HF_INPUTS, LLAMAFACTORY_INPUTS, SWIFT_INPUTS,
-            TRL_INPUTS, auto_sources,
+            AXOLOTL_INPUTS, AXOLOTL_MODULE, CONFIG_OPTIONS, HF_INPUTS, LLAMAFACTORY_INPUTS,
+            SWIFT_INPUTS, TRL_INPUTS, auto_sources,
             front_end::{
                 ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, Datasets, HandOver,
                 LaunchTraits, ModelTraits, OtherHub, RunFilePlace, StarterOption, TrainingCommand,
@@ -250,7 +250,7 @@ pub const AXOLOTL: Trainer = Trainer {
     launch: LaunchTraits {
         consoles: &["axolotl"],
         commands: &[TrainingCommand {
-            modules: &[axolotl::MODULE],
+            modules: &[AXOLOTL_MODULE],
             defaults: Some(axolotl::COMMAND),
             ..COMMAND
         }],

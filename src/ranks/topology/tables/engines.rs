@@ -1452,3 +1452,6 @@ pub const ENGINES: &[Engine] = &[
         ..ENGINE
     },
 ];
+
+/// The roles of Vertex AI and TF_CONFIG that train, in the order of their ranks.
+pub const TRAINING_ROLES: [&str; 5] = ["workerpool0", "workerpool1", "chief", "master", "worker"];

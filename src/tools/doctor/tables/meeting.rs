@@ -31,3 +31,6 @@ pub const JOB_IDS: [&str; 4] = [
     vars::PBS_JOBID,
     vars::LSB_JOBID,
 ];
+
+/// ssh as DeepSpeed's runner needs it: without a password.
+pub const SSH_OPTIONS: &[&str] = &["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--"];

@@ -1,0 +1,3 @@
+//! The launchers that have shims.
+
+pub const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
