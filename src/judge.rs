@@ -122,7 +122,7 @@ impl Judge<'_> {
         self.add(understood.dry_run_behind());
         self.add(understood.not_understood());
         if let Some(existing) = existing_launcher {
-            self.add(existing.run_file_problem(host));
+            self.add(existing.run_file_problem(job, host));
             self.add(existing.refused_flags(job, host));
             self.add(existing.ignored_devices(host));
             let ranks = self.draft.topology.as_ref();

@@ -37,15 +37,23 @@ use crate::{
     report::prelude::*,
 };
 
-pub use tables::launchers::Launcher;
 use tables::launchers::{
     DEFAULT_GRACE, LAUNCH_MODULE, LauncherSpec, Program, RankOptions, SPECS, TORCHRUN,
     WITHOUT_FOLDER,
 };
+pub use tables::launchers::{Launcher, STARTERS};
 
 /// True if this option of torchrun, by its name with `_`, takes a value; `None` if torchrun has no such option.
 pub fn torchrun_option(name: &str) -> Option<bool> {
     Some(!is_switch(TORCHRUN.line(name)?))
+}
+
+/// `accelerate launch` is meant by `accelerate lunch`.
+pub fn meant_command(command: &[OsString]) -> Option<Fix> {
+    let mut programs = SPECS.iter().flat_map(|spec| spec.programs);
+    let program = programs.find(|it| command[0] == it.name)?;
+    let near = nearest(command.get(1)?.to_str()?, program.sub_command)?;
+    Some(meant(format_args!("{} {near}", program.name)))
 }
 
 /// A command that starts with a launcher.

@@ -21,7 +21,7 @@ use crate::{
     config::template::Origin,
     host::{self, Host},
     ranks::{
-        launcher::{self, ExistingLauncher, Launcher, srun::SrunPrefix},
+        launcher::{self, ExistingLauncher, Launcher, STARTERS, srun::SrunPrefix},
         topology::Topology,
     },
     report::prelude::*,
@@ -30,9 +30,7 @@ use crate::{
 
 /// A program that trains, or starts a training.
 pub fn trains(word: &OsStr) -> bool {
-    is_python(word)
-        || trainer::is_console(word)
-        || ["torchrun", "deepspeed", "accelerate", "srun"].contains(&base_name(word))
+    is_python(word) || trainer::is_console(word) || STARTERS.contains(&base_name(word))
 }
 
 pub struct UnderstoodLaunch<'a> {
@@ -387,7 +385,9 @@ impl<'a> UnderstoodLaunch<'a> {
     pub fn right_order(&self) -> Fix {
         let otherwise = "put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \
              use --trainer hf or deepspeed if it is a training command itself";
-        self.training_inside().unwrap_or_else(|| say(otherwise))
+        launcher::meant_command(self.command())
+            .or_else(|| self.training_inside())
+            .unwrap_or_else(|| say(otherwise))
     }
 
     /// The line with zlaunch before the training command that is among the words.

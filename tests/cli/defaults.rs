@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, plant};
 
 const SCRIPT: &str = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
                       parser = HfArgumentParser((ModelArguments, TrainingArguments))\n";
@@ -329,6 +329,10 @@ fn accelerates_own_settings_are_judged_like_a_config() {
     ] {
         sandbox.installed(package, version);
     }
+    let classes = "class C:\n    distributed_type: str\n    num_processes: int\n    mixed_precision: str\n    \
+                   deepspeed_config: dict\n    def process(it):\n        del it[\"fp16\"]\n";
+    let file = "accelerate/commands/config/config_args.py";
+    plant(&sandbox.site().join(file), classes);
     sandbox.file("train.py", SCRIPT);
     let usual = "distributed_type: DEEPSPEED\nnum_processes: 2\n";
     let section = |line: &str| format!("{usual}deepspeed_config:\n  zero_stage: 2\n  {line}\n");
@@ -380,6 +384,13 @@ fn accelerates_own_settings_are_judged_like_a_config() {
             "--bf16 false",
             "",
         ),
+        (
+            format!("{usual}zero_stage: 3\n"),
+            "--bf16 false",
+            "error[run-file]: accelerate has no key `zero_stage` here",
+        ),
+        // accelerate replaces it.
+        (format!("{usual}fp16: false\n"), "--bf16 false", ""),
         (
             "distributed_type: [\n".to_string(),
             "",

@@ -11,8 +11,9 @@ use super::{
     ExistingLauncher, LaunchContext, count,
     tables::{
         accelerate_settings::{
-            BesideConfig, CONFIG, DEFAULT_CONFIG, HOSTFILE, OTHER_SWITCHES, RUN_FILE, RUNNER,
-            Reads, SETTINGS, SWITCH, Setting, TORCHRUN_SWITCHES,
+            BesideConfig, CONFIG, DEFAULT_CONFIG, HOSTFILE, OF_A_SECTION, OF_DEEPSPEED,
+            OTHER_SWITCHES, RUN_FILE, RUN_FILE_CLASSES, RUNNER, Reads, SETTINGS, SWITCH, Setting,
+            TORCHRUN_SWITCHES,
         },
         launchers::ACCELERATE,
     },
@@ -123,7 +124,7 @@ impl ExistingLauncher {
         if settings.are_for_deepspeed() || is_other {
             return None;
         }
-        let (name, given) = [CONFIG, "zero_stage", "offload_optimizer_device"]
+        let (name, given) = OF_DEEPSPEED
             .iter()
             .find_map(|name| Some((name, settings.get(name)?)))?;
         let fix = if args.is_given(name) {
@@ -274,7 +275,7 @@ impl ExistingLauncher {
     }
 
     /// Refuses a run file that cannot be read, and warns of a setting that is silently ignored.
-    pub fn run_file_problem(&self, host: &Host) -> Option<Problem> {
+    pub fn run_file_problem(&self, job: &Job, host: &Host) -> Option<Problem> {
         let path = RunFile::path(self.accelerate()?, host)?;
         let refused = |what: &str| Rule::RunFile.error(what).at(&path);
         if !path.is_file() {
@@ -285,6 +286,22 @@ impl ExistingLauncher {
         }
         match yaml::parse(&reading::text_if_any(&path)?, Dialect::PyYaml) {
             Ok(Value::Object(settings)) => {
+                let classes = job
+                    .installed_file(RUN_FILE_CLASSES)
+                    .and_then(|file| reading::text_if_any(&file))
+                    .unwrap_or_default();
+                let lines = classes.lines().filter_map(|line| line.strip_prefix("    "));
+                let fields = lines.filter_map(|line| Some(line.split_once(": ")?.0));
+                // It replaces old keys itself, which stand in quotes.
+                let is_unknown = |key: &&String| {
+                    !classes.is_empty()
+                        && !classes.contains(&format!("\"{key}\""))
+                        && fields.clone().all(|field| field != *key)
+                };
+                if let Some(key) = settings.keys().find(is_unknown) {
+                    let fix = nearest(key, fields).map_or(say(OF_A_SECTION), meant);
+                    return Some(refused(&format!("accelerate has no key `{key}` here")).fix(fix));
+                }
                 let section = settings.get("deepspeed_config")?;
                 if let Some(file) = section.as_str() {
                     let problem = refused("accelerate needs a section for deepspeed_config");

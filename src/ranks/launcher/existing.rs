@@ -381,12 +381,10 @@ impl ExistingLauncher {
                 Launcher::Torchrun if value == "all" => give(&option, "gpu"),
                 // Without it, there is one for each GPU.
                 _ if value == "all" => drop_word(&place),
-                _ if !is_list => give(
-                    &option,
-                    size::number_meant(value, &option)
-                        .filter(|it| *it > 0)
-                        .map_or("N".to_string(), |it| it.to_string()),
-                ),
+                _ if !is_list => match size::number_meant(value, &option) {
+                    Some(count @ 1..) => give(&option, count).correcting(count),
+                    _ => give(&option, "N"),
+                },
                 Launcher::Torchrun => give(&option, count),
                 Launcher::Deepspeed => {
                     rename_option(&place, format_args!("--include localhost:{value}"))
@@ -398,7 +396,7 @@ impl ExistingLauncher {
         let is_port = name == options.master_port;
         if is_port && int(value).is_some_and(|port| !(0..=65535).contains(&port)) {
             let problem = refused(format!("{value} is no port: the last one is 65535"));
-            let fix = give(&option, 29500).of(Owner::Launcher);
+            let fix = give(&option, "PORT").of(Owner::Launcher);
             return Some(problem.at(Place::option(&option, value)).fix(fix));
         }
         let versions = Versions::default();

@@ -104,6 +104,9 @@ pub const SETTINGS: &[Setting] = &[
 /// The option for the DeepSpeed config, and its name in the run file.
 pub const CONFIG: &str = "deepspeed_config_file";
 
+/// The settings that show that DeepSpeed is wanted.
+pub const OF_DEEPSPEED: &[&str] = &[CONFIG, "zero_stage", "offload_optimizer_device"];
+
 /// Without this switch, the flag for the config has no effect.
 pub const SWITCH: &str = "use_deepspeed";
 
@@ -119,3 +122,8 @@ pub const RUNNER: &str = "deepspeed_multinode_launcher";
 pub const HOSTFILE: &str = "deepspeed_hostfile";
 
 pub const RUN_FILE: &str = "config_file";
+
+pub const OF_A_SECTION: &str = "put it into its section, as `deepspeed_config`, or remove it";
+
+/// The installed file that names the keys of its run file.
+pub const RUN_FILE_CLASSES: &str = "accelerate/commands/config/config_args.py";

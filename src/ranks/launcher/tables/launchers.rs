@@ -76,6 +76,9 @@ pub enum CountMeaning {
     Total,
 }
 
+/// The programs that start ranks.
+pub const STARTERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
+
 pub const SPECS: &[&LauncherSpec] = &[&TORCHRUN, &DEEPSPEED, &ACCELERATE];
 
 pub const TORCHRUN: LauncherSpec = LauncherSpec {
