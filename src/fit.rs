@@ -132,9 +132,9 @@ pub fn choose(
     }
     let remedies = report.remedy_sentences();
     let problem = if report.memories().gpu.is_none() {
-        cannot("the memory of the GPUs is unknown").fix(give("--gpu-memory", "80GiB"))
+        cannot("the memory of the GPUs is unknown").fix(give("--gpu-memory", "SIZE"))
     } else if report.may_fit_with_offload() {
-        let size = give("--host-memory", "1TiB").remark("of the machine that will train");
+        let size = give("--host-memory", "SIZE").remark("of the machine that will train");
         refused("no template fits on the GPUs alone, and the host memory is unknown").fix(size)
     } else if remedies.is_empty() {
         refused("no template fits this run").fix("a smaller model, or more GPUs")
@@ -210,7 +210,7 @@ pub fn warning(
     }
     problem.severity = Severity::Note;
     let guesses: Vec<&str> = guesses.iter().map(|guess| guess.text.as_str()).collect();
-    let length = give("--seq-len", 1024).remark("the length of the sequences");
+    let length = give("--seq-len", "NUMBER").remark("the length of the sequences");
     Some(
         problem
             .at(format!("assumed: {}", guesses.join("; ")))
@@ -282,7 +282,7 @@ fn cluster(request: &FitRequest, topology: Option<&Topology>) -> Result<Cluster,
             return Err(Rule::Usage
                 .error("the number of GPUs is unknown")
                 .at("zlaunch fit")
-                .fix(give("--gpu", "H100x8")));
+                .fix(give("--gpus", "N")));
         }
     };
     let nodes = topology.and_then(|topology| topology.nnodes.value());

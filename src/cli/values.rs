@@ -128,11 +128,9 @@ pub fn processes(given: &Given) -> Result<Processes, Problem> {
             _ => "N",
         };
         let problem = report::is_not(wanted, &text, Ok(meant));
-        if text.from.to_string() == "--gpus" && cards::parse(&text.value).is_some() {
-            return problem.fix(rename_option(
-                text.spelling(),
-                format!("--gpu {}", text.value),
-            ));
+        let card = text.value.trim_end_matches('x');
+        if text.from.to_string() == "--gpus" && cards::parse(card).is_some() {
+            return problem.fix(rename_option(text.spelling(), format!("--gpu {card}")));
         }
         problem
     })

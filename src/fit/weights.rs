@@ -73,7 +73,7 @@ impl ModelLookup<'_> {
             return Err(Rule::Fit
                 .error("the model's size cannot be computed from this config")
                 .at(&file)
-                .fix(give("--params", "8B")));
+                .fix(give("--params", "SIZE")));
         }
         Ok(weights)
     }

@@ -66,7 +66,7 @@ pub fn without_config(launch: &Launch) -> Option<Problem> {
     let mut flags = paths.chain(keys).filter(|from| from.is_flag()).peekable();
     flags.peek()?;
     let problem = Rule::NoConfig.error("there is no DeepSpeed config to change");
-    Some(flags.fold(problem.fix(give("--deepspeed", "zero2")), Problem::at))
+    Some(flags.fold(problem.fix(give("--deepspeed", "NAME")), Problem::at))
 }
 
 /// Warns if DeepSpeed's launcher starts a script whose arguments are those of transformers, and none of them is a config.
@@ -81,7 +81,7 @@ pub fn trains_without(understood: &UnderstoodLaunch) -> Option<Problem> {
         return None;
     }
     let name = &launcher.name;
-    let fixes = give("--deepspeed", "zero2").or("start it with torchrun if that is meant");
+    let fixes = give("--deepspeed", "NAME").or("start it with torchrun if that is meant");
     Some(
         Rule::NoConfig
             .warning(format!(

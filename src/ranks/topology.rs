@@ -130,12 +130,7 @@ impl Topology {
         self.world_size.value().filter(|ranks| *ranks > MAX_RANKS)?;
         let what =
             format!("{nnodes} machines with {nproc} ranks each is more than {MAX_RANKS} ranks");
-        Some(
-            refused(what)
-                .at(nnodes)
-                .at(nproc)
-                .fix(give("--nnodes", 2).and(give("--nproc-per-node", 8))),
-        )
+        Some(refused(what).at(nnodes).at(nproc).fix("check both numbers"))
     }
 
     pub fn in_words(&self) -> String {

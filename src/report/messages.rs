@@ -221,11 +221,10 @@ pub fn refused_value(
     wanted: Wanted,
 ) -> Problem {
     let place = Place::option(option, value);
-    let is_number = matches!(wanted, Int | Number);
     let fix = match wanted.meant(option, value) {
         Some(meant) => give(option, &meant).correcting(&meant),
         // Only a config can leave it to the trainer.
-        None if ["auto", "None", "none", "null"].contains(&value) && is_number => drop_word(&place),
+        None if value == "auto" && matches!(wanted, Int | Number) => drop_word(&place),
         None => wanted.to_be_given(option),
     };
     let what = format!("{who} refuses `{place}`: it expects {wanted}");
@@ -235,7 +234,6 @@ pub fn refused_value(
 pub fn argument_without_value(option: &str, wanted: Wanted) -> Problem {
     let fix = match wanted {
         Bool => give(option, "true"),
-        Text if option == "--deepspeed" => give(option, "zero2"),
         _ => wanted.to_be_given(option),
     };
     Rule::Argument

@@ -190,7 +190,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "did you mean `bf16.enabled`? --unset bf16.enabled",
     ),
     ("--allow mismatch -- swift sft", "one of "),
-    ("--deepspeed $DS -- swift sft", "--deepspeed zero3"),
+    (
+        "--deepspeed $DS -- swift sft",
+        "`zlaunch templates` lists all of them",
+    ),
     ("--launcher slurm -- swift sft", "did you mean `srun`?"),
     ("--launcher mpirun -- swift sft", "one of auto, "),
     ("--trainer huggingface -- swift sft", "did you mean `hf`?"),
@@ -353,6 +356,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--gpu-memory 24gigs -- swift sft", "write it as in `80GiB`"),
     ("fit --size 8B --gpus 8", "did you mean `--params 8B`?"),
     ("fit --params 70Bn --gpus 8", "write it as in `8B`"),
+    ("fit --params 8B --gpus A100x", "did you mean `--gpu A100`?"),
+    ("fit --params 8B", "--gpus N\n"),
     ("dry-run -- swift sft", "zlaunch --dry-run -- swift sft"),
     (
         "--machine_rank 1 -- swift sft",

@@ -206,22 +206,20 @@ impl Search {
         let lists = "`zlaunch templates` lists all of them";
         let mut what = format!("no DeepSpeed template is named `{name}`");
         let meaning = |meant: &str| give_as(&spec.from, meant).meaning(meant).or(lists);
-        let fixes = if name.starts_with('$') {
+        if name.starts_with('$') {
             what = format!(
                 "the name of the config is `{name}`: is a shell variable not set, or in single quotes?"
             );
-            give("--deepspeed", "zero3").or(lists)
-        } else {
-            // `zero4`: ZeRO has the stages 0 to 3. `zero3_cpu` is `zero3_offload`.
-            let known_stage = name
-                .replace(|c| ('4'..='9').contains(&c), "3")
-                .replace('-', "_")
-                .replace("cpu", "offload")
-                .replace("offload_offload", "offload");
-            let names = self.names();
-            let known = names.iter().map(String::as_str);
-            nearest(&known_stage, known).map_or_else(|| lists.into(), meaning)
-        };
+        }
+        // `zero4`: ZeRO has the stages 0 to 3. `zero3_cpu` is `zero3_offload`.
+        let meant = name
+            .replace(|c| ('4'..='9').contains(&c), "3")
+            .replace('-', "_")
+            .replace("cpu", "offload")
+            .replace("offload_offload", "offload");
+        let names = self.names();
+        let known = names.iter().map(String::as_str);
+        let fixes = nearest(&meant, known).map_or_else(|| lists.into(), meaning);
         Rule::Template.error(what).at(spec).fix(fixes)
     }
 }
