@@ -35,7 +35,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let mut longer = known
         .iter()
         .filter(|it| lower.len() > 3 && it.starts_with(&lower));
-    let only = longer.next().filter(|_| longer.next().is_none());
+    let only = longer.next().filter(|first| longer.all(|it| it == *first));
     alike
         .or(other)
         .or_else(|| near.min_by_key(|(rank, _)| *rank).map(|(_, near)| near))

@@ -135,12 +135,7 @@ impl<T: Trial> Proof<'_, T> {
             .map(|fix| self.proven(fix, at))
             .collect();
         let is_first_proven = matches!(tried[..], [Some(_), ..]);
-        let has_fixes = !tried.is_empty();
         problem.fixes.0 = tried.into_iter().flatten().collect();
-        if has_fixes && problem.fixes.is_empty() {
-            let page = format!("`zlaunch explain {}` says what it is about", problem.rule);
-            problem.fixes = page.into();
-        }
         is_first_proven
     }
 
@@ -167,7 +162,8 @@ impl<T: Trial> Proof<'_, T> {
                 self.find_hidden(at, &after, more.is_some());
             }
             let Some(more) = more else { continue };
-            if more.is_empty() {
+            // A command before the line is no part of it.
+            if more.is_empty() || fix.is_command() {
                 return Some(changed.pasted(fix));
             }
             let whole = more.into_iter().fold(fix.clone(), Fix::and);

@@ -161,6 +161,12 @@ fn gpus_that_are_not_there_are_refused() {
             "CUDA_VISIBLE_DEVICES=0,1\n",
         ),
         ("[0,1,1]", "`[0` is not a GPU", "CUDA_VISIBLE_DEVICES=0,1\n"),
+        // The ranks that are left over are to be decided.
+        (
+            "0,0",
+            "`0` is in the list twice, so torch sees no GPU",
+            "CUDA_VISIBLE_DEVICES=0\n",
+        ),
         (
             "cuda:0,cuda:1",
             "`cuda:0` is not a GPU",

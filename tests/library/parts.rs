@@ -74,6 +74,11 @@ fn the_nearest_word_is_near() {
     assert_eq!(nearest("zero3_ofload", known), Some("zero3_offload"));
     assert_eq!(nearest("ZERO_3", known), Some("zero3"));
     assert_eq!(nearest("fsdp", known), None);
+    // A text may name it twice.
+    let twice = ["accuracy_reward", "format", "accuracy_reward"];
+    assert_eq!(nearest("accuracy", twice), Some("accuracy_reward"));
+    let several = ["accuracy_reward", "accuracy_metric"];
+    assert_eq!(nearest("accuracy", several), None);
     assert_eq!(nearest("", known), None);
 }
 
