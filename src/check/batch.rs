@@ -14,31 +14,26 @@ use crate::{
 };
 
 pub fn sizes(subject: &Subject, found: &mut Findings) {
+    let wrong = |key: &str| {
+        subject.get(key).filter(|value| {
+            *value != "auto" && !value.is_null() && number(value).is_none_or(|size| size <= 0.0)
+        })
+    };
     for key in BATCH_SIZES {
-        let Some(value) = subject.get(key) else {
-            continue;
-        };
-        let is_size = value.is_null() || number(value).is_some_and(|size| size > 0.0);
-        if !is_size && value != "auto" && !is_elastic(subject) {
+        // The product of a wrong number is wrong because of it.
+        let is_product = key == BATCH_SIZE && wrong(MICRO_BATCH).or(wrong(ACCUMULATION)).is_some();
+        if let Some(value) = wrong(key)
+            && !is_product
+            && !is_elastic(subject)
+        {
             let what = format!("`{key}` is {value}, but DeepSpeed expects a number above 0");
             let meant = value.as_str().map(|text| text.trim().parse::<u32>());
-            let place = (subject.place)(key);
-            let is_argument = matches!(place, Place::Option { .. }) && !place.is_setting();
             let fix = match meant {
                 Some(Ok(number @ 1..)) => set(key, number).safe(),
-                _ if value.is_string() => say("write a whole number above 0"),
-                _ if key != MICRO_BATCH && subject.get(MICRO_BATCH).is_some() && !is_argument => {
-                    unset(key)
-                }
-                _ => set(key, 1),
+                _ => say("write a whole number above 0"),
             };
             found.key(&[key], what, fix);
         }
-    }
-    if given_sizes(subject).is_some_and(|given| given.global.is_none() && given.micro.is_none()) {
-        let what = format!("the config sets neither `{BATCH_SIZE}` nor `{MICRO_BATCH}`");
-        let size = if subject.is_hf() { "auto" } else { "1" };
-        found.key(&[BATCH_SIZE, MICRO_BATCH], what, set(MICRO_BATCH, size));
     }
 }
 

@@ -8,7 +8,8 @@ use super::{
     rows::Findings,
     subject::Subject,
     tables::names::{
-        ADAPTER_CONFIG, DATA, DATASET_INFO, DOWNLOADED, NAME_MODEL_FOLDER, REGISTERED_BY, WEIGHTS,
+        ADAPTER_CONFIG, DATA, DATASET_INFO, DIVIDES_OTHERWISE, DOWNLOADED, NAME_MODEL_FOLDER,
+        OFFLINE_VARIABLES, OFFLINE_WORDS, REGISTERED_BY, WEIGHTS,
     },
 };
 use crate::{
@@ -161,11 +162,9 @@ fn keeps_from_download(subject: &Subject, model: &str) -> Option<&'static str> {
     let is_name = !model.starts_with(['.', '/', '~']) && !model.contains('$');
     let is_on = |name: &&str| {
         let value = host.nonempty_var(name).unwrap_or_default().to_uppercase();
-        ["1", "ON", "YES", "TRUE"].contains(&&*value)
+        OFFLINE_WORDS.contains(&&*value)
     };
-    let variable = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
-        .into_iter()
-        .find(is_on)?;
+    let variable = OFFLINE_VARIABLES.iter().copied().find(is_on)?;
     let is_needed = is_name
         && job.args.list("cache_dir").is_none()
         && job.hub(host) == Hub::HuggingFace
@@ -199,8 +198,7 @@ pub fn checkpoint_ranks(subject: &Subject, found: &mut Findings) {
         name.contains("zero_pp_rank_") && name.ends_with("_mp_rank_00_optim_states.pt")
     };
     let parts = names_in(&folder.join(tag.trim())).filter(is_part).count() as u64;
-    // With these, the number of files is another one, or does not matter.
-    let is_divided = ["checkpoint", "sequence_parallel_size", "tensor_parallel"]
+    let is_divided = DIVIDES_OTHERWISE
         .iter()
         .any(|key| subject.get(key).is_some());
     if parts > 0 && parts != ranks && !is_divided {
@@ -301,19 +299,20 @@ fn dataset_folder(subject: &Subject, found: &mut Findings) {
 
 fn dataset_files(subject: &Subject, found: &mut Findings) {
     let args = &subject.job.args;
-    let registers = |name: &&str| args.list(name).is_some();
-    let Some((option, values)) = args.list("dataset") else {
-        return;
-    };
-    if REGISTERED_BY.iter().any(registers) {
+    if REGISTERED_BY.iter().any(|name| args.list(name).is_some()) {
         return;
     }
-    for value in values.iter().filter_map(|value| value.to_str()) {
-        let name = value.split('#').next().unwrap_or(value);
-        // Before 3.0, commas separated datasets.
-        if !name.contains("::") && !name.contains(',') {
-            let path = subject.host.absolute(Path::new(name));
-            report_missing(name, &path, Place::option(&option, value), found);
+    for name in ["dataset", "val_dataset"] {
+        let Some((option, values)) = args.list(name) else {
+            continue;
+        };
+        for value in values.iter().filter_map(|value| value.to_str()) {
+            let name = value.split('#').next().unwrap_or(value);
+            // Before 3.0, commas separated datasets.
+            if !name.contains("::") && !name.contains(',') {
+                let path = subject.host.absolute(Path::new(name));
+                report_missing(name, &path, Place::option(&option, value), found);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     rows::Findings,
     subject::{Key, Subject},
-    tables::names::{BATCH_SIZES, DTYPES, ELSEWHERE, STAGE},
+    tables::names::{BATCH_SIZES, COMMENTS, DTYPES, ELSEWHERE, KEYS_OF_SECTIONS, STAGE},
 };
 use crate::{
     base::{
@@ -13,10 +13,7 @@ use crate::{
         size::number_meant,
     },
     command::argument_class::TRAINING_ARGUMENTS,
-    config::{
-        auto,
-        schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
-    },
+    config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault},
     report::{
         fix::{rename, set_json},
         prelude::*,
@@ -129,8 +126,7 @@ pub fn old_keys(subject: &Subject, found: &mut Findings) {
 fn is_comment(path: &str) -> bool {
     let name = schema::name_of(path);
     let name = name.strip_prefix('/').unwrap_or(name);
-    !name.starts_with(|c: char| c.is_ascii_alphabetic())
-        || ["comment", "comments", "description"].contains(&name)
+    !name.starts_with(|c: char| c.is_ascii_alphabetic()) || COMMENTS.contains(&name)
 }
 
 /// The key that was probably meant, or the section it belongs in. Nothing is searched if there are too many to print.
@@ -340,7 +336,7 @@ pub fn wrong_values(subject: &Subject, found: &mut Findings) {
         let path = &key.path;
         let wanted = entry.wanted();
         let what = format!("`{path}` is {}, but DeepSpeed expects {wanted}", key.value);
-        found.key(&[path], what, value_advice(key, &entry, subject));
+        found.key(&[path], what, value_advice(key, &entry));
     }
 }
 
@@ -374,7 +370,7 @@ pub fn odd_values(subject: &Subject, found: &mut Findings) {
             key.value,
             entry.wanted()
         );
-        found.key(&[path], what, value_advice(key, &entry, subject));
+        found.key(&[path], what, value_advice(key, &entry));
     }
 }
 
@@ -385,19 +381,17 @@ fn moved_inside(key: &Key, section: &KeySpec) -> Option<Fix> {
     }
     let truth = truth(key.value);
     let given = truth.map_or_else(|| key.value.clone(), Value::from);
-    let (inner, value) = ["stage", "device", "enabled", "type"]
-        .into_iter()
-        .find_map(|name| {
-            let inner = schema::find(&format!("{}.{name}", section.key), section.version)?;
-            let value = if truth.is_some() != (name == "enabled") {
-                None
-            } else if inner.fault(&given).is_none() {
-                Some(given.clone())
-            } else {
-                value_meant(&given, &inner)
-            };
-            Some((inner, value?))
-        })?;
+    let (inner, value) = KEYS_OF_SECTIONS.into_iter().find_map(|name| {
+        let inner = schema::find(&format!("{}.{name}", section.key), section.version)?;
+        let value = if truth.is_some() != (name == "enabled") {
+            None
+        } else if inner.fault(&given).is_none() {
+            Some(given.clone())
+        } else {
+            value_meant(&given, &inner)
+        };
+        Some((inner, value?))
+    })?;
     Some(rename(&key.path, inner.key, text(&value)))
 }
 
@@ -436,29 +430,14 @@ pub fn value_meant(value: &Value, entry: &KeySpec) -> Option<Value> {
     parsed(text).or_else(number).or_else(decimal).or_else(word)
 }
 
-/// The parameters of an optimizer or a scheduler that the trainer fills from its arguments. Left out, they are DeepSpeed's.
-fn filled_by_trainer(subject: &Subject, section: &str, name: &str) -> impl Iterator<Item = String> {
-    let name = match section {
-        "optimizer" => name.to_ascii_lowercase(),
-        _ => name.to_string(),
-    };
-    let trainer = subject.job.trainer;
-    schema::parameters(section, Some(&name), subject.version())
-        .map(move |parameter| format!("{section}.params.{}", parameter.name()))
-        .filter(|key| trainer.is_hf() && auto::may_be_filled(key))
-}
-
-fn value_advice(key: &Key, entry: &KeySpec, subject: &Subject) -> Fixes {
+fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
     let path = &key.path;
     if let Some(fix) = moved_inside(key, entry) {
-        return match key.value.as_str() {
-            Some(name) if path == "optimizer" || path == "scheduler" => {
-                filled_by_trainer(subject, path, name)
-                    .fold(fix, |fix, parameter| fix.and(set(parameter, "auto")))
-            }
-            _ => fix.safe(),
-        }
-        .into();
+        return match path.as_str() {
+            // It is not that of the trainer by default.
+            "optimizer" => fix.clone().and(set("optimizer.params.lr", "auto")).or(fix),
+            _ => fix.safe().into(),
+        };
     }
     let device = format!("{path}.device");
     if key.value == true && schema::find(&device, entry.version).is_some() {

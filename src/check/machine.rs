@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::tables::{
     limits::Needed,
-    names::{NEEDED_PACKAGES, OLDEST_LOCK, SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS},
+    names::{
+        A_LOCAL_FOLDER, NEEDED_PACKAGES, OLDEST_LOCK, SHARED_FILE_SYSTEMS, WITHOUT_GOOD_LOCKS,
+    },
 };
 use crate::{
     base::{json, shell, size::size, vars},
@@ -130,12 +132,7 @@ pub fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
         "`{}` cannot be written: offloading to NVMe fails at start",
         path.display()
     );
-    Some(
-        Rule::NvmeFolder
-            .error(what)
-            .at(key)
-            .fix(set(key, "/local/nvme/$USER-$$")),
-    )
+    Some(Rule::NvmeFolder.error(what).at(key).fix(A_LOCAL_FOLDER))
 }
 
 fn is_shared(kind: &str) -> bool {
@@ -148,12 +145,7 @@ pub fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem
         "`{}` is on {kind}: it is slow, and other jobs may delete its files",
         path.display()
     );
-    Some(
-        Rule::NvmeFolder
-            .warning(what)
-            .at(key)
-            .fix("give every job its own folder, on a local disk"),
-    )
+    Some(Rule::NvmeFolder.warning(what).at(key).fix(A_LOCAL_FOLDER))
 }
 
 /// `machines` read the config at this path. This one may export the folder to the others, so it is not an error.

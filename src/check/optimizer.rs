@@ -39,7 +39,8 @@ pub fn unknown_optimizer(subject: &Subject, found: &mut Findings) {
         .map(|class| class.name)
         .filter(|other| *other != name);
     let near = nearest(name, OPTIMIZERS.iter().copied().chain(others));
-    let fix = near.map_or(set(key, "AdamW"), |near| set_meant(key, near));
+    let all = || say(format_args!("use one of {}", OPTIMIZERS.join(", ")));
+    let fix = near.map_or_else(all, |near| set_meant(key, near));
     // torch may have a newer class of that name.
     let is_wrong = class.is_some() || near.is_some() || has_older(NEXT_TORCH);
     let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");

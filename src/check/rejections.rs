@@ -236,18 +236,18 @@ impl<'a> Reading<'a> {
         } = self;
         let knows_transformers = versions.all_within("transformers", [0; 3], [u32::MAX; 3]);
         for refusal in refusals(subject) {
-            let Some(given) = subject.given(refusal.argument) else {
+            let Some((name, values)) = subject.job.args.list(refusal.argument) else {
                 continue;
             };
             let is_known = knows_transformers || !refusal.by.is_empty();
             if !is_known || !all_hold(refusal.when, subject, Some(&self.parser)) {
                 continue;
             }
-            let name = self.option(&given.from.to_string());
-            let shown = match given.value.unwrap_or_default() {
-                value @ ("True" | "False") if self.parser.mapping => value.to_ascii_lowercase(),
-                value => value.to_string(),
-            };
+            let name = self.option(&name);
+            let mut shown = values.join(" ".as_ref()).to_string_lossy().into_owned();
+            if self.parser.mapping && (shown == "True" || shown == "False") {
+                shown.make_ascii_lowercase();
+            }
             let place = Place::option(&name, shown);
             let doubt = versions.doubt();
             let what = format!("the trainer refuses `{place}`: {}{doubt}", refusal.why);
@@ -311,26 +311,30 @@ impl<'a> Reading<'a> {
                 let whole = words.join(" ");
                 // An option behind a blank, as after a `\\` with a space, cannot be meant for a value. Of all else the
                 // trainer decides.
-                let meant = word.trim_start();
-                let is_option = meant.starts_with('-') && meant != word;
+                let meant = if self.parser.has(word, &self.versions) {
+                    self.option(word)
+                } else {
+                    word.trim_start().to_string()
+                };
+                let is_option = meant.starts_with('-') && meant != *word;
                 is_certain = (is_option || words[0] == "=") && is_recorded(self.subject);
                 let is_number = |text: &str| text.parse::<f64>().is_ok();
-                // `2 e-5`, `5 %`
-                let number = (is_number(&words[0]) && !is_number(word))
-                    .then(|| Wanted::Number.meant(&name, &words.concat()))
-                    .flatten();
                 let place = Place::option(option, &whole);
                 let is_text =
                     !is_number(&words[0]) && hf_bool(&words[0]).is_none() && !whole.contains('=');
-                let fix = if is_option {
-                    rename_option(word, meant)
-                } else if let Some(joined) = number
-                    .or_else(|| (words[0] == "=").then(|| word.clone()))
-                    .or_else(|| is_text.then(|| whole.clone()))
-                {
-                    rename_option(&place, shell::text(&[option.into(), joined.into()]))
-                } else {
-                    drop_word(word)
+                let joined = match &*words[0] {
+                    "=" => Some(word.clone()),
+                    _ if is_text => Some(whole),
+                    _ if is_number(word) => None,
+                    // `2 e-5`, `5 %`
+                    _ => Wanted::Number.meant(&name, &words.concat()),
+                };
+                let fix = match joined {
+                    _ if is_option => rename_option(word, meant),
+                    Some(joined) => {
+                        rename_option(&place, shell::text(&[option.into(), joined.into()]))
+                    }
+                    None => say("give one value"),
                 };
                 refused("it takes one value", fix).at(place)
             }

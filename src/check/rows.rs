@@ -1,5 +1,7 @@
 //! A rule of `check`, the conditions and remedies of its rows, and the list that rows and code add problems to.
 
+use std::ffi::OsStr;
+
 use serde_json::Value;
 
 use super::{
@@ -276,9 +278,14 @@ impl Remedy {
                 fix
             }
             GiveNearest { argument, files } => {
-                let value = subject.argument(argument).unwrap_or_default();
+                let value = unnamed(argument, files, subject).unwrap_or_default();
                 let sources: Vec<String> = installed_of(subject, files).collect();
-                match nearest(value, sources.iter().flat_map(|source| quoted(source))) {
+                let near = nearest(value, sources.iter().flat_map(|source| quoted(source)));
+                let list = subject.job.args.list(argument);
+                match near {
+                    Some(name) if list.is_some_and(|(_, values)| values.len() > 1) => {
+                        rename_option(value, name).of(Owner::Trainer)
+                    }
                     Some(name) => give(subject.spelled(argument), name).of(Owner::Trainer),
                     None => say(format!("see {} for its values", files[0])),
                 }
@@ -343,7 +350,9 @@ impl Condition {
             }
             Is(name, value) => subject.argument(name) == Some(value),
             StartsWith(name, start) => text(name).starts_with(start),
-            Contains(name, part) => text(name).contains(part),
+            Contains(name, part) => subject.job.args.list(name).is_some_and(|(_, values)| {
+                values.iter().any(|it| it.to_string_lossy().contains(part))
+            }),
             Differ(one, two) => one.value(subject) != two.value(subject),
             NoJson(name) => {
                 text(name).starts_with('{') && serde_json::from_str::<Value>(text(name)).is_err()
@@ -371,9 +380,7 @@ impl Condition {
             FileSays { files, text } => {
                 installed_of(subject, files).any(|source| source.contains(text))
             }
-            NotNamedIn { argument, files } => {
-                is_unnamed(subject.argument(argument), files, subject)
-            }
+            NotNamedIn { argument, files } => unnamed(argument, files, subject).is_some(),
             VariableNotNamedIn { variable, files } => {
                 is_unnamed(host.nonempty_var(variable), files, subject)
             }
@@ -478,6 +485,18 @@ fn installed_of<'s>(
         .iter()
         .filter_map(|file| subject.job.installed_file(file))
         .filter_map(|path| reading::text_if_any(&path))
+}
+
+/// The first value of the argument that none of these files names.
+fn unnamed<'a>(
+    name: &str,
+    files: &'static [&'static str],
+    subject: &Subject<'a>,
+) -> Option<&'a str> {
+    subject.argument(name)?;
+    let (_, values) = subject.job.args.list(name)?;
+    let mut values = values.into_iter().filter_map(OsStr::to_str);
+    values.find(|value| is_unnamed(Some(value), files, subject))
 }
 
 fn is_unnamed(value: Option<&str>, files: &'static [&'static str], subject: &Subject) -> bool {

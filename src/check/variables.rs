@@ -5,7 +5,8 @@ use super::{
     rows::Findings,
     subject::Subject,
     tables::names::{
-        ALLOCATOR_NUMBERS, ALLOCATOR_SWITCHES, NEW_ALLOCATOR_CONF, TYPED_VARIABLES, VariableFamily,
+        ALLOCATOR_NUMBERS, ALLOCATOR_SWITCHES, BACKEND_ARGUMENTS, NEW_ALLOCATOR_CONF,
+        TYPED_VARIABLES, VariableFamily,
     },
 };
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
         layout::plural,
         vars::{PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF},
     },
-    command::allocator::EXPANDABLE,
     config::schema,
     ranks::{
         launcher::Launcher,
@@ -36,12 +36,12 @@ pub fn allocator_conf(subject: &Subject, found: &mut Findings) {
     if let Some((item, why, _)) = value.split(',').find_map(wrong_item) {
         let what = format!("`{item}` in {name} {why}, and torch fails on it");
         let right = value.replace('=', ":").replace(';', ",");
-        let meant = match right.split(',').find_map(wrong_item) {
-            Some((item, _, Some(meant))) => right.replace(item, &meant),
-            Some(_) => EXPANDABLE.to_string(),
-            None => right,
+        let give = |meant| set_variable(name, meant).or(unset_variable(name));
+        let fixes = match right.split(',').find_map(wrong_item) {
+            Some((item, _, Some(meant))) => give(right.replace(item, &meant)),
+            Some(_) => say("write NAME:VALUE").or(unset_variable(name)),
+            None => give(right),
         };
-        let fixes = set_variable(name, meant).or(unset_variable(name));
         found.at([Place::variable(name, value)], what, fixes);
     }
 }
@@ -77,7 +77,10 @@ fn wrong_item(item: &str) -> Option<(&str, &'static str, Option<String>)> {
     let (name, value) = item.split_once(':').unwrap_or((item, ""));
     let (name, value) = (name.trim(), value.trim());
     if name.is_empty() || value.is_empty() {
-        return (!item.is_empty()).then_some((item, "is not name:value", None));
+        let meant = ALLOCATOR_SWITCHES
+            .contains(&name)
+            .then(|| format!("{name}:True"));
+        return (!item.is_empty()).then_some((item, "is not name:value", meant));
     }
     if ALLOCATOR_SWITCHES.contains(&name) && !["True", "False"].contains(&value) {
         let is_off = schema::truth(&value.into()) == Some(false);
@@ -122,7 +125,7 @@ pub fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
     let Some(problem) = subject.topology.and_then(shared_gpus) else {
         return;
     };
-    let by_gloo = ["ddp_backend", "backend", "dist_backend"]
+    let by_gloo = BACKEND_ARGUMENTS
         .iter()
         .any(|name| subject.argument(name) == Some("gloo"));
     if subject.trains_on_cpu() || by_gloo {

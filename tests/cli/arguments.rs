@@ -266,6 +266,10 @@ fn after_a_run_file_of_llamafactory_options_have_no_dashes() {
         "run.yaml learning_rate=1e-4",
     );
     let line = "llamafactory-cli train run.yaml --learning_rate 1e-4 --bf16 --seed=3";
+    assert_eq!(
+        said(&sandbox, "llamafactory-cli train run.yaml seed␣=␣3"),
+        [("error".to_string(), "seed = 3".to_string())]
+    );
     let given = "--learning_rate 1e-4 --bf16 --seed=3".to_string();
     assert_eq!(said(&sandbox, line), [("error".to_string(), given.clone())]);
     let words = [
@@ -400,21 +404,20 @@ fn a_fix_does_not_hide_the_mistake() {
     for (command, help) in [
         (
             "swift sft --model a/b --dataset data.jsonl --gradient_accumulation_steps -1",
-            "  help: --gradient_accumulation_steps 1\n",
+            "  help: write a whole number above 0\n",
         ),
-        // Only a config can leave it to the trainer.
+        // Only a config can leave it to the trainer. No number need not be the default.
         (
             "swift sft --model a/b --dataset data.jsonl --learning_rate auto",
             "  help: drop --learning_rate auto\n",
         ),
         (
             "swift sft --model a/b --dataset data.jsonl --save_total_limit None",
-            "  help: drop --save_total_limit None\n",
+            "  help: --save_total_limit NUMBER\n",
         ),
-        // What it means without a number is not the default: no clipping.
         (
             "swift sft --model a/b --dataset data.jsonl --max_grad_norm none",
-            "  help: drop --max_grad_norm none\n",
+            "  help: --max_grad_norm NUMBER\n",
         ),
         (
             "swift rlhf --rlhf_type DPO --model a/b --dataset data.jsonl",
@@ -460,6 +463,27 @@ fn a_fix_does_not_hide_the_mistake() {
         ),
         ("swift sft --model a/b --dataset data.jsnol", "did you mean"),
         (
+            "swift sft --model a/b --dataset data.jsonl --val_dataset dta.jsonl",
+            "  --> --val_dataset dta.jsonl\n  help: did you mean `",
+        ),
+        // The product of both is wrong because of it.
+        (
+            "swift sft --model a/b --dataset data.jsonl --per_device_train_batch_size 0 --gradient_accumulation_steps 2",
+            "  help: write a whole number above 0\n\n1 error,",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --output_dir out packing true",
+            "  help: did you mean `--packing`?\n",
+        ),
+        (
+            "swift sft --model a/b --dataset data.jsonl --save_steps 100 200",
+            "  help: give one value\n",
+        ),
+        (
+            "accelerate lunch train.py",
+            "  help: did you mean `accelerate launch`?\n",
+        ),
+        (
             "trl sft --model_name_or_path a/b --dataset_name data.jsonl",
             "  help: put the file into a folder of its own, and name that folder\n",
         ),
@@ -490,6 +514,14 @@ fn an_option_that_nobody_has_is_not_moved() {
         (
             "-- torchrun --nproc_per_node 4,4 train.py".to_string(),
             "help: --nproc_per_node N\n",
+        ),
+        (
+            "-- torchrun --nproc_per_node 4 --master_port 70000 train.py".to_string(),
+            "help: --master_port PORT\n",
+        ),
+        (
+            "--nproc-per-node 2 --set optimizer.type=Sophia -- python train.py".to_string(),
+            "help: use one of adagrad, adam, adamw,",
         ),
         (
             "--nproc-per-node 2 -- llamafactory-cli train lf.yaml".to_string(),

@@ -2,8 +2,8 @@
 
 use super::{
     names::{
-        ACCUMULATION, BATCH_SIZE, MICRO_BATCH, OFFLOAD, OPTIMIZER_CLIPPING, PRECISION_MODELS,
-        STAGE, TORCH_SCHEDULERS, WARMUP_STEPS,
+        A_LOCAL_FOLDER, ACCUMULATION, BATCH_SIZE, MICRO_BATCH, OFFLOAD, OPTIMIZER_CLIPPING,
+        PRECISION_MODELS, STAGE, TORCH_SCHEDULERS, WARMUP_STEPS,
     },
     types::{
         At,
@@ -219,26 +219,53 @@ const TENSOR_RANKS: &str = "tensor_parallel.autotp_size";
 const INNER_TENSOR_RANKS: &str = "tensor_parallel.tp.tp_size";
 const SEQUENCE_RANKS: &str = "sequence_parallel_size";
 
+const NEITHER_SIZE: &str =
+    "the config sets neither `train_batch_size` nor `train_micro_batch_size_per_gpu`";
+/// Elastic training computes them itself.
+const WITHOUT_SIZE: Condition = Not(&Any(&[
+    Not(&Key(BATCH_SIZE, MissingOrNull)),
+    Not(&Key(MICRO_BATCH, MissingOrNull)),
+    Key("elasticity.enabled", Truthy),
+]));
+
 pub const BATCH: &[Check] = &[
     Check {
         rule: Rule::BatchSize,
         about: "a batch size that is missing, or not a number above 0",
         severity: Severity::Error,
         noticed: When::Parse,
-        rows: &[Row {
-            at: &[At::Key(SEQUENCE_RANKS)],
-            when: &[
-                Not(&Before("deepspeed", SEQUENCE_JUDGED)),
-                Not(&Key(SEQUENCE_RANKS, Missing)),
-                Not(&Key(SEQUENCE_RANKS, Auto)),
-                Any(&[
-                    Not(&Key(SEQUENCE_RANKS, Number)),
-                    Key(SEQUENCE_RANKS, Equals(0.0)),
-                ]),
-            ],
-            says: "`{key}` is {value}, but DeepSpeed divides the ranks by it",
-            fixes: &[Set(SEQUENCE_RANKS, "1")],
-        }],
+        rows: &[
+            Row {
+                at: &[At::Key(SEQUENCE_RANKS)],
+                when: &[
+                    Not(&Before("deepspeed", SEQUENCE_JUDGED)),
+                    Not(&Key(SEQUENCE_RANKS, Missing)),
+                    Not(&Key(SEQUENCE_RANKS, Auto)),
+                    Any(&[
+                        Not(&Key(SEQUENCE_RANKS, Number)),
+                        Key(SEQUENCE_RANKS, Equals(0.0)),
+                    ]),
+                ],
+                says: "`{key}` is {value}, but DeepSpeed divides the ranks by it",
+                fixes: &[Set(SEQUENCE_RANKS, "1")],
+            },
+            Row {
+                at: &[At::Key(BATCH_SIZE), At::Key(MICRO_BATCH)],
+                when: &[UsesTransformers, WITHOUT_SIZE],
+                says: NEITHER_SIZE,
+                fixes: &[Set(MICRO_BATCH, "auto")],
+            },
+            Row {
+                at: &[At::Key(BATCH_SIZE), At::Key(MICRO_BATCH)],
+                when: &[
+                    Any(&[PlainDeepSpeed, UsesAccelerate]),
+                    Not(&UsesTransformers),
+                    WITHOUT_SIZE,
+                ],
+                says: NEITHER_SIZE,
+                fixes: &[Set(MICRO_BATCH, "1")],
+            },
+        ],
         code: Some(batch::sizes),
     },
     Check {
@@ -623,7 +650,6 @@ const PARAMETERS: &str = "zero_optimization.offload_param.device";
 const OPTIMIZER_PATH: &str = "zero_optimization.offload_optimizer.nvme_path";
 const PARAMETERS_PATH: &str = "zero_optimization.offload_param.nvme_path";
 const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
-const EXAMPLE_PATH: &str = "/local/nvme/$USER-$$";
 const ASYNC_IO: &[Remedy] = &[Both(
     &Set("aio.queue_depth", "32"),
     &Set("aio.intra_op_parallelism", "8"),
@@ -659,8 +685,8 @@ const OFFLOADS: &[Check] = &[
                     OptimizerOn(&[Nvme]),
                     Key(OPTIMIZER_PATH, MissingOrNull),
                 ],
-                says: "`zero_optimization.offload_optimizer` is on nvme, but `nvme_path` is not set",
-                fixes: &[Set(OPTIMIZER_PATH, EXAMPLE_PATH)],
+                says: "the device is nvme, but `zero_optimization.offload_optimizer.nvme_path` is not set",
+                fixes: &[Say(A_LOCAL_FOLDER)],
             },
             Row {
                 at: &[At::Key(PARAMETERS)],
@@ -669,8 +695,8 @@ const OFFLOADS: &[Check] = &[
                     ParametersOn(&[Nvme]),
                     Key(PARAMETERS_PATH, MissingOrNull),
                 ],
-                says: "`zero_optimization.offload_param` is on nvme, but `nvme_path` is not set",
-                fixes: &[Set(PARAMETERS_PATH, EXAMPLE_PATH)],
+                says: "the device is nvme, but `zero_optimization.offload_param.nvme_path` is not set",
+                fixes: &[Say(A_LOCAL_FOLDER)],
             },
         ],
         code: None,
@@ -690,10 +716,7 @@ const OFFLOADS: &[Check] = &[
                     Not(&Key(OPTIMIZER_PATH, EndsInNumber)),
                 ],
                 says: "DeepSpeed empties its folder in {value} at start: two jobs must not share it",
-                fixes: &[With {
-                    remark: "a separate one for every job",
-                    remedy: &Set(OPTIMIZER_PATH, EXAMPLE_PATH),
-                }],
+                fixes: &[Say(A_LOCAL_FOLDER)],
             },
             Row {
                 at: &[At::Key(PARAMETERS_PATH)],
@@ -704,10 +727,7 @@ const OFFLOADS: &[Check] = &[
                     Not(&Key(PARAMETERS_PATH, EndsInNumber)),
                 ],
                 says: "DeepSpeed empties its folder in {value} at start: two jobs must not share it",
-                fixes: &[With {
-                    remark: "a separate one for every job",
-                    remedy: &Set(PARAMETERS_PATH, EXAMPLE_PATH),
-                }],
+                fixes: &[Say(A_LOCAL_FOLDER)],
             },
         ],
         code: None,
@@ -1254,7 +1274,10 @@ const OPTIMIZER: &[Check] = &[
                     Not(&Before("deepspeed", [0, 19, 7])),
                 ],
                 says: "{deepspeed} has no optimizer `{name}`",
-                fixes: &[Set("optimizer.type", "AdamW")],
+                fixes: &[
+                    Say("install DeepSpeed 0.19.6, which has it"),
+                    Set("optimizer.type", "AdamW"),
+                ],
             },
             Row {
                 at: &[At::Key("optimizer.type")],
@@ -1267,7 +1290,10 @@ const OPTIMIZER: &[Check] = &[
                     ]),
                 ],
                 says: "{deepspeed} has no optimizer `{name}`",
-                fixes: &[Set("optimizer.type", "AdamW")],
+                fixes: &[
+                    Say("install DeepSpeed 0.17.6 or later, which has it"),
+                    Set("optimizer.type", "AdamW"),
+                ],
             },
         ],
         code: Some(optimizer::unknown_optimizer),

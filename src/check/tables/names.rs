@@ -14,6 +14,14 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("offload_optimizer_device", OFFLOAD),
 ];
 
+pub const A_LOCAL_FOLDER: &str = "name a folder on a local disk, a separate one for every job: /local/nvme/$USER-$$, for example";
+
+/// The key of a section that a value in place of the section means.
+pub const KEYS_OF_SECTIONS: [&str; 4] = ["stage", "device", "enabled", "type"];
+
+/// Keys that are meant as comments.
+pub const COMMENTS: &[&str] = &["comment", "comments", "description"];
+
 /// From this version on, `fp16` and `bf16` are pydantic models.
 pub const PRECISION_MODELS: [u32; 3] = [0, 17, 1];
 
@@ -386,6 +394,16 @@ pub const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
 
 /// A folder with this file is an adapter; the model is elsewhere.
 pub const ADAPTER_CONFIG: &str = "adapter_config.json";
+/// With these the Hugging Face hub is not asked, if they are one of the words.
+pub const OFFLINE_VARIABLES: &[&str] = &["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"];
+pub const OFFLINE_WORDS: &[&str] = &["1", "ON", "YES", "TRUE"];
+
+/// With these keys the number of files in a checkpoint is another one, or does not matter.
+pub const DIVIDES_OTHERWISE: &[&str] = &["checkpoint", "sequence_parallel_size", "tensor_parallel"];
+
+/// The arguments by which scripts choose the backend of torch.distributed.
+pub const BACKEND_ARGUMENTS: &[&str] = &["ddp_backend", "backend", "dist_backend"];
+
 /// LLaMA-Factory's list of datasets.
 pub const DATASET_INFO: &str = "dataset_info.json";
 

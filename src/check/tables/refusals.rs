@@ -95,7 +95,19 @@ const SWIFT_SFT_ARGUMENTS: &[&str] = &["swift/arguments/sft_args.py"];
 const LLAMAFACTORY_METHODS: &[&str] = &["llamafactory/hparams/finetuning_args.py"];
 const LLAMAFACTORY_STAGES: &[&str] = &["llamafactory/train/tuner.py"];
 const LLAMAFACTORY_TEMPLATES: &[&str] = &["llamafactory/data/template.py"];
+const LLAMAFACTORY_ATTENTION: &[&str] = &["llamafactory/extras/constants.py"];
+const SWIFT_REWARDS: &[&str] = &[
+    "swift/rewards/orm.py",
+    "swift/rewards/prm.py",
+    "swift/plugin/orm.py",
+    "swift/plugin/prm.py",
+];
+const TRL_REWARDS: &[&str] = &["trl/scripts/grpo.py"];
+const DIVERGENCES: &[&str] = &["trl/trainer/dpo_trainer.py"];
 
+const ONE_NAME: &str = "to the trainer it is one name, commas included";
+const SPACES: &str = "separate the names by spaces";
+const MODEL_KWARGS: &str = "model_kwargs";
 const JSON: &str = "write JSON in single quotes, as '{\"key\": true}'";
 
 const SAVING: WithDefault = WithDefault {
@@ -211,6 +223,10 @@ const SWIFT_SFT_ZERO3: ExampleLaunch = ExampleLaunch {
 };
 const TRL_GRPO: ExampleLaunch = ExampleLaunch {
     command: "trl grpo --model_name_or_path a/b --dataset_name c/d",
+    ..TRL_SFT
+};
+const TRL_DPO: ExampleLaunch = ExampleLaunch {
+    command: "trl dpo --model_name_or_path a/b --dataset_name c/d",
     ..TRL_SFT
 };
 const SWIFT_GRPO: ExampleLaunch = ExampleLaunch {
@@ -626,17 +642,13 @@ pub const REFUSALS: &[Refusal] = &[
         argument: "deepspeed_autotp_size",
         when: &[MoreThanRanks("deepspeed_autotp_size")],
         why: "there are fewer ranks",
-        fixes: &[Give {
-            owner: Trainer,
-            option: "--deepspeed_autotp_size",
-            value: "2",
-        }],
+        fixes: &[Say("give no more than the ranks")],
         examples: &[
             Refused {
                 launch: SWIFT_SFT,
                 with: "--deepspeed_autotp_size 4",
                 argument: "--deepspeed_autotp_size 4",
-                help: "--deepspeed_autotp_size 2",
+                help: "give no more than the ranks",
             },
             Accepted(SWIFT_SFT, "--deepspeed_autotp_size 2"),
         ],
@@ -1911,6 +1923,277 @@ pub const REFUSALS: &[Refusal] = &[
         ],
     },
     Refusal {
+        by: SWIFT,
+        argument: "target_modules",
+        when: &[
+            Contains("target_modules", ","),
+            Not(&Is("tuner_type", "full")),
+            Not(&Is("train_type", "full")),
+        ],
+        why: ONE_NAME,
+        fixes: &[Say(SPACES)],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--target_modules q_proj,v_proj",
+                argument: "--target_modules q_proj,v_proj",
+                help: SPACES,
+            },
+            Accepted(SWIFT_SFT, "--target_modules q_proj v_proj"),
+            Accepted(
+                SWIFT_SFT,
+                "--target_modules q_proj,v_proj --tuner_type full",
+            ),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        argument: "lora_target_modules",
+        when: &[
+            Contains("lora_target_modules", ","),
+            True("use_peft"),
+            // One name is a pattern.
+            Not(&Any(&[
+                Contains("lora_target_modules", "("),
+                Contains("lora_target_modules", "{"),
+            ])),
+        ],
+        why: ONE_NAME,
+        fixes: &[Say(SPACES)],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--use_peft --lora_target_modules q_proj,v_proj",
+                argument: "--lora_target_modules q_proj,v_proj",
+                help: SPACES,
+            },
+            Accepted(TRL_SFT, "--lora_target_modules q_proj,v_proj"),
+            Accepted(TRL_SFT, "--use_peft --lora_target_modules q_proj v_proj"),
+            Accepted(TRL_SFT, "--use_peft --lora_target_modules .{1,9}_proj"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "reward_funcs",
+        when: &[Contains("reward_funcs", ",")],
+        why: ONE_NAME,
+        fixes: &[Say(SPACES)],
+        examples: &[
+            Refused {
+                launch: SWIFT_GRPO,
+                with: "--reward_funcs accuracy,format",
+                argument: "--reward_funcs accuracy,format",
+                help: SPACES,
+            },
+            Accepted(SWIFT_GRPO, "--reward_funcs accuracy format"),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        argument: "f_divergence_type",
+        when: &[
+            NotNamedIn {
+                argument: "f_divergence_type",
+                files: DIVERGENCES,
+            },
+            FileSays {
+                files: DIVERGENCES,
+                text: "Unknown f_divergence_type",
+            },
+        ],
+        why: "this version has no such divergence",
+        fixes: &[GiveNearest {
+            argument: "f_divergence_type",
+            files: DIVERGENCES,
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_DPO,
+                with: "--f_divergence_type knwon",
+                argument: "--f_divergence_type knwon",
+                help: "--f_divergence_type known",
+            },
+            Accepted(TRL_DPO, "--f_divergence_type known"),
+        ],
+    },
+    Refusal {
+        by: TRL,
+        argument: "reward_funcs",
+        when: &[
+            NotNamedIn {
+                argument: "reward_funcs",
+                files: TRL_REWARDS,
+            },
+            Not(&Contains("reward_funcs", ".")),
+            FileSays {
+                files: TRL_REWARDS,
+                text: "Could not load reward function",
+            },
+        ],
+        why: "TRL has no such function, and it is not a path as in `my.module.function`",
+        fixes: &[GiveNearest {
+            argument: "reward_funcs",
+            files: TRL_REWARDS,
+        }],
+        examples: &[
+            Refused {
+                launch: TRL_GRPO,
+                with: "--reward_funcs knwon",
+                argument: "--reward_funcs knwon",
+                help: "--reward_funcs known",
+            },
+            Accepted(TRL_GRPO, "--reward_funcs known"),
+            Accepted(TRL_GRPO, "--reward_funcs my.knwon"),
+            Accepted(TRL_GRPO, "--reward_funcs known my.knwon"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "reward_funcs",
+        when: &[
+            NotNamedIn {
+                argument: "reward_funcs",
+                files: SWIFT_REWARDS,
+            },
+            LeftOut("external_plugins"),
+        ],
+        why: "this version has no such reward",
+        fixes: &[GiveNearest {
+            argument: "reward_funcs",
+            files: SWIFT_REWARDS,
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_GRPO,
+                with: "--reward_funcs knwon",
+                argument: "--reward_funcs knwon",
+                help: "--reward_funcs known",
+            },
+            Refused {
+                launch: SWIFT_GRPO,
+                with: "--reward_funcs known knwon",
+                argument: "--reward_funcs known knwon",
+                help: "did you mean `known`?",
+            },
+            Accepted(SWIFT_GRPO, "--reward_funcs known known"),
+            Accepted(
+                SWIFT_GRPO,
+                "--reward_funcs knwon --external_plugins data/train.py",
+            ),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: MODEL_KWARGS,
+        when: &[
+            Given(MODEL_KWARGS),
+            Not(&Any(&[
+                StartsWith(MODEL_KWARGS, "{"),
+                Contains(MODEL_KWARGS, "."),
+                Contains(MODEL_KWARGS, "/"),
+            ])),
+            FileSays {
+                files: &["swift/arguments/base_args/base_args.py"],
+                text: "json_parse_to_dict(self.model_kwargs)",
+            },
+        ],
+        why: "it is no JSON",
+        fixes: &[Say(JSON)],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--model_kwargs fps:2",
+                argument: "--model_kwargs fps:2",
+                help: JSON,
+            },
+            Accepted(SWIFT_SFT, r#"--model_kwargs {"max_pixels":1003520}"#),
+            // ms-swift repairs it.
+            Accepted(SWIFT_SFT, r#"--model_kwargs {"max_pixels":1003520"#),
+            Accepted(SWIFT_SFT, "--model_kwargs data/kwargs.json"),
+            Accepted(SWIFT_SFT, "--model_kwargs $KWARGS"),
+        ],
+    },
+    Refusal {
+        by: SWIFT,
+        argument: "streaming",
+        when: &[
+            True("streaming"),
+            LeftOut("max_steps"),
+            FileSays {
+                files: TRAINER,
+                text: "max_steps has to be specified",
+            },
+        ],
+        why: "the length of the data is not known then, and --max_steps is not given",
+        fixes: &[Give {
+            owner: Trainer,
+            option: "--max_steps",
+            value: "NUMBER",
+        }],
+        examples: &[
+            Refused {
+                launch: SWIFT_SFT,
+                with: "--streaming true",
+                argument: "--streaming true",
+                help: "--max_steps NUMBER",
+            },
+            Accepted(SWIFT_SFT, "--streaming true --max_steps 100"),
+            Accepted(SWIFT_SFT, "--streaming false"),
+        ],
+    },
+    Refusal {
+        by: TRANSFORMERS,
+        argument: "warmup_steps",
+        when: &[
+            StartsWith("warmup_steps", "-"),
+            FileSays {
+                files: &["transformers/training_args.py"],
+                text: "warmup_steps must be an integer or a float",
+            },
+        ],
+        why: "it is below 0",
+        fixes: &[Say(
+            "give a number of steps, or a part of all steps from 0 to 1",
+        )],
+        examples: &[
+            Refused {
+                launch: TRL_SFT,
+                with: "--warmup_steps -5",
+                argument: "--warmup_steps -5",
+                help: "give a number of steps, or a part of all steps from 0 to 1",
+            },
+            Accepted(TRL_SFT, "--warmup_steps 5"),
+        ],
+    },
+    Refusal {
+        by: LLAMAFACTORY,
+        argument: "flash_attn",
+        when: &[
+            NotNamedIn {
+                argument: "flash_attn",
+                files: LLAMAFACTORY_ATTENTION,
+            },
+            FileSays {
+                files: LLAMAFACTORY_ATTENTION,
+                text: "AttentionFunction",
+            },
+        ],
+        why: "this version has no such attention",
+        fixes: &[GiveNearest {
+            argument: "flash_attn",
+            files: LLAMAFACTORY_ATTENTION,
+        }],
+        examples: &[
+            Refused {
+                launch: LLAMAFACTORY_TRAIN,
+                with: "flash_attn: knwon",
+                argument: "flash_attn: knwon",
+                help: "flash_attn: known",
+            },
+            Accepted(LLAMAFACTORY_TRAIN, "flash_attn: known"),
+        ],
+    },
+    Refusal {
         by: LLAMAFACTORY,
         argument: "template",
         when: &[NotNamedIn {
@@ -2148,7 +2431,11 @@ pub const REFUSALS: &[Refusal] = &[
         by: TRL,
         argument: "num_generations",
         when: &[
-            Is("num_generations", "1"),
+            Any(&[
+                Is("num_generations", "0"),
+                Is("num_generations", "1"),
+                StartsWith("num_generations", "-"),
+            ]),
             FileSays {
                 files: &["trl/trainer/grpo_config.py"],
                 text: "requires at least 2 generations",
@@ -2161,6 +2448,12 @@ pub const REFUSALS: &[Refusal] = &[
                 launch: TRL_GRPO,
                 with: "--num_generations 1",
                 argument: "--num_generations 1",
+                help: "give at least 2",
+            },
+            Refused {
+                launch: TRL_GRPO,
+                with: "--num_generations 0",
+                argument: "--num_generations 0",
                 help: "give at least 2",
             },
             Accepted(TRL_GRPO, "--num_generations 2"),

@@ -57,7 +57,7 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
         let mut others = vec![];
         for word in &behind {
             match word.split_once('=') {
-                Some((key, value)) if !key.starts_with('-') => {
+                Some((key, value)) if !key.starts_with('-') && !key.ends_with(' ') => {
                     // `a.b=1` reaches into a section.
                     let place = key.split('.').fold(&mut entries, |section, part| {
                         if !section.is_object() {
@@ -85,7 +85,8 @@ pub fn recognise(trainer: &'static Trainer, command: &ParsedCommand, host: &Host
 
 /// Every word after a run file becomes a key, with its dashes.
 fn not_assigned(given: &str, host: &Host) -> Problem {
-    let fix = match given.trim_start_matches('-').split_once([' ', ':', '=']) {
+    let joined = given.replace(" = ", "=");
+    let fix = match joined.trim_start_matches('-').split_once([' ', ':', '=']) {
         Some((name, value)) if !value.contains(' ') => {
             rename_option(given, format!("{}={value}", name.replace('-', "_"))).of(Owner::Trainer)
         }
