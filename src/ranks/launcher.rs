@@ -48,14 +48,6 @@ pub fn torchrun_option(name: &str) -> Option<bool> {
     Some(!is_switch(TORCHRUN.line(name)?))
 }
 
-/// `accelerate launch` is meant by `accelerate lunch`.
-pub fn meant_command(command: &[OsString]) -> Option<Fix> {
-    let mut programs = SPECS.iter().flat_map(|spec| spec.programs);
-    let program = programs.find(|it| command[0] == it.name)?;
-    let near = nearest(command.get(1)?.to_str()?, program.sub_command)?;
-    Some(meant(format_args!("{} {near}", program.name)))
-}
-
 /// A command that starts with a launcher.
 pub struct ExistingLauncher {
     pub spec: &'static LauncherSpec,

@@ -385,9 +385,7 @@ impl<'a> UnderstoodLaunch<'a> {
     pub fn right_order(&self) -> Fix {
         let otherwise = "put zlaunch before the training command inside it, or let the shims do that (zlaunch shims install); \
              use --trainer hf or deepspeed if it is a training command itself";
-        launcher::meant_command(self.command())
-            .or_else(|| self.training_inside())
-            .unwrap_or_else(|| say(otherwise))
+        self.training_inside().unwrap_or_else(|| say(otherwise))
     }
 
     /// The line with zlaunch before the training command that is among the words.

@@ -480,10 +480,6 @@ fn a_fix_does_not_hide_the_mistake() {
             "  help: give one value\n",
         ),
         (
-            "accelerate lunch train.py",
-            "  help: did you mean `accelerate launch`?\n",
-        ),
-        (
             "trl sft --model_name_or_path a/b --dataset_name data.jsonl",
             "  help: put the file into a folder of its own, and name that folder\n",
         ),
