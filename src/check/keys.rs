@@ -434,8 +434,12 @@ fn value_advice(key: &Key, entry: &KeySpec) -> Fixes {
     let path = &key.path;
     if let Some(fix) = moved_inside(key, entry) {
         return match path.as_str() {
-            // It is not that of the trainer by default.
-            "optimizer" => fix.clone().and(set("optimizer.params.lr", "auto")).or(fix),
+            // By default they are not those of the trainer.
+            "optimizer" => ["lr", "weight_decay"]
+                .iter()
+                .map(|name| set(format!("optimizer.params.{name}"), "auto"))
+                .fold(fix.clone(), Fix::and)
+                .or(fix),
             _ => fix.safe().into(),
         };
     }
