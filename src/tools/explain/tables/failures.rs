@@ -3679,7 +3679,7 @@ pub const FAILURES: &[Failure] = &[
         about: "vLLM loads NCCL's library by itself: the one that VLLM_NCCL_SO_PATH names, else torch's. That file is not there, is broken, or is for another system.",
         advice: "unset VLLM_NCCL_SO_PATH (--unset-env VLLM_NCCL_SO_PATH), so that torch's own is taken; if it is not set, pip install --force-reinstall torch",
         lines: &[&["Failed to load NCCL library from"]],
-        example: "(VllmWorker rank=3 pid=44710) ERROR 08-20 09:48:31 [pynccl_wrapper.py:229] Failed to load NCCL library from /root/work/nccl-2.21.5-1/build/lib/libnccl.so.2.21.5. It is expected if you are not running on NVIDIA/AMD GPUs.",
+        example: "(VllmWorker rank=3 pid=44710) ERROR 08-20 09:48:31 [pynccl_wrapper.py:229] Failed to load NCCL library from /opt/nccl-2.21.5-1/build/lib/libnccl.so.2.21.5. It is expected if you are not running on NVIDIA/AMD GPUs.",
         seen_in: "huggingface/trl#3925",
         ..FAILURE
     },
