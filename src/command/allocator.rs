@@ -1,11 +1,14 @@
 //! The memory allocator of torch: it can keep the gaps between allocations small by expandable segments. zlaunch asks for them
 //! where that is safe and nobody has said anything about the allocator.
 
-use super::{job::Job, tables::training::SAFE_SINCE};
+use super::job::Job;
 use crate::{base::vars, host::Host};
 
 /// With this setting torch grows its segments instead of taking new ones.
 pub const EXPANDABLE: &str = "expandable_segments:True";
+
+/// torch 2.0 stops on the option, and 2.1 was the first to have it.
+const SAFE_SINCE: [u32; 3] = [2, 2, 0];
 
 #[derive(Clone, PartialEq)]
 pub struct Allocator {

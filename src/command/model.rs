@@ -193,10 +193,12 @@ fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> O
         .unwrap_or("master");
     let newest = base.join(format!("models/{org}--{name}/snapshots/{revision}"));
     let names = [name.replace('.', "___"), (*name).to_string()];
-    let older = MODELSCOPE_FOLDERS.into_iter().flat_map(|folder| {
-        let folder = base.join(folder).join(org);
-        names.each_ref().map(|name| folder.join(name))
-    });
+    let older = ["models", "hub/models", "", "hub"]
+        .into_iter()
+        .flat_map(|folder| {
+            let folder = base.join(folder).join(org);
+            names.each_ref().map(|name| folder.join(name))
+        });
     [newest]
         .into_iter()
         .chain(older)

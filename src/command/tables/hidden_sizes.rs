@@ -14,6 +14,3 @@ pub const PREFERRED: char = '!';
 pub const MOVED: char = '>';
 /// The section is not looked at.
 pub const UNREAD: char = '-';
-
-/// Where older releases of modelscope keep models, below its cache.
-pub const MODELSCOPE_FOLDERS: [&str; 4] = ["models", "hub/models", "", "hub"];

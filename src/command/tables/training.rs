@@ -119,6 +119,3 @@ pub const TRL: TrainingDefaults = TrainingDefaults {
     measured_losses: true,
     ..HF
 };
-
-/// torch 2.0 stops on expandable segments, and 2.1 was the first to have them.
-pub const SAFE_SINCE: [u32; 3] = [2, 2, 0];
