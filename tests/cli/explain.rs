@@ -832,6 +832,11 @@ fn the_numbers_of_a_line_are_read() {
             "- ds train_batch_size=8 vs hf train_batch_size (calculated)=16",
             "--set train_batch_size=auto\n",
         ),
+        // Cut where the words of the trainer begin.
+        (
+            "- ds fp16.enabled=True vs",
+            "differs from what the trainer computes",
+        ),
     ] {
         let page = sandbox.run(["explain", said]).stdout;
         let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -4033,8 +4033,7 @@ pub const FAILURES: &[Failure] = &[
         lines: &[
             &["DeepSpeed config values that mismatch TrainingArguments values"],
             &["DeepSpeed config values that mismatch kwargs"],
-            &["- ds ", " vs hf "],
-            &["- ds ", " vs arg "],
+            &["- ds ", " vs"],
         ],
         example: "ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments values",
         seen_in: "transformers 5.19.0",
